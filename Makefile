@@ -1,0 +1,117 @@
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-builtin-rules
+
+# The interpreter that makes the environments. Empty: the first one found that is new enough.
+PYTHON ?=
+# Arguments passed on: make test ARGS="-k cookie", make bench ARGS=canonical.
+ARGS ?=
+UV_VERSION := 0.13.7
+
+BIN := .venv/bin
+CODE := $(wildcard src tests benchmarks checks)
+
+define find_python
+for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+    found=$$python; break; \
+  fi; \
+done; \
+if [ -z "$${found:-}" ]; then \
+  echo "setpoint needs Python 3.11 or newer, with the venv module; found none as:" \
+    "$(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)." >&2; \
+  echo "Install one (on Debian also python3-venv), or name it: make PYTHON=path/to/python $(MAKECMDGOALS)" >&2; \
+  exit 1; \
+fi
+endef
+
+# $(call install,ENVIRONMENT,REQUIREMENTS): an environment with exactly the pinned packages.
+define install
+@$(find_python); echo "Making $(1) from $(2) with $$found"; "$$found" -m venv --clear $(1)
+@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+endef
+
+# $(call install_setpoint,ENVIRONMENT): setpoint itself, straight from the source tree.
+define install_setpoint
+@$(1)/bin/python -m pip install --quiet --disable-pip-version-check \
+  --no-index --no-deps --no-build-isolation -e .
+endef
+
+.PHONY: help setup check test laws bench demo ci format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: .venv/.dev .venv/.setpoint ## Make .venv with everything needed to develop; quick when nothing changed
+
+check: setup ## Format, lint, types, layers, budgets, hygiene: no test is run
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m checks.budgets
+	$(BIN)/python -m checks.hygiene
+
+test: check ## Everything: set-up, checks, tests, coverage of the core
+	$(BIN)/pytest -n auto --cov --cov-report=term-missing $(ARGS)
+
+laws: setup ## The laws alone, with 20,000 examples each
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto --hypothesis-profile=deep tests/laws $(ARGS)
+
+bench: .venv-bench/.setpoint ## Measure against the alternatives, in an environment of its own
+	.venv-bench/bin/python -m benchmarks $(ARGS)
+
+demo: .venv/.runtime .venv/.setpoint ## Show what setpoint does, on this machine alone
+	$(BIN)/setpoint demo $(ARGS)
+
+ci: test ## The same as test
+
+format: setup ## Put the code into its form, and mend what can be mended
+	$(BIN)/ruff check --fix-only --quiet $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+lock: .venv-lock/.uv-$(UV_VERSION) ## Pin all packages anew from pyproject.toml (newer ones: ARGS=--upgrade)
+	$(call compile,build,runtime,)
+	$(call compile,dev,dev,--constraints requirements/runtime.txt)
+	$(call compile,bench,bench,--constraints requirements/dev.txt)
+
+clean: ## Remove environments, caches and builds
+	rm -rf .venv .venv-bench .venv-lock .coverage .coverage.* htmlcov dist build
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call compile,GROUP,FILE,MORE): requirements/FILE.txt holds the runtime packages and those of GROUP.
+define compile
+.venv-lock/bin/uv pip compile pyproject.toml --group $(1) --output-file requirements/$(2).txt --quiet \
+  --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" $(3) $(ARGS)
+endef
+
+# The files below only remember that a step is done. .venv holds at least what setpoint needs to
+# run (.runtime), and all that a developer needs as well once .dev is there.
+.venv/.runtime: requirements/runtime.txt
+	$(call install,.venv,$<)
+	@touch $@
+
+.venv/.dev: requirements/dev.txt
+	$(call install,.venv,$<)
+	@touch .venv/.runtime $@
+
+.venv/.setpoint: .venv/.runtime pyproject.toml
+	$(call install_setpoint,.venv)
+	@touch $@
+
+.venv-bench/.packages: requirements/bench.txt
+	$(call install,.venv-bench,$<)
+	@touch $@
+
+.venv-bench/.setpoint: .venv-bench/.packages pyproject.toml
+	$(call install_setpoint,.venv-bench)
+	@touch $@
+
+.venv-lock/.uv-$(UV_VERSION):
+	@$(find_python); "$$found" -m venv --clear .venv-lock
+	@.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@

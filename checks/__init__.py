@@ -1,0 +1,1 @@
+"""What `make check` demands beyond the linters: budgets and hygiene."""
