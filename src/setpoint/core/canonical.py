@@ -1,0 +1,245 @@
+"""One byte form per JSON value, its digest, and the only equality.
+
+The form is RFC 8785's wherever that is defined, so that another language can recompute a digest. Integers beyond
+±2**53 keep their exact digits: two different int64 never share a digest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from json.encoder import encode_basestring
+from typing import Final, TypeAlias
+from uuid import UUID
+
+import msgspec
+import orjson
+from msgspec import inspect
+
+from setpoint.core.numbers import number_text, same_number
+from setpoint.core.paths import Path
+from setpoint.core.values import Json
+from setpoint.errors import NotJson
+
+Value: TypeAlias = Json | msgspec.Struct
+
+# The nesting orjson takes; the exact route draws the line at the same depth.
+MAX_DEPTH: Final = 254
+
+
+def canonical(value: Value) -> bytes:
+    """The canonical bytes of `value`; NotJson when it has no JSON form."""
+    if isinstance(value, msgspec.Struct):
+        text = _struct_text(value)
+        return text if text is not None else canonical(_as_tree(value))
+    text = _fast_text(value)
+    return text if text is not None else _exact_bytes(value)
+
+
+def digest(value: Value) -> str:
+    """SHA-256 of the canonical bytes of `value`, in lower-case hex."""
+    return body_digest(canonical(value))
+
+
+def body_digest(body: bytes) -> str:
+    """SHA-256 of bytes as they came, in lower-case hex: equal bodies need no decoding."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether `a` and `b` are one JSON value: 1 is 1.0, True is not 1, the order of keys is nothing."""
+    if a is b:
+        return True
+    if isinstance(a, str):
+        return isinstance(b, str) and a == b
+    if a is None or b is None or isinstance(a, bool) or isinstance(b, bool):
+        return False
+    if isinstance(a, int | float):
+        return isinstance(b, int | float) and same_number(a, b)
+    if isinstance(b, int | float | str):
+        return False
+    return surely_same(a, b) or _same_parts(_as_tree(a), _as_tree(b))
+
+
+def surely_same(a: Value, b: Value) -> bool:
+    """A quick yes for two lists or objects. A no says nothing: 1 and 1.0 are packed differently."""
+    try:
+        return _packed(a) == _packed(b)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+
+
+def _same_parts(a: Json, b: Json) -> bool:
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return False
+
+
+def _as_tree(value: Value) -> Json:
+    """A struct as plain objects and lists, without its unset fields; anything else as it is."""
+    if isinstance(value, msgspec.Struct):
+        tree: Json = msgspec.to_builtins(value, str_keys=True)
+        return tree
+    return value
+
+
+# --- The fast route: another library's bytes, once they are proven to be the canonical ones -------------------------
+
+_OPTIONS: Final = (
+    orjson.OPT_SORT_KEYS
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+)
+_sorted_json: Final = msgspec.json.Encoder(order="sorted").encode
+_msgpack: Final = msgspec.msgpack.Encoder().encode
+_packed: Final = msgspec.msgpack.Encoder(order="sorted").encode
+# MessagePack writes every double behind this byte, so bytes without it hold none. Other values may hold the byte
+# too: they take the exact route, which is slower and never wrong.
+_DOUBLE: Final = b"\xcb"
+_BELOW_ASTRAL: Final = bytes(range(0xF0))
+_PLAIN_TYPES: Final = (
+    inspect.StrType,
+    inspect.IntType,
+    inspect.BoolType,
+    inspect.NoneType,
+    inspect.FloatType,
+    inspect.LiteralType,
+)
+
+
+def _fast_text(value: Json) -> bytes | None:
+    """orjson's bytes where they are canonical: no float in them, and no key that sorts differently as UTF-16."""
+    try:
+        text = orjson.dumps(value, option=_OPTIONS)
+        proven = _DOUBLE not in _msgpack(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return text if proven and _sorts_alike(text) else None
+
+
+def _struct_text(value: msgspec.Struct) -> bytes | None:
+    """msgspec's bytes under the same proof, for types whose encoding holds nothing but plain JSON."""
+    if not _is_plain_type(type(value)):
+        return None
+    try:
+        text = _sorted_json(value)
+        proven = _DOUBLE not in _msgpack(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return text if proven and _sorts_alike(text) else None
+
+
+def _sorts_alike(text: bytes) -> bool:
+    """Whether UTF-8 and UTF-16 order agree for every key in `text`: they do where no character is astral."""
+    return text.isascii() or not text.translate(None, _BELOW_ASTRAL)
+
+
+@cache
+def _is_plain_type(type_: type[msgspec.Struct]) -> bool:
+    """Whether every value of `type_` encodes to what the exact route would print, floats apart."""
+    try:
+        todo: list[inspect.Type] = [inspect.type_info(type_)]
+    except TypeError:
+        return False
+    seen: set[type] = set()
+    for node in todo:
+        match node:
+            case inspect.StructType(cls=cls, fields=fields):
+                todo.extend(field.type for field in fields if cls not in seen)
+                seen.add(cls)
+            case inspect.UnionType(types=types):
+                todo.extend(types)
+            case inspect.ListType(item_type=item) | inspect.DictType(key_type=inspect.StrType(), value_type=item):
+                todo.append(item)
+            case _ if isinstance(node, _PLAIN_TYPES):
+                pass
+            case _:
+                return False
+    return True
+
+
+# --- The exact route: every byte decided here ------------------------------------------------------------------------
+
+
+def _exact_bytes(value: Json) -> bytes:
+    pieces: list[str] = []
+    _write(value, pieces, Path())
+    return "".join(pieces).encode()
+
+
+def _write(value: object, pieces: list[str], at: Path) -> None:
+    match value:
+        case None:
+            pieces.append("null")
+        case bool():
+            pieces.append("true" if value else "false")
+        case Enum():
+            _write(value.value, pieces, at)
+        case str():
+            pieces.append(_string_text(value, at))
+        case int() | float():
+            pieces.append(_number(value, at))
+        case UUID():
+            pieces.append(f'"{value}"')
+        case _:
+            _write_container(value, pieces, at)
+
+
+def _write_container(value: object, pieces: list[str], at: Path) -> None:
+    if len(at.steps) >= MAX_DEPTH:
+        raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle")
+    match value:
+        case Mapping():
+            _write_object(value, pieces, at)
+        case list() | tuple():
+            _write_array(value, pieces, at)
+        case _:
+            raise NotJson(f"{_where(at)}a {type(value).__name__} has no JSON form: use text, a number, a list or a map")
+
+
+def _write_object(value: Mapping[object, object], pieces: list[str], at: Path) -> None:
+    keys = [_key(key, at) for key in value]
+    pieces.append("{")
+    for position, key in enumerate(sorted(keys, key=lambda k: k.encode("utf-16-be"))):
+        inside = at / key
+        pieces.append(("," if position else "") + encode_basestring(key) + ":")
+        _write(value[key], pieces, inside)
+    pieces.append("}")
+
+
+def _write_array(value: list[object] | tuple[object, ...], pieces: list[str], at: Path) -> None:
+    pieces.append("[")
+    for position, item in enumerate(value):
+        if position:
+            pieces.append(",")
+        _write(item, pieces, at / position)
+    pieces.append("]")
+
+
+def _key(key: object, at: Path) -> str:
+    if not isinstance(key, str):
+        raise NotJson(f"{_where(at)}the key {key!r} is a {type(key).__name__}: JSON keys are text, put it in quotes")
+    _string_text(key, at)
+    return key
+
+
+def _string_text(text: str, at: Path) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise NotJson(f"{_where(at)}text with a lone surrogate at position {error.start} has no UTF-8 form") from error
+    return encode_basestring(text)
+
+
+def _number(value: int | float, at: Path) -> str:
+    try:
+        return number_text(value)
+    except ValueError as error:
+        raise NotJson(f"{_where(at)}{error}") from error
+
+
+def _where(at: Path) -> str:
+    return f"{at}: " if at.steps else ""

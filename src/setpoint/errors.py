@@ -1,0 +1,116 @@
+"""Every error `setpoint` raises. The class decides what happens next; the message says what, where and what to do."""
+
+from enum import Enum
+from typing import ClassVar
+
+
+class Retry(Enum):
+    """What the engine does after a step that failed."""
+
+    ON_EDIT = "waits for the author"
+    ON_CHANGE = "waits for the world"
+    BACK_OFF = "tries again, later each time"
+    STEP_AGAIN = "reads again and plans again"
+    STOP = "stops: another process owns this resource"
+    BUG = "logs a traceback, counts it and backs off"
+
+
+class SetpointError(Exception):
+    """The root of every error raised on purpose."""
+
+    retry: ClassVar[Retry] = Retry.BUG
+
+
+class UserError(SetpointError):
+    """The author has to change something; trying again changes nothing."""
+
+    retry = Retry.ON_EDIT
+
+
+class ManifestInvalid(UserError):
+    """A manifest that cannot mean anything: wrong type, missing field, contradiction."""
+
+
+class NotJson(ManifestInvalid):
+    """A value with no JSON form: NaN, a lone surrogate, a key that is not text, a cycle."""
+
+
+class UnknownField(UserError):
+    """A path that names nothing real. `nearest` holds the closest paths that exist, best first."""
+
+    def __init__(self, message: str, nearest: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+
+
+class ImmutableFieldChanged(UserError):
+    """A change to a field that is fixed when the object is created. `paths` names each."""
+
+    def __init__(self, message: str, paths: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.paths = paths
+
+
+class LocationChanged(UserError):
+    """An edit that would move a resource to another place, leaving the first object behind."""
+
+
+class DependencyCycle(UserError):
+    """Resources that wait for each other."""
+
+
+class NotReady(SetpointError):
+    """The world has to change first; the resource itself has not failed."""
+
+    retry = Retry.ON_CHANGE
+
+
+class DependencyNotReady(NotReady):
+    """A referenced resource is missing or not ready."""
+
+
+class OperationRunning(NotReady):
+    """The service is still at work on an earlier request."""
+
+
+class WaitTimedOut(NotReady):
+    """A wait used up its time. The object stays; the next run goes on waiting."""
+
+
+class Blocked(NotReady):
+    """A value this resource needs is still unknown."""
+
+
+class RemoteError(SetpointError):
+    """A service answered badly, or not at all."""
+
+    retry = Retry.BACK_OFF
+
+
+class RemoteUnavailable(RemoteError):
+    """No usable answer: connection refused, time-out, 429, 5xx."""
+
+
+class RemoteRefused(RemoteError):
+    """A clear no: 400, 401, 403, a failed operation."""
+
+
+class StoreError(SetpointError):
+    """The record of what was declared could not be read or written."""
+
+    retry = Retry.STEP_AGAIN
+
+
+class WriteConflict(StoreError):
+    """Somebody wrote first: read again, plan again."""
+
+
+class LeaseLost(StoreError):
+    """Another process holds the lease: this one may not write any more."""
+
+    retry = Retry.STOP
+
+
+def retry_for(error: BaseException) -> Retry:
+    """What to do after `error`; whatever is not one of ours is a bug of ours."""
+    return error.retry if isinstance(error, SetpointError) else Retry.BUG

@@ -1,0 +1,78 @@
+"""Paths: text and trees."""
+
+import copy
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+
+from setpoint.core.canonical import same
+from setpoint.core.paths import Path, Selector, get_at, remove_at, set_at
+from setpoint.core.values import MISSING, Json
+from setpoint.errors import ManifestInvalid
+from tests.laws.json_values import json_values, paths, small_json, text, trees_with_paths
+
+pytestmark = pytest.mark.laws
+
+
+@given(paths)
+def test_parse_undoes_format(path: Path) -> None:
+    assert Path.parse(str(path)) == path
+
+
+@given(text)
+def test_any_text_is_a_path_or_a_clear_error(written: str) -> None:
+    with suppress(ManifestInvalid):
+        path = Path.parse(written)
+        assert Path.parse(str(path)) == path
+
+
+@given(trees_with_paths(), small_json)
+def test_what_is_set_is_there(place: tuple[Json, Path], value: Json) -> None:
+    tree, path = place
+
+    assert get_at(set_at(tree, path, value), path) is value
+
+
+@given(trees_with_paths(), small_json)
+def test_what_is_set_and_removed_is_not_there(place: tuple[Json, Path], value: Json) -> None:
+    tree, path = place
+    inside = path / "new"
+
+    assert get_at(remove_at(set_at(set_at(tree, path, {}), inside, value), inside), inside) is MISSING
+
+
+@given(trees_with_paths(), text, small_json)
+def test_what_is_set_in_a_keyed_element_is_there(place: tuple[Json, Path], key: str, value: Json) -> None:
+    tree, path = place
+    inside = path / Selector((("key", key),)) / "value"
+
+    assert get_at(set_at(set_at(tree, path, []), inside, value), inside) is value
+
+
+@given(trees_with_paths(), small_json)
+def test_setting_and_removing_change_no_input(place: tuple[Json, Path], value: Json) -> None:
+    tree, path = place
+    before = copy.deepcopy((tree, value))
+
+    set_at(tree, path, value)
+    remove_at(tree, path)
+
+    assert repr((tree, value)) == repr(before)
+
+
+@given(small_json, paths)
+def test_removing_what_is_not_there_gives_the_very_same_tree(tree: Json, path: Path) -> None:
+    assert remove_at(tree, path / "nowhere") is tree
+
+
+@given(json_values)
+def test_every_place_of_a_tree_can_be_named_read_and_put_back(tree: Json) -> None:
+    def places(node: Json, at: Path) -> list[tuple[Path, Json]]:
+        steps = list(node.items()) if isinstance(node, dict) else []
+        steps += list(enumerate(node)) if isinstance(node, list) else []
+        return [(at, node), *(found for step, below in steps for found in places(below, at / step))]
+
+    for path, value in places(tree, Path()):
+        assert get_at(tree, Path.parse(str(path))) is value
+        assert same(set_at(tree, path, value), tree)
