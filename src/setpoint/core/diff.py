@@ -1,0 +1,153 @@
+"""What differs between two trees, field by field. What nobody may see never gets into a change."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import is_
+from typing import Final, TypeAlias
+
+from setpoint.core.canonical import same, surely_same
+from setpoint.core.elements import is_list_of_objects, key_of, selector
+from setpoint.core.paths import Path, Selector
+from setpoint.core.policy import Rule
+from setpoint.core.shape import UNTYPED, Field, KeyedList, ListOf, MapOf, Object, field_below
+from setpoint.core.values import MISSING, Json, Missing
+
+REDACTED: Final = "(redacted)"
+_Side: TypeAlias = Json | Missing
+_Parts: TypeAlias = dict[str | Selector, tuple[_Side, _Side]]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field: before and after (MISSING where absent), the rule that decided, and whether it was fixed at birth."""
+
+    path: Path
+    before: Json | Missing
+    after: Json | Missing
+    rule: Rule = Rule.SPEC
+    immutable: bool = False
+
+
+def diff(
+    before: Json | Missing, after: Json | Missing, place: Field = UNTYPED, *, resend: Iterable[Path] = ()
+) -> tuple[FieldChange, ...]:
+    """The fields that differ. Where `place` has a type, absent equals null, empty and the documented default.
+
+    A write-only field cannot be compared: it counts as changed when its path is in `resend`.
+    """
+    found = _changes((before, after), place, Path(), frozenset(resend))
+    return tuple(replace(one, immutable=True) if _is_fixed(place, one.path) else one for one in found)
+
+
+def redact(value: Json, place: Field) -> Json:
+    """`value` with every write-only field in it hidden; the very same value when it holds none."""
+    if value is None:
+        return None
+    if place.write_only:
+        return REDACTED
+    match place.shape:
+        case Object() | MapOf() if isinstance(value, dict):
+            hidden = {name: redact(entry, field_below(place, name) or UNTYPED) for name, entry in value.items()}
+            return value if all(map(is_, hidden.values(), value.values())) else hidden
+        case KeyedList(item=item) if isinstance(value, list | tuple):
+            return _redacted_elements(value, item)
+        case ListOf(item=item) if isinstance(value, list | tuple):
+            return _redacted_elements(value, Field(item))
+        case _:
+            return value
+
+
+def _redacted_elements(value: Sequence[Json], place: Field) -> Json:
+    hidden = [redact(element, place) for element in value]
+    return value if all(map(is_, hidden, value)) else hidden
+
+
+def _is_fixed(place: Field, path: Path) -> bool:
+    """Whether the field at `path`, or an object around it, is fixed when the live object is created."""
+    for step in path.steps:
+        if place.immutable:
+            return True
+        place = field_below(place, step) or UNTYPED
+    return place.immutable
+
+
+# --- The walk: both trees side by side, past what is equal ------------------------------------------------------------
+
+
+def _changes(sides: tuple[_Side, _Side], place: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
+    if place.write_only:
+        if at in resend:
+            yield FieldChange(at, REDACTED, REDACTED)
+    elif not (sides[0] is sides[1] or place.output_only):
+        was, now = (_settled(side, place) for side in sides)
+        parts = _parts(was, now, place)
+        if parts is not None:
+            if resend or not _alike(was, now, surely_same):
+                yield from _changes_below(parts, place, at, resend)
+        elif not _alike(was, now, same):
+            yield _change(was, now, place, at)
+
+
+def _changes_below(parts: _Parts, place: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
+    for step, (was, now) in parts.items():
+        below = field_below(place, step) or UNTYPED
+        if isinstance(step, Selector) and (was is MISSING or now is MISSING):
+            # An element that comes or goes is one change, not one for each of its fields.
+            yield _change(was, now, below, at / step)
+        else:
+            yield from _changes((was, now), below, at / step, resend)
+
+
+def _alike(was: _Side, now: _Side, equal: Callable[[Json, Json], bool]) -> bool:
+    if isinstance(was, Missing) or isinstance(now, Missing):
+        return was is now
+    return equal(was, now)
+
+
+def _change(was: _Side, now: _Side, place: Field, at: Path) -> FieldChange:
+    before = MISSING if isinstance(was, Missing) else redact(was, place)
+    after = MISSING if isinstance(now, Missing) else redact(now, place)
+    return FieldChange(at, before, after)
+
+
+def _settled(side: _Side, place: Field) -> _Side:
+    """What a side comes to: null is absent, absent is the default, and an empty list or object is absent again."""
+    if place is UNTYPED:
+        return side
+    if side is None or side is MISSING:
+        side = place.default
+    return MISSING if isinstance(side, dict | list | tuple) and not side else side
+
+
+def _parts(was: _Side, now: _Side, place: Field) -> _Parts | None:
+    """The pairs to compare one level down, in the order of the type; None for what is compared whole."""
+    match place.shape:
+        case KeyedList() as shape:
+            return _paired(_by_key(was, shape), _by_key(now, shape), {})
+        case Object(fields=fields):
+            return _paired(_or_empty(was), _or_empty(now), fields)
+        case MapOf():
+            return _paired(_or_empty(was), _or_empty(now), {})
+        case _:
+            return _paired(was, now, {})
+
+
+def _or_empty(side: _Side) -> Json:
+    return {} if isinstance(side, Missing) else side
+
+
+def _paired(was: object, now: object, order: Mapping[str, Field]) -> _Parts | None:
+    if not (isinstance(was, dict) and isinstance(now, dict)):
+        return None
+    steps = {**dict.fromkeys(name for name in order if name in was or name in now), **was, **now}
+    return {step: (was.get(step, MISSING), now.get(step, MISSING)) for step in steps}
+
+
+def _by_key(side: _Side, shape: KeyedList) -> dict[Selector, Json] | None:
+    """The elements under their keys; None when two share one, or there is nothing to have keys."""
+    if side is MISSING:
+        return {}
+    if not is_list_of_objects(side):
+        return None
+    found: dict[Selector, Json] = {selector(shape.keys, key_of(one, shape.keys)): one for one in side}
+    return found if len(found) == len(side) else None

@@ -1,0 +1,159 @@
+"""The plan: the ordered writes a step would send, the fields each changes and why, and what was left alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from setpoint.core.canonical import canonical
+from setpoint.core.decide import Decision
+from setpoint.core.diff import FieldChange, diff
+from setpoint.core.overlay import Declared, Tree, overlay, rule_at, without_protection
+from setpoint.core.paths import Path
+from setpoint.core.shape import Field
+from setpoint.core.values import Json, Missing
+from setpoint.errors import ImmutableFieldChanged
+
+
+class Action(StrEnum):
+    """What a write does to the object."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One call that changes the world. `name` tells it from the plan's other writes."""
+
+    action: Action
+    name: str
+    changes: tuple[FieldChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The writes in the order they are sent, and the fields a bare prune would have changed but a rule kept."""
+
+    decision: Decision
+    writes: tuple[Write, ...] = ()
+    kept: tuple[FieldChange, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to send."""
+        return not self.writes
+
+    @property
+    def changes(self) -> tuple[FieldChange, ...]:
+        """Every field change, in the order of the writes."""
+        return tuple(change for write in self.writes for change in write.changes)
+
+    def to_data(self) -> Json:
+        """The plan as plain JSON: stable member names, absent values left out, marks spelled out."""
+        return {
+            "decision": self.decision.value,
+            "writes": [_write_data(write) for write in self.writes],
+            "kept": [_change_data(change) for change in self.kept],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A write of its own, sent before the rest, for the fields at or below `paths`."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+
+class Fixed(StrEnum):
+    """What becomes of a change to an immutable field."""
+
+    REFUSED = "refused"
+    REPLACED = "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How a kind sends changes: its stages in order, the fields to send again, and immutable changes."""
+
+    stages: tuple[Stage, ...] = ()
+    resend: tuple[Path, ...] = ()
+    fixed: Fixed = Fixed.REFUSED
+
+
+PLAINLY: Final = Sending()
+
+
+def plan_fields(decision: Decision, declared: Declared, live: Tree | Missing, sending: Sending = PLAINLY) -> Plan:
+    """The plan that takes `live` to the effective desired state; ImmutableFieldChanged where no write can."""
+    wanted = overlay(declared, live)
+    place = Field(declared.shape)
+    changes = _with_rules(declared, diff(live, wanted, place, resend=sending.resend))
+    if isinstance(live, Missing):
+        return Plan(decision, (Write(Action.CREATE, "create", changes),))
+    kept = _with_rules(declared, diff(overlay(without_protection(declared), live), wanted, place))
+    return Plan(decision, _writes(changes, sending), tuple(_as_kept(change) for change in kept))
+
+
+def plan_delete(decision: Decision) -> Plan:
+    """The plan of one deletion."""
+    return Plan(decision, (Write(Action.DELETE, "delete"),))
+
+
+def staged(changes: Iterable[FieldChange], stages: Sequence[Stage]) -> tuple[Write, ...]:
+    """The changes as writes: each stage that has any, in order, then everything else as one update."""
+    rest = list(changes)
+    writes: list[Write] = []
+    for stage in stages:
+        mine = [change for change in rest if any(path.covers(change.path) for path in stage.paths)]
+        rest = [change for change in rest if change not in mine]
+        writes.append(Write(Action.UPDATE, stage.name, tuple(mine)))
+    writes.append(Write(Action.UPDATE, "update", tuple(rest)))
+    return tuple(write for write in writes if write.changes)
+
+
+def _writes(changes: tuple[FieldChange, ...], sending: Sending) -> tuple[Write, ...]:
+    fixed = [change for change in changes if change.immutable]
+    if not fixed:
+        return staged(changes, sending.stages)
+    if sending.fixed is Fixed.REPLACED:
+        return (Write(Action.REPLACE, "replace", changes),)
+    told = "; ".join(f"{one.path} cannot change from {_shown(one.before)} to {_shown(one.after)}" for one in fixed)
+    raise ImmutableFieldChanged(
+        f"{told}: fixed when the object is created. Put the old value back, or delete the resource and apply it again",
+        tuple(str(one.path) for one in fixed),
+    )
+
+
+def _with_rules(declared: Declared, changes: Iterable[FieldChange]) -> tuple[FieldChange, ...]:
+    return tuple(replace(change, rule=rule_at(declared, change.path)) for change in changes)
+
+
+def _as_kept(change: FieldChange) -> FieldChange:
+    """A kept field stays as it is: before and after are the live value."""
+    return replace(change, before=change.after, immutable=False)
+
+
+def _shown(value: Json | Missing) -> str:
+    return "nothing" if isinstance(value, Missing) else canonical(value).decode()
+
+
+# --- Plain data ------------------------------------------------------------------------------------------------------
+
+
+def _write_data(write: Write) -> Json:
+    changes = [_change_data(change) for change in write.changes]
+    return {"action": write.action.value, "name": write.name, "changes": changes}
+
+
+def _change_data(change: FieldChange) -> Json:
+    data: dict[str, Json] = {"path": str(change.path), "rule": change.rule.value}
+    for name, side in (("before", change.before), ("after", change.after)):
+        if not isinstance(side, Missing):
+            data[name] = side
+    if change.immutable:
+        data["immutable"] = True
+    return data

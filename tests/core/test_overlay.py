@@ -1,0 +1,259 @@
+"""Who owns a field: the five rules, case by case."""
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from setpoint.core.overlay import Declared, Tree, overlay, overlay_typed, rule_at
+from setpoint.core.paths import Path
+from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy, Rule
+from setpoint.core.shape import with_defaults
+from setpoint.core.values import MISSING, Json
+from setpoint.errors import ManifestInvalid
+from tests.laws.worlds import SHAPE, Backup, Database, Flag, Metadata, Settings, Spec
+
+UNMANAGED_TIER = FieldPolicy(unmanaged=(Path.parse("spec.settings.tier"),))
+LISTED_TIER = FieldPolicy(listed=(Path.parse("spec.settings.tier"),))
+
+
+def _settings(written: Json, live: Json, policy: FieldPolicy = PRUNE) -> Json:
+    """The settings after an overlay of settings over settings."""
+    wanted: Any = overlay(_declared(written, policy), {"spec": {"settings": live}})
+    return wanted["spec"].get("settings", MISSING)  # type: ignore[no-any-return]
+
+
+def _declared(written: Json, policy: FieldPolicy = PRUNE) -> Declared:
+    return Declared({"spec": {"settings": written}}, SHAPE, policy)
+
+
+@pytest.mark.parametrize(
+    ("written", "live", "policy", "wanted"),
+    [
+        ({"tier": "a"}, {"tier": "b", "size": 1}, UNMANAGED_TIER, {"tier": "b", "resize": True}),
+        ({"tier": "a"}, {"tier": "b", "size": 1}, PRUNE, {"tier": "a", "resize": True}),
+        ({"tier": "a"}, {"tier": "b", "size": 1}, LISTED_TIER, {"tier": "a", "resize": True}),
+        ({}, {"tier": "b", "size": 1}, LISTED_TIER, {"tier": "b", "resize": True}),
+        ({"tier": "a"}, {"tier": "b", "size": 1}, IGNORE, {"tier": "a", "size": 1}),
+        ({}, {"tier": "b", "size": 1}, PRUNE, {"resize": True}),
+        ({}, {"resize": False}, PRUNE, {"resize": True}),
+    ],
+    ids=["unmanaged", "spec", "listed but specified", "listed and absent", "ignored", "pruned", "default"],
+)
+def test_the_strongest_rule_decides(written: Json, live: Json, policy: FieldPolicy, wanted: Json) -> None:
+    assert _settings(written, live, policy) == wanted
+
+
+@pytest.mark.parametrize("value", [0, "", False, []])
+def test_zero_and_empty_values_are_values(value: Json) -> None:
+    names = {int: "size", str: "tier", bool: "resize", list: "networks"}
+    name = names[type(value)]
+
+    assert _settings({name: value}, {name: "other"}, IGNORE) == {name: value}
+
+
+def test_an_explicit_null_unsets_a_field_or_returns_it_to_its_default_in_every_mode() -> None:
+    assert _settings({"tier": None, "resize": None}, {"tier": "b", "resize": False}, IGNORE) == {"resize": True}
+
+
+def test_an_explicit_null_gives_up_protection() -> None:
+    live: Json = {"edition": "plus", "backup": {"enabled": True, "start": "03:00"}}
+
+    assert _settings({"edition": None, "backup": None}, live) == {"backup": {"start": "12:00"}, "resize": True}
+
+
+def test_an_explicit_null_does_not_reach_what_is_unmanaged() -> None:
+    policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.backup.enabled"),))
+
+    wanted = _settings({"backup": None}, {"backup": {"enabled": True, "location": "eu"}}, policy)
+
+    assert wanted == {"backup": {"enabled": True, "start": "12:00"}, "resize": True}
+
+
+def test_silence_keeps_what_is_protected() -> None:
+    live: Json = {"edition": "plus", "retention": {"location": "eu"}, "backup": {"enabled": True, "location": "eu"}}
+
+    assert _settings({}, live) == {
+        "edition": "plus",
+        "retention": {"location": "eu"},
+        "backup": {"enabled": True, "start": "12:00"},
+        "resize": True,
+    }
+
+
+def test_silence_keeps_what_is_immutable() -> None:
+    assert overlay(Declared({"spec": {}}, SHAPE), {"spec": {"region": "eu"}}) == {"spec": {"region": "eu"}}
+
+
+def test_an_object_that_nobody_specified_is_unset_with_all_it_holds() -> None:
+    assert _settings({}, {"flags": [{"name": "x"}], "networks": ["a"]}) == {"resize": True}
+
+
+def test_a_null_in_the_live_object_counts_as_absent() -> None:
+    assert _settings({}, {"tier": None, "resize": True}) == {"tier": None, "resize": True}
+    assert _settings({}, {"resize": None}) == {"resize": True}
+
+
+def test_output_only_fields_are_the_service_s() -> None:
+    wanted = overlay(Declared({"spec": {"address": "mine"}}, SHAPE), {"spec": {"address": "theirs"}})
+
+    assert wanted == {"spec": {"address": "theirs"}}
+
+
+def test_the_spec_s_list_decides_membership_and_the_rules_decide_inside_an_element() -> None:
+    written: Json = {"flags": [{"name": "z"}, {"name": "x", "note": "mine"}]}
+    live: Json = {"flags": [{"name": "x", "value": "1", "note": "-"}, {"name": "y", "value": "2"}]}
+
+    pruned, kept = _settings(written, live), _settings(written, live, IGNORE)
+
+    assert pruned == {"flags": [{"name": "z", "note": "-"}, {"name": "x", "note": "mine"}], "resize": True}
+    assert kept == {"flags": [{"name": "z"}, {"name": "x", "value": "1", "note": "mine"}]}
+
+
+def test_a_keyed_list_in_another_order_is_the_live_list() -> None:
+    live: Json = {"flags": [{"name": "x", "note": "-"}, {"name": "y", "note": "-"}], "resize": True}
+
+    assert _settings({"flags": [{"name": "y"}, {"name": "x"}]}, live) is live
+
+
+def test_an_element_that_a_path_lists_stays_though_the_spec_s_list_leaves_it_out() -> None:
+    live: Json = {"flags": [{"name": "w"}, {"name": "x"}, {"name": "y"}]}
+    element = (Path.parse("spec.settings.flags[name=x]"),)
+    inside = (Path.parse("spec.settings.flags[name=y].value"),)
+
+    for policy in (FieldPolicy(unmanaged=element, listed=inside), FieldPolicy(listed=element + inside)):
+        wanted = _settings({"flags": [{"name": "z"}]}, live, policy)
+        assert wanted == {"flags": [{"name": "z", "note": "-"}, {"name": "x"}], "resize": True}
+
+
+def test_an_unmanaged_element_that_is_not_live_is_not_made() -> None:
+    policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.flags[name=x]"),))
+
+    assert _settings({"flags": [{"name": "x"}]}, {"resize": True, "flags": []}, policy) == {"resize": True, "flags": []}
+
+
+def test_two_elements_with_one_key_are_refused() -> None:
+    with pytest.raises(ManifestInvalid, match=r"two elements of one list are \[name=x\]: each name may stand once"):
+        _settings({"flags": [{"name": "x"}, {"name": "x"}]}, {})
+
+
+def test_a_keyed_list_of_other_things_is_replaced_whole() -> None:
+    assert _settings({"flags": ["x"]}, {"flags": [{"name": "x"}]}, IGNORE) == {"flags": ["x"]}
+    assert _settings({"flags": [{"name": "x"}]}, {"flags": "x"}, IGNORE) == {"flags": [{"name": "x"}]}
+
+
+def test_maps_are_exact_under_prune_and_merged_by_key_when_unspecified_fields_stay() -> None:
+    live: Tree = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+    written: Tree = {"metadata": {"labels": {"a": "9", "c": "3"}}}
+
+    assert overlay(Declared(written, SHAPE), live) == {"metadata": {"labels": {"a": "9", "c": "3"}}}
+    assert overlay(Declared(written, SHAPE, IGNORE), live) == {"metadata": {"labels": {"a": "9", "b": "2", "c": "3"}}}
+
+
+def test_a_null_takes_one_key_out_of_a_merged_map() -> None:
+    live: Tree = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+
+    wanted = overlay(Declared({"metadata": {"labels": {"a": None}}}, SHAPE, IGNORE), live)
+
+    assert wanted == {"metadata": {"labels": {"b": "2"}}}
+
+
+def test_one_listed_key_of_a_map_stays_when_the_rest_is_pruned() -> None:
+    policy = FieldPolicy(listed=(Path.parse("metadata.labels.a"),))
+    live: Tree = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+
+    assert overlay(Declared({}, SHAPE, policy), live) == {"metadata": {"labels": {"a": "1"}}}
+
+
+def test_a_live_value_of_another_type_is_replaced() -> None:
+    assert _settings({"backup": {"location": "eu"}}, {"backup": "on"}) == {
+        "backup": {"location": "eu", "start": "12:00"},
+        "resize": True,
+    }
+
+
+def test_a_spec_value_of_another_type_is_passed_on_for_the_service_to_judge() -> None:
+    assert _settings({"backup": "on"}, {"backup": {"enabled": True}}, IGNORE) == {"backup": "on"}
+
+
+def test_a_new_object_has_what_the_spec_says_and_the_defaults() -> None:
+    assert overlay(_declared({"tier": "a"}), MISSING) == {"spec": {"settings": {"tier": "a", "resize": True}}}
+
+
+def test_a_new_object_leaves_to_the_service_what_the_author_leaves_to_it() -> None:
+    assert overlay(_declared({"tier": "a"}, IGNORE), MISSING) == {"spec": {"settings": {"tier": "a"}}}
+
+
+def test_a_new_object_starts_with_the_spec_s_value_of_an_unmanaged_field() -> None:
+    wanted = overlay(_declared({"tier": "a"}, UNMANAGED_TIER), MISSING)
+
+    assert wanted == {"spec": {"settings": {"tier": "a", "resize": True}}}
+
+
+def test_nothing_to_change_gives_the_very_same_live_object() -> None:
+    live: Tree = {"spec": {"settings": {"tier": "a", "resize": True}}, "metadata": {"labels": {}}}
+
+    assert overlay(_declared({"tier": "a"}), live) is live
+    assert overlay(Declared({}, SHAPE, FieldPolicy(unmanaged=(Path(),))), live) is live
+
+
+def test_an_object_with_a_default_of_its_own_is_made_when_absent() -> None:
+    shape = with_defaults(SHAPE, {"spec.settings.backup": {"location": "eu"}, "spec.settings.networks": ["any"]})
+    wanted = overlay(Declared({"spec": {"settings": {}}}, shape), {"spec": {"settings": {"backup": {"enabled": True}}}})
+
+    assert wanted == {
+        "spec": {
+            "settings": {
+                "backup": {"enabled": True, "location": "eu", "start": "12:00"},
+                "resize": True,
+                "networks": ["any"],
+            }
+        }
+    }
+
+
+def test_typed_specs_and_live_objects_give_a_typed_result() -> None:
+    spec = Database(Spec(settings=Settings(tier="a", flags=[Flag("x", "1")], backup=None)))
+    live = Database(
+        Spec(region="eu", settings=Settings(tier="b", size=3, flags=[Flag("x", "0", "n")], backup=Backup(True))),
+        Metadata({"a": "1"}),
+    )
+
+    assert overlay_typed(spec, live, IGNORE) == Database(
+        Spec(
+            region="eu", settings=Settings(tier="a", size=3, flags=[Flag("x", "1", "n")], backup=Backup(start="12:00"))
+        ),
+        Metadata({"a": "1"}),
+    )
+    assert overlay_typed(spec, UNSET) == Database(
+        Spec(settings=Settings(tier="a", resize=True, flags=[Flag("x", "1", "-")]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("spec.settings.tier", Rule.SPEC),
+        ("spec.settings.size", Rule.PRUNED),
+        ("spec.settings.resize", Rule.DEFAULT),
+        ("spec.settings.edition", Rule.PROTECTED),
+        ("spec.settings.retention.start", Rule.PROTECTED),
+        ("spec.region", Rule.FIXED),
+        ("spec.settings.flags[name=x]", Rule.SPEC),
+        ("spec.settings.flags[name=gone]", Rule.SPEC),
+        ("spec.settings.flags[name=x].value", Rule.PRUNED),
+        ("spec.settings.backup.enabled", Rule.SPEC),
+        ("spec.settings.networks", Rule.LISTED),
+        ("metadata.labels.a", Rule.UNMANAGED),
+        ("metadata.labels.b", Rule.PRUNED),
+    ],
+)
+def test_the_rule_at_a_path_is_the_one_that_decided(path: str, rule: Rule) -> None:
+    policy = FieldPolicy(unmanaged=(Path.parse("metadata.labels.a"),), listed=(Path.parse("spec.settings.networks"),))
+    declared = _declared({"tier": "a", "flags": [{"name": "x"}], "backup": None}, policy)
+
+    assert rule_at(declared, Path.parse(path)) is rule
+
+
+def test_the_rule_of_whatever_is_left_out_under_ignore_unspecified_is_that() -> None:
+    assert rule_at(_declared({}, IGNORE), Path.parse("spec.settings.size")) is Rule.IGNORED

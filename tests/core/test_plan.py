@@ -1,0 +1,149 @@
+"""Plans: ordered writes, what was kept and why, and what no write can do."""
+
+import pytest
+
+from setpoint.core.decide import Decision
+from setpoint.core.diff import REDACTED
+from setpoint.core.overlay import Declared, Tree
+from setpoint.core.paths import Path
+from setpoint.core.plan import Action, Fixed, Plan, Sending, Stage, Write, plan_delete, plan_fields
+from setpoint.core.policy import IGNORE, FieldPolicy
+from setpoint.core.values import MISSING, Json
+from setpoint.errors import ImmutableFieldChanged
+from tests.laws.worlds import PASSWORD, SHAPE
+
+LIVE: Tree = {
+    "spec": {
+        "region": "eu",
+        "settings": {"tier": "a", "size": 1, "resize": True, "edition": "plus", "backup": {"enabled": True}},
+    }
+}
+
+
+def _declared(settings: Json, policy: FieldPolicy | None = None) -> Declared:
+    return Declared({"spec": {"settings": settings}}, SHAPE, policy or FieldPolicy())
+
+
+def test_a_plan_names_each_field_its_values_and_the_rule() -> None:
+    plan = plan_fields(Decision.INTENT_CHANGED, _declared({"tier": "b"}), LIVE)
+
+    assert plan.to_data() == {
+        "decision": "intent changed",
+        "writes": [
+            {
+                "action": "update",
+                "name": "update",
+                "changes": [
+                    {"path": "spec.settings.tier", "rule": "spec", "before": "a", "after": "b"},
+                    {"path": "spec.settings.size", "rule": "pruned", "before": 1},
+                ],
+            }
+        ],
+        "kept": [
+            {"path": "spec.region", "rule": "immutable", "before": "eu", "after": "eu"},
+            {"path": "spec.settings.edition", "rule": "protected", "before": "plus", "after": "plus"},
+            {"path": "spec.settings.backup.enabled", "rule": "protected", "before": True, "after": True},
+        ],
+    }
+
+
+def test_a_plan_with_nothing_to_send_is_empty_and_still_says_what_was_kept() -> None:
+    plan = plan_fields(Decision.DRIFTED, _declared({}, IGNORE), LIVE)
+
+    assert plan.is_empty
+    assert plan.changes == ()
+    assert {change.rule.value for change in plan.kept} == {"ignore-unspecified-fields"}
+
+
+def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:
+    sending = Sending(
+        stages=(
+            Stage("edition", (Path.parse("spec.settings.edition"),)),
+            Stage("backup", (Path.parse("spec.settings.backup"),)),
+            Stage("tier", (Path.parse("spec.settings.tier"),)),
+        )
+    )
+    declared = _declared({"tier": "b", "size": 2, "edition": "basic"})
+
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, sending)
+
+    assert [(write.name, [str(one.path) for one in write.changes]) for write in plan.writes] == [
+        ("edition", ["spec.settings.edition"]),
+        ("tier", ["spec.settings.tier"]),
+        ("update", ["spec.settings.size"]),
+    ]
+    assert len(plan.changes) == 3
+
+
+def test_a_secret_to_be_sent_again_is_planned_but_not_shown() -> None:
+    declared = Declared({"spec": {"password": "hunter2"}}, SHAPE, IGNORE)
+
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, Sending(resend=(PASSWORD,)))
+
+    assert [(str(one.path), one.before, one.after) for one in plan.changes] == [("spec.password", REDACTED, REDACTED)]
+
+
+def test_a_change_to_an_immutable_field_is_refused_and_named() -> None:
+    declared = Declared({"spec": {"region": "us"}}, SHAPE, IGNORE)
+
+    with pytest.raises(ImmutableFieldChanged, match=r'spec\.region cannot change from "eu" to "us": fixed') as caught:
+        plan_fields(Decision.INTENT_CHANGED, declared, LIVE)
+
+    assert caught.value.paths == ("spec.region",)
+
+
+def test_giving_up_an_immutable_field_is_refused_too() -> None:
+    with pytest.raises(ImmutableFieldChanged, match='from "eu" to nothing'):
+        plan_fields(Decision.INTENT_CHANGED, Declared({"spec": {"region": None}}, SHAPE, IGNORE), LIVE)
+
+
+def test_where_a_kind_may_replace_the_object_an_immutable_change_does() -> None:
+    declared = Declared({"spec": {"region": "us"}}, SHAPE, IGNORE)
+
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, Sending(fixed=Fixed.REPLACED))
+
+    assert plan.to_data() == {
+        "decision": "intent changed",
+        "writes": [
+            {
+                "action": "replace",
+                "name": "replace",
+                "changes": [{"path": "spec.region", "rule": "spec", "before": "eu", "after": "us", "immutable": True}],
+            }
+        ],
+        "kept": [
+            {"path": "spec.settings.tier", "rule": "ignore-unspecified-fields", "before": "a", "after": "a"},
+            {"path": "spec.settings.size", "rule": "ignore-unspecified-fields", "before": 1, "after": 1},
+            {"path": "spec.settings.edition", "rule": "ignore-unspecified-fields", "before": "plus", "after": "plus"},
+            {
+                "path": "spec.settings.backup.enabled",
+                "rule": "ignore-unspecified-fields",
+                "before": True,
+                "after": True,
+            },
+        ],
+    }
+
+
+def test_a_create_is_one_write_with_everything_in_it() -> None:
+    plan = plan_fields(Decision.CREATE, Declared({"spec": {"region": "us"}}, SHAPE), MISSING)
+
+    assert [(write.action, [str(one.path) for one in write.changes]) for write in plan.writes] == [
+        (Action.CREATE, ["spec.region"])
+    ]
+
+
+def test_a_delete_is_one_write() -> None:
+    assert plan_delete(Decision.IN_SYNC) == Plan(Decision.IN_SYNC, (Write(Action.DELETE, "delete"),))
+
+
+def test_an_unmanaged_value_that_the_spec_contradicts_is_shown_as_kept() -> None:
+    policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.tier"),))
+
+    plan = plan_fields(Decision.FIRST_LOOK, _declared({"tier": "mine", "size": 1}, policy), LIVE)
+
+    assert [(str(one.path), one.before, one.rule.value) for one in plan.kept][1] == (
+        "spec.settings.tier",
+        "a",
+        "unmanaged",
+    )

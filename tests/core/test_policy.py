@@ -1,0 +1,86 @@
+"""Annotations: read once, checked, and turned into a stance."""
+
+import pytest
+
+from setpoint.core.paths import Path, Selector
+from setpoint.core.policy import (
+    DEFAULT_TO_GCP,
+    IGNORE,
+    IGNORE_UNSPECIFIED,
+    PRUNE,
+    UNMANAGED,
+    FieldPolicy,
+    Rule,
+)
+from setpoint.errors import ManifestInvalid, UnknownField
+from tests.laws.worlds import SHAPE
+
+
+def test_no_annotation_means_prune() -> None:
+    assert FieldPolicy.parse({}, SHAPE) == PRUNE
+
+
+@pytest.mark.parametrize(("text", "policy"), [("true", IGNORE), ("false", PRUNE)])
+def test_ignore_unspecified_is_true_or_false(text: str, policy: FieldPolicy) -> None:
+    assert FieldPolicy.parse({IGNORE_UNSPECIFIED: text}, SHAPE) == policy
+
+
+def test_ignore_unspecified_is_nothing_else() -> None:
+    with pytest.raises(ManifestInvalid, match='ignore-unspecified-fields is \'yes\': write "true" or "false"'):
+        FieldPolicy.parse({IGNORE_UNSPECIFIED: "yes"}, SHAPE)
+
+
+def test_paths_are_listed_with_commas_and_spaces() -> None:
+    policy = FieldPolicy.parse({UNMANAGED: " spec.region , spec.settings.tier,"}, SHAPE)
+
+    assert policy.unmanaged == (Path.parse("spec.region"), Path.parse("spec.settings.tier"))
+
+
+def test_commas_inside_brackets_and_quotes_do_not_part_paths() -> None:
+    policy = FieldPolicy.parse({DEFAULT_TO_GCP: 'metadata.labels["a,b\\"]"],spec.settings.flags[name="x,y"]'}, SHAPE)
+
+    assert policy.listed == (
+        Path(("metadata", "labels", 'a,b"]')),
+        Path(("spec", "settings", "flags", Selector((("name", "x,y"),)))),
+    )
+
+
+def test_an_unknown_path_names_the_annotation_and_the_nearest_real_paths() -> None:
+    with pytest.raises(UnknownField) as caught:
+        FieldPolicy.parse({UNMANAGED: "spec.setings"}, SHAPE)
+
+    assert str(caught.value).startswith(f"{UNMANAGED}: no field spec.setings; nearest: spec.settings")
+    assert caught.value.nearest[0] == "spec.settings"
+
+
+def test_a_malformed_path_names_the_annotation() -> None:
+    with pytest.raises(ManifestInvalid, match=f"{DEFAULT_TO_GCP}: the path 'spec.' breaks off"):
+        FieldPolicy.parse({DEFAULT_TO_GCP: "spec."}, SHAPE)
+
+
+def test_a_path_into_a_list_that_is_one_unit_is_refused() -> None:
+    with pytest.raises(
+        UnknownField, match=r"points into a list that is one unit: name spec\.settings\.networks itself"
+    ):
+        FieldPolicy.parse({UNMANAGED: "spec.settings.networks[0]"}, SHAPE)
+
+
+def test_the_stance_is_the_strongest_rule_that_covers_a_place() -> None:
+    policy = FieldPolicy(
+        unmanaged=(Path.parse("spec.settings.tier"),),
+        listed=(Path.parse("spec.settings"), Path.parse("spec.settings.tier.deeper")),
+        unspecified=Rule.IGNORED,
+    )
+    settings = policy.stance.at("spec").at("settings")
+
+    assert policy.stance.at("metadata").rule is Rule.IGNORED
+    assert settings.rule is Rule.LISTED
+    assert settings.at("size").at("deeper").rule is Rule.LISTED
+    assert settings.at("tier").at("deeper").rule is Rule.UNMANAGED
+
+
+def test_on_create_what_is_unmanaged_starts_as_the_spec_says() -> None:
+    policy = FieldPolicy(unmanaged=(Path.parse("spec.region"),), unspecified=Rule.PRUNED)
+
+    assert policy.on_create() == FieldPolicy(listed=(Path.parse("spec.region"),))
+    assert PRUNE.on_create() is PRUNE

@@ -1,0 +1,171 @@
+"""Who owns a field: what holds for every spec, live object and policy."""
+
+import copy
+
+import pytest
+from hypothesis import assume, given
+
+from setpoint.core.canonical import canonical, same
+from setpoint.core.decide import Decision
+from setpoint.core.overlay import Declared, Tree, overlay, rule_at
+from setpoint.core.paths import Path, get_at
+from setpoint.core.plan import PLAINLY, Plan, Sending, plan_fields
+from setpoint.core.policy import IGNORE, FieldPolicy, Rule
+from setpoint.core.values import MISSING, Missing
+from setpoint.errors import ImmutableFieldChanged
+from tests.laws.worlds import (
+    LISTABLE,
+    PASSWORD,
+    SECRET,
+    SHAPE,
+    as_the_service_shows_it,
+    declared,
+    live_objects,
+    policies,
+    specified,
+    written,
+)
+
+pytestmark = pytest.mark.laws
+
+PROTECTED = tuple(Path.parse(f"spec.settings.{name}") for name in ("edition", "backup.enabled", "retention"))
+
+
+def _plan(one: Declared, live: Tree | Missing, sending: Sending = PLAINLY) -> Plan:
+    try:
+        return plan_fields(Decision.FIRST_LOOK, one, live, sending)
+    except ImmutableFieldChanged:
+        assume(False)
+        raise
+
+
+def _is_covered(path: Path, policy: FieldPolicy) -> bool:
+    return any(listed.covers(path) for listed in policy.unmanaged)
+
+
+@given(declared, live_objects)
+def test_overlay_is_idempotent(one: Declared, live: Tree) -> None:
+    once = overlay(one, live)
+
+    assert same(overlay(one, once), once)
+
+
+@given(declared)
+def test_overlay_of_a_new_object_is_idempotent(one: Declared) -> None:
+    once = overlay(one, MISSING)
+
+    assert same(overlay(one, once), once)
+
+
+@given(declared, live_objects)
+def test_a_step_planned_again_after_being_carried_out_plans_nothing(one: Declared, live: Tree) -> None:
+    _plan(one, live)
+
+    after = as_the_service_shows_it(overlay(one, live))
+
+    assert _plan(one, after).is_empty
+
+
+@given(declared)
+def test_a_create_planned_again_after_being_carried_out_plans_nothing(one: Declared) -> None:
+    after = as_the_service_shows_it(overlay(one, MISSING))
+
+    assert _plan(one, after).is_empty
+
+
+@given(live_objects)
+def test_a_silent_author_under_ignore_unspecified_plans_nothing(live: Tree) -> None:
+    silent = Declared({}, SHAPE, IGNORE)
+
+    assert overlay(silent, live) is live
+    assert _plan(silent, live) == Plan(Decision.FIRST_LOOK, (), _plan(silent, live).kept)
+
+
+@given(declared, live_objects)
+def test_no_input_is_ever_mutated(one: Declared, live: Tree) -> None:
+    before = copy.deepcopy((one.tree, live))
+
+    overlay(one, live)
+    _plan(one, live)
+
+    assert repr((one.tree, live)) == repr(before)
+
+
+@given(declared, live_objects)
+def test_a_specified_field_has_its_value_whatever_the_policy_unless_it_is_unmanaged(one: Declared, live: Tree) -> None:
+    wanted = overlay(one, live)
+
+    for path, value in specified(one.tree):
+        if not _is_covered(path, one.policy):
+            found = get_at(wanted, path)
+            assert found is not MISSING
+            assert same(found, value)
+
+
+@given(written, live_objects, policies)
+def test_prune_of_an_overlay_never_changes_a_specified_field(tree: Tree, live: Tree, policy: FieldPolicy) -> None:
+    kept = overlay(Declared(tree, SHAPE, policy), live)
+    pruned = overlay(Declared(tree, SHAPE), kept)
+
+    for path, value in specified(tree):
+        found = get_at(pruned, path)
+        assert found is not MISSING
+        assert same(found, value)
+
+
+@given(declared, live_objects)
+def test_an_unmanaged_field_keeps_its_live_value_whatever_the_spec_says(one: Declared, live: Tree) -> None:
+    wanted = overlay(one, live)
+
+    for path in one.policy.unmanaged:
+        assert get_at(wanted, path) is get_at(live, path)
+
+
+@given(declared, live_objects)
+def test_silence_never_gives_up_protection(one: Declared, live: Tree) -> None:
+    wanted = overlay(one, live)
+
+    for path in PROTECTED:
+        said = [get_at(one.tree, Path(path.steps[:depth])) for depth in range(1, len(path.steps) + 1)]
+        if get_at(live, path) is not MISSING and said[-1] is MISSING and None not in said:
+            assert get_at(wanted, path) is get_at(live, path)
+
+
+@given(declared, live_objects)
+def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, live: Tree) -> None:
+    rules = {change.rule for change in _plan(one, live).changes}
+
+    assert rules <= {Rule.SPEC, Rule.DEFAULT, Rule.PRUNED}
+
+
+@given(declared, live_objects)
+def test_every_kept_field_names_the_rule_that_kept_it(one: Declared, live: Tree) -> None:
+    for kept in _plan(one, live).kept:
+        assert kept.rule in {Rule.UNMANAGED, Rule.LISTED, Rule.IGNORED, Rule.PROTECTED, Rule.FIXED}
+        assert kept.rule is rule_at(one, kept.path)
+
+
+@given(declared, live_objects)
+def test_a_listed_field_that_the_spec_leaves_out_keeps_its_live_value(one: Declared, live: Tree) -> None:
+    wanted = overlay(one, live)
+
+    for path in one.policy.listed:
+        if all(get_at(one.tree, Path(path.steps[:depth])) is MISSING for depth in range(1, len(path.steps) + 1)):
+            assert get_at(wanted, path) is get_at(live, path)
+
+
+@given(declared, live_objects)
+def test_a_plan_never_shows_what_is_write_only(one: Declared, live: Tree) -> None:
+    data = canonical(_plan(one, live, Sending(resend=(PASSWORD,))).to_data())
+
+    assert SECRET.encode() not in data
+
+
+@given(declared, live_objects)
+def test_what_did_not_change_is_shared_with_the_live_object(one: Declared, live: Tree) -> None:
+    wanted = overlay(one, live)
+
+    for path in LISTABLE:
+        was, now = get_at(live, path), get_at(wanted, path)
+        if not isinstance(was, Missing) and not isinstance(now, Missing) and same(was, now):
+            assert now is was
