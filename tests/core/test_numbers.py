@@ -57,5 +57,6 @@ def test_a_double_and_an_integer_beyond_2_to_the_53_are_the_same_when_their_digi
     assert not same_number(2.0**60, 2**60)
 
 
-def test_no_integer_is_infinite() -> None:
+def test_no_integer_is_infinite_or_beyond_all_doubles() -> None:
     assert not same_number(10**400, math.inf)
+    assert not same_number(10**5000, 1e300)

@@ -1,5 +1,7 @@
 """Paths: what people write, what they are told, and trees that are never changed in place."""
 
+import math
+
 import pytest
 
 from setpoint.core.paths import Path, Selector, get_at, remove_at, require_at, scalar_text, set_at
@@ -57,6 +59,7 @@ def test_a_path_reads_as_its_steps(text: str, steps: tuple[object, ...]) -> None
         ("a[name=x value=y]", "breaks off at character 9"),
         ('a["x', "breaks off at character 3: this quoted text does not end"),
         ("a[*]", "breaks off at character 3"),
+        ("a[" + "9" * 5000 + "]", "breaks off at character 5003"),
     ],
 )
 def test_a_path_that_makes_no_sense_says_where_it_stops(text: str, message: str) -> None:
@@ -87,7 +90,17 @@ def test_get_finds_what_is_there_and_says_missing_otherwise(text: str, value: ob
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("x", "x"), (None, "null"), (True, "true"), (False, "false"), (80, "80"), (1.0, "1"), ([], None), ({}, None)],
+    [
+        ("x", "x"),
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        (80, "80"),
+        (1.0, "1"),
+        ([], None),
+        ({}, None),
+        (math.nan, None),
+    ],
 )
 def test_a_scalar_has_a_text_for_selectors(value: Json, text: str | None) -> None:
     assert scalar_text(value) == text

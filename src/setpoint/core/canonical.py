@@ -23,6 +23,7 @@ from setpoint.errors import NotJson
 
 Value: TypeAlias = Json | msgspec.Struct
 
+_CONTAINERS: Final = frozenset((dict, list))
 # The nesting orjson takes; the exact route draws the line at the same depth.
 MAX_DEPTH: Final = 254
 
@@ -50,15 +51,24 @@ def same(a: Value, b: Value) -> bool:
     """Whether `a` and `b` are one JSON value: 1 is 1.0, True is not 1, the order of keys is nothing."""
     if a is b:
         return True
+    kind, other = type(a), type(b)
+    if kind is str and other is str:
+        return a == b
+    if kind in _CONTAINERS and other in _CONTAINERS:
+        return surely_same(a, b) or _same_parts(a, b)
+    return _same_scalars(a, b) if _is_scalar(a) or _is_scalar(b) else _same_parts(_as_tree(a), _as_tree(b))
+
+
+def _is_scalar(value: Value) -> bool:
+    return value is None or isinstance(value, (str, bool, int, float))
+
+
+def _same_scalars(a: Value, b: Value) -> bool:
     if isinstance(a, str):
         return isinstance(b, str) and a == b
     if a is None or b is None or isinstance(a, bool) or isinstance(b, bool):
         return False
-    if isinstance(a, int | float):
-        return isinstance(b, int | float) and same_number(a, b)
-    if isinstance(b, int | float | str):
-        return False
-    return surely_same(a, b) or _same_parts(_as_tree(a), _as_tree(b))
+    return isinstance(a, (int, float)) and isinstance(b, (int, float)) and same_number(a, b)
 
 
 def surely_same(a: Value, b: Value) -> bool:
@@ -69,11 +79,14 @@ def surely_same(a: Value, b: Value) -> bool:
         return False
 
 
-def _same_parts(a: Json, b: Json) -> bool:
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+def _same_parts(a: object, b: object) -> bool:
+    try:
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
+        if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            return len(a) == len(b) and all(map(same, a, b))
+    except RecursionError:
+        raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle") from None
     return False
 
 
@@ -97,8 +110,9 @@ _sorted_json: Final = msgspec.json.Encoder(order="sorted").encode
 _msgpack: Final = msgspec.msgpack.Encoder().encode
 _packed: Final = msgspec.msgpack.Encoder(order="sorted").encode
 # MessagePack writes every double behind this byte, so bytes without it hold none. Other values may hold the byte
-# too: they take the exact route, which is slower and never wrong.
+# too: then a walk has to tell.
 _DOUBLE: Final = b"\xcb"
+_NOT_FLOATS: Final = frozenset((str, int, bool, type(None)))
 _BELOW_ASTRAL: Final = bytes(range(0xF0))
 _PLAIN_TYPES: Final = (
     inspect.StrType,
@@ -114,10 +128,23 @@ def _fast_text(value: Json) -> bytes | None:
     """orjson's bytes where they are canonical: no float in them, and no key that sorts differently as UTF-16."""
     try:
         text = orjson.dumps(value, option=_OPTIONS)
-        proven = _DOUBLE not in _msgpack(value)
+        proven = _DOUBLE not in _msgpack(value) or _holds_no_float(value)
     except (TypeError, ValueError, OverflowError):
         return None
     return text if proven and _sorts_alike(text) else None
+
+
+def _holds_no_float(value: Json) -> bool:
+    """Whether a walk finds nothing but text, whole numbers, true, false and null; it has to end: no cycles."""
+    todo = [value]
+    for node in todo:
+        if isinstance(node, dict):
+            todo.extend(node.values())
+        elif isinstance(node, list | tuple):
+            todo.extend(node)
+        elif type(node) not in _NOT_FLOATS:
+            return False
+    return True
 
 
 def _struct_text(value: msgspec.Struct) -> bytes | None:
@@ -165,81 +192,90 @@ def _is_plain_type(type_: type[msgspec.Struct]) -> bool:
 
 
 def _exact_bytes(value: Json) -> bytes:
-    pieces: list[str] = []
-    _write(value, pieces, Path())
-    return "".join(pieces).encode()
+    return "".join(_Writer().write(value)).encode()
 
 
-def _write(value: object, pieces: list[str], at: Path) -> None:
-    match value:
-        case None:
-            pieces.append("null")
-        case bool():
-            pieces.append("true" if value else "false")
-        case Enum():
-            _write(value.value, pieces, at)
-        case str():
-            pieces.append(_string_text(value, at))
-        case int() | float():
-            pieces.append(_number(value, at))
-        case UUID():
-            pieces.append(f'"{value}"')
-        case _:
-            _write_container(value, pieces, at)
+class _Writer:
+    """The pieces of one text, and the way to the value it is at: errors name it."""
 
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._way: list[str | int] = []
 
-def _write_container(value: object, pieces: list[str], at: Path) -> None:
-    if len(at.steps) >= MAX_DEPTH:
-        raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle")
-    match value:
-        case Mapping():
-            _write_object(value, pieces, at)
-        case list() | tuple():
-            _write_array(value, pieces, at)
-        case _:
-            raise NotJson(f"{_where(at)}a {type(value).__name__} has no JSON form: use text, a number, a list or a map")
+    def write(self, value: object) -> list[str]:
+        """The pieces so far, with those of `value` at the end."""
+        match value:
+            case str():
+                self._pieces.append(self._string(value))
+            case bool():
+                self._pieces.append("true" if value else "false")
+            case int() | float():
+                self._pieces.append(self._number(value))
+            case None:
+                self._pieces.append("null")
+            case _:
+                self._container(value)
+        return self._pieces
 
+    def _container(self, value: object) -> None:
+        if len(self._way) >= MAX_DEPTH:
+            raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle")
+        match value:
+            case Mapping():
+                self._object(value)
+            case list() | tuple():
+                self._array(value)
+            case Enum():
+                self.write(value.value)
+            case UUID():
+                self.write(str(value))
+            case _:
+                raise self._refused(f"a {type(value).__name__} has no JSON form: use text, a number, a list or a map")
 
-def _write_object(value: Mapping[object, object], pieces: list[str], at: Path) -> None:
-    keys = [_key(key, at) for key in value]
-    pieces.append("{")
-    for position, key in enumerate(sorted(keys, key=lambda k: k.encode("utf-16-be"))):
-        inside = at / key
-        pieces.append(("," if position else "") + encode_basestring(key) + ":")
-        _write(value[key], pieces, inside)
-    pieces.append("}")
+    def _object(self, value: Mapping[object, object]) -> None:
+        comma = "{"
+        for key in self._sorted(value):
+            self._pieces.append(f"{comma}{self._string(key)}:")
+            self._way.append(key)
+            self.write(value[key])
+            self._way.pop()
+            comma = ","
+        self._pieces.append("{}" if comma == "{" else "}")
 
+    def _array(self, value: list[object] | tuple[object, ...]) -> None:
+        comma = "["
+        for position, item in enumerate(value):
+            self._pieces.append(comma)
+            self._way.append(position)
+            self.write(item)
+            self._way.pop()
+            comma = ","
+        self._pieces.append("[]" if comma == "[" else "]")
 
-def _write_array(value: list[object] | tuple[object, ...], pieces: list[str], at: Path) -> None:
-    pieces.append("[")
-    for position, item in enumerate(value):
-        if position:
-            pieces.append(",")
-        _write(item, pieces, at / position)
-    pieces.append("]")
+    def _sorted(self, value: Mapping[object, object]) -> list[str]:
+        keys = [key for key in value if isinstance(key, str)]
+        if len(keys) < len(value):
+            wrong = next(key for key in value if not isinstance(key, str))
+            raise self._refused(f"the key {wrong!r} is a {type(wrong).__name__}: JSON keys are text, put it in quotes")
+        if all(map(str.isascii, keys)):
+            return sorted(keys)
+        return sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
 
+    def _string(self, text: str) -> str:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                why = f"text with a lone surrogate at position {error.start} has no UTF-8 form"
+                raise self._refused(why) from error
+        return encode_basestring(text)
 
-def _key(key: object, at: Path) -> str:
-    if not isinstance(key, str):
-        raise NotJson(f"{_where(at)}the key {key!r} is a {type(key).__name__}: JSON keys are text, put it in quotes")
-    _string_text(key, at)
-    return key
+    def _number(self, value: int | float) -> str:
+        try:
+            return number_text(value)
+        except ValueError as error:
+            raise self._refused(str(error)) from error
 
-
-def _string_text(text: str, at: Path) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise NotJson(f"{_where(at)}text with a lone surrogate at position {error.start} has no UTF-8 form") from error
-    return encode_basestring(text)
-
-
-def _number(value: int | float, at: Path) -> str:
-    try:
-        return number_text(value)
-    except ValueError as error:
-        raise NotJson(f"{_where(at)}{error}") from error
-
-
-def _where(at: Path) -> str:
-    return f"{at}: " if at.steps else ""
+    def _refused(self, why: str) -> NotJson:
+        at = Path(tuple(self._way))
+        return NotJson(f"{at}: {why}" if at else why)

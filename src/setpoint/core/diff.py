@@ -6,15 +6,16 @@ from operator import is_
 from typing import Final, TypeAlias
 
 from setpoint.core.canonical import same, surely_same
-from setpoint.core.elements import is_list_of_objects, key_of, selector
-from setpoint.core.paths import Path, Selector
+from setpoint.core.elements import Key, is_list_of_objects, key_of, selector
+from setpoint.core.paths import Path
 from setpoint.core.policy import Rule
 from setpoint.core.shape import UNTYPED, Field, KeyedList, ListOf, MapOf, Object, field_below
 from setpoint.core.values import MISSING, Json, Missing
 
 REDACTED: Final = "(redacted)"
 _Side: TypeAlias = Json | Missing
-_Parts: TypeAlias = dict[str | Selector, tuple[_Side, _Side]]
+# By the name of a field, or the key of an element.
+_Pairs: TypeAlias = dict[str | Key, tuple[_Side, _Side]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +81,28 @@ def _changes(sides: tuple[_Side, _Side], place: Field, at: Path, resend: frozens
             yield FieldChange(at, REDACTED, REDACTED)
     elif not (sides[0] is sides[1] or place.output_only):
         was, now = (_settled(side, place) for side in sides)
-        parts = _parts(was, now, place)
-        if parts is not None:
-            if resend or not _alike(was, now, surely_same):
-                yield from _changes_below(parts, place, at, resend)
+        pairs = _pairs(was, now, place)
+        if pairs is not None:
+            apart = pairs if resend else {step: pair for step, pair in pairs.items() if pair[0] is not pair[1]}
+            # Trees that share nothing may still be equal all the way down: one look tells.
+            if resend or len(apart) < len(pairs) or not _alike(was, now, surely_same):
+                yield from _changes_below(apart, place, at, resend)
         elif not _alike(was, now, same):
             yield _change(was, now, place, at)
 
 
-def _changes_below(parts: _Parts, place: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
-    for step, (was, now) in parts.items():
-        below = field_below(place, step) or UNTYPED
-        if isinstance(step, Selector) and (was is MISSING or now is MISSING):
+def _changes_below(pairs: _Pairs, place: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
+    for step, (was, now) in pairs.items():
+        if not isinstance(step, tuple):
+            yield from _changes((was, now), field_below(place, step) or UNTYPED, at / step, resend)
+            continue
+        assert place.elements is not None
+        element = at / selector(place.elements.keys, step)
+        if was is MISSING or now is MISSING:
             # An element that comes or goes is one change, not one for each of its fields.
-            yield _change(was, now, below, at / step)
+            yield _change(was, now, place.elements.item, element)
         else:
-            yield from _changes((was, now), below, at / step, resend)
+            yield from _changes((was, now), place.elements.item, element, resend)
 
 
 def _alike(was: _Side, now: _Side, equal: Callable[[Json, Json], bool]) -> bool:
@@ -119,7 +126,7 @@ def _settled(side: _Side, place: Field) -> _Side:
     return MISSING if isinstance(side, dict | list | tuple) and not side else side
 
 
-def _parts(was: _Side, now: _Side, place: Field) -> _Parts | None:
+def _pairs(was: _Side, now: _Side, place: Field) -> _Pairs | None:
     """The pairs to compare one level down, in the order of the type; None for what is compared whole."""
     match place.shape:
         case KeyedList() as shape:
@@ -136,18 +143,18 @@ def _or_empty(side: _Side) -> Json:
     return {} if isinstance(side, Missing) else side
 
 
-def _paired(was: object, now: object, order: Mapping[str, Field]) -> _Parts | None:
+def _paired(was: object, now: object, order: Mapping[str, Field]) -> _Pairs | None:
     if not (isinstance(was, dict) and isinstance(now, dict)):
         return None
     steps = {**dict.fromkeys(name for name in order if name in was or name in now), **was, **now}
     return {step: (was.get(step, MISSING), now.get(step, MISSING)) for step in steps}
 
 
-def _by_key(side: _Side, shape: KeyedList) -> dict[Selector, Json] | None:
+def _by_key(side: _Side, shape: KeyedList) -> dict[Key, Json] | None:
     """The elements under their keys; None when two share one, or there is nothing to have keys."""
     if side is MISSING:
         return {}
     if not is_list_of_objects(side):
         return None
-    found: dict[Selector, Json] = {selector(shape.keys, key_of(one, shape.keys)): one for one in side}
+    found: dict[Key, Json] = {key_of(element, shape.keys): element for element in side}
     return found if len(found) == len(side) else None

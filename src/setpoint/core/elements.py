@@ -17,6 +17,8 @@ def is_list_of_objects(value: Json | Missing) -> TypeGuard[Sequence[Mapping[str,
 
 def key_of(element: Json, names: tuple[str, ...]) -> Key:
     """What tells `element` from its siblings, as text; what has no text form, or is absent, reads as empty."""
+    if len(names) == 1 and isinstance(element, dict) and isinstance(only := element.get(names[0]), str):
+        return (only,)
     found = [child(element, name) for name in names]
     return tuple([one if isinstance(one, str) else _text(one) for one in found])
 

@@ -5,6 +5,7 @@ from typing import Final
 
 # Beyond this, a double no longer tells neighbouring integers apart.
 EXACT_INTEGERS: Final = 2**53
+_BEYOND_DOUBLES: Final = 2**1024
 
 
 def number_text(value: int | float) -> str:
@@ -50,4 +51,4 @@ def same_number(a: int | float, b: int | float) -> bool:
     whole, real = (a, b) if isinstance(a, int) else (b, a)
     if abs(whole) <= EXACT_INTEGERS:
         return whole == real
-    return isfinite(real) and number_text(whole) == number_text(real)
+    return isfinite(real) and abs(whole) < _BEYOND_DOUBLES and number_text(whole) == number_text(real)

@@ -51,13 +51,13 @@ def without_protection(declared: Declared) -> Declared:
 
 def rule_at(declared: Declared, path: Path) -> Rule:
     """The rule that decides the field at `path` of the declared tree."""
+    if _is_unmanaged(declared.policy.stance, path):
+        return Rule.UNMANAGED
     here: Json | Missing = declared.tree
     stance, place = declared.policy.stance, Field(declared.shape)
     for step in path.steps:
         in_list = isinstance(place.shape, KeyedList)
         stance, place = stance.at(step), field_below(place, step) or UNTYPED
-        if stance.rule is Rule.UNMANAGED:
-            return Rule.UNMANAGED
         below = child(here, step)
         if here is None or (in_list and here is not MISSING and below is MISSING):
             return Rule.SPEC
@@ -65,6 +65,12 @@ def rule_at(declared: Declared, path: Path) -> Rule:
         if here is MISSING and (held := _held_by(place, stance)):
             return held
     return Rule.SPEC if here is not MISSING else _absent_rule(place)
+
+
+def _is_unmanaged(stance: Stance, path: Path) -> bool:
+    for step in path.steps:
+        stance = stance.at(step)
+    return stance.unmanaged
 
 
 def _held_by(place: Field, stance: Stance) -> Rule | None:
@@ -125,8 +131,13 @@ def _entries(spec: Tree, live: Tree, shape: Object | MapOf, stance: Stance) -> T
     result: dict[str, Json] = {}
     untouched = True
     for name, was in live.items():
+        said = spec.get(name, MISSING)
+        if type(said) is str and type(was) is str and said == was:
+            # Under every rule, and by far the most common case.
+            result[name] = was
+            continue
         here = stance.at(name) if stance.below else stance
-        now = _value(spec.get(name, MISSING), was, fields.get(name, rest), here)
+        now = _value(said, was, fields.get(name, rest), here)
         if now is not was:
             untouched = False
         if now is not MISSING:

@@ -66,7 +66,7 @@ class Path:
 
 
 def scalar_text(value: Json) -> str | None:
-    """A scalar as a selector writes it: text as it is, anything else as JSON prints it; None for lists and objects."""
+    """A scalar as a selector writes it: text as it is, else as JSON prints it; None for what JSON has no scalar for."""
     match value:
         case str():
             return value
@@ -75,15 +75,22 @@ def scalar_text(value: Json) -> str | None:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return number_text(value)
+            return _number_text(value)
         case _:
             return None
+
+
+def _number_text(value: int | float) -> str | None:
+    try:
+        return number_text(value)
+    except ValueError:
+        return None
 
 
 # --- Text ------------------------------------------------------------------------------------------------------------
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_$/@+-]+")
-_INDEX: Final = re.compile(r"\[(0|[1-9][0-9]*)\]")
+_INDEX: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
 # What people who know JSONPath write for a selector.
 _PREDICATE: Final = re.compile(r"\[\?\(@\.([A-Za-z0-9_-]+)\s*==\s*(?:'([^']*)'|\"([^\"]*)\")\)\]")
 _quoted: Final = JSONDecoder().raw_decode
@@ -258,7 +265,7 @@ def _nothing_there(here: Json | Missing, reached: Path, wanted: Path) -> Unknown
 
 
 def nearest(wanted: str, real: Sequence[str]) -> tuple[str, ...]:
-    """The up to three texts of `real` that look most like `wanted`, best first; none that is far worse than the best."""
+    """The up to three texts of `real` most like `wanted`, best first; none that is far worse than the best."""
     likeness = {text: SequenceMatcher(None, text.lower(), wanted.lower()).ratio() for text in real}
     best = sorted(likeness, key=lambda text: -likeness[text])[:3]
     return tuple(text for text in best if likeness[text] >= max(0.6, likeness[best[0]] - 0.15))
