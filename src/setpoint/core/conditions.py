@@ -1,0 +1,106 @@
+"""Conditions as Kubernetes writes them: one per type, and a time that moves only when the status flips."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from setpoint.core.values import MISSING, Json, Missing
+
+ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that can be said about a resource. `set_condition` fills in the time."""
+
+    type: str
+    status: ConditionStatus
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+    observed_generation: int | Missing = MISSING
+
+
+Conditions: TypeAlias = tuple[Condition, ...]
+
+
+def find_condition(conditions: Conditions, type_: str) -> Condition | None:
+    """The condition of that type, if there is one."""
+    return next((condition for condition in conditions if condition.type == type_), None)
+
+
+def set_condition(conditions: Conditions, new: Condition, now: str) -> Conditions:
+    """`conditions` with `new` in the place of its type, or at the end; the very same tuple when nothing changed.
+
+    The time is that of the last flip of the status, whatever `new` says.
+    """
+    old = find_condition(conditions, new.type)
+    if old is None:
+        return (*conditions, replace(new, last_transition_time=now))
+    flipped = old.status != new.status
+    new = replace(new, last_transition_time=now if flipped else old.last_transition_time or now)
+    if new == old:
+        return conditions
+    return tuple(new if condition is old else condition for condition in conditions)
+
+
+def remove_condition(conditions: Conditions, type_: str) -> Conditions:
+    """`conditions` without that type; the very same tuple when there is none."""
+    if find_condition(conditions, type_) is None:
+        return conditions
+    return tuple(condition for condition in conditions if condition.type != type_)
+
+
+def to_data(conditions: Conditions) -> list[Json]:
+    """The conditions in Kubernetes' member names."""
+    return [_entry(condition) for condition in conditions]
+
+
+def from_data(data: object) -> Conditions:
+    """The conditions in `data`, whoever wrote it: what is not a condition is dropped, the first of a type counts."""
+    found: dict[str, Condition] = {}
+    for entry in data if isinstance(data, list | tuple) else ():
+        condition = _read(entry)
+        if condition is not None:
+            found.setdefault(condition.type, condition)
+    return tuple(found.values())
+
+
+def _entry(condition: Condition) -> Json:
+    entry: dict[str, Json] = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": condition.last_transition_time,
+    }
+    if condition.observed_generation is not MISSING:
+        entry["observedGeneration"] = condition.observed_generation
+    return entry
+
+
+def _read(entry: object) -> Condition | None:
+    if not isinstance(entry, Mapping):
+        return None
+    match entry:
+        case {"type": str(type_), "status": "True" | "False" | "Unknown" as status}:
+            return Condition(
+                type_,
+                status,
+                _text(entry, "reason"),
+                _text(entry, "message"),
+                _text(entry, "lastTransitionTime"),
+                _generation(entry),
+            )
+        case _:
+            return None
+
+
+def _text(entry: Mapping[object, object], name: str) -> str:
+    text = entry.get(name)
+    return text if isinstance(text, str) else ""
+
+
+def _generation(entry: Mapping[object, object]) -> int | Missing:
+    generation = entry.get("observedGeneration")
+    return generation if isinstance(generation, int) and not isinstance(generation, bool) else MISSING

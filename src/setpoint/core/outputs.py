@@ -1,0 +1,219 @@
+"""The value that a resource offers to others, in three states that survive storage.
+
+You get only what you wait for: a `field` wait offers the object cut to its path, every other wait offers nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from setpoint.core.canonical import canonical, same
+from setpoint.core.paths import Path, Selector, Step, child, get_at
+from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.verdict import (
+    Failed,
+    NotThere,
+    Observation,
+    ReadFailed,
+    Satisfied,
+    Seen,
+    TimedOut,
+    Waiting,
+    is_there,
+    judge,
+)
+from setpoint.core.wait_for import FieldWait, Wait
+from setpoint.errors import Blocked, ManifestInvalid, NotJson
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """Not tracked: nothing is waited for, or no value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """Tracked, and not there: dependants block.
+
+    `since` is when it became unknown, and stays while `reason` changes; "" when nobody knows any more. `last` is
+    the value that was known before, for people to see; no dependant gets it.
+    """
+
+    reason: str
+    since: str
+    last: Json | Missing = MISSING
+
+    # As JSON: Python takes Unknown(…, 1) and Unknown(…, True) for the same.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and same(to_data(self), to_data(other))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Here it is: the object cut to the path that was waited for."""
+
+    value: Json
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Known) and same(self.value, other.value)
+
+
+Output: TypeAlias = Null | Unknown | Known
+
+
+def to_data(output: Output) -> dict[str, Json]:
+    """`output` as it is stored."""
+    match output:
+        case Null():
+            return {"state": "null"}
+        case Unknown(reason, since, last):
+            stored: dict[str, Json] = {"state": "unknown", "reason": reason, "since": since}
+            return stored if last is MISSING else {**stored, "last": last}
+        case Known(value):
+            return {"state": "known", "value": value}
+        case _:
+            assert_never(output)
+
+
+def from_data(data: object) -> Output:
+    """The output that `to_data` stored. What cannot be read is Unknown, so dependants block and the wait runs again."""
+    if not isinstance(data, Mapping):
+        return _unreadable("it is not a map")
+    try:
+        canonical(data)
+    except NotJson as error:
+        return _unreadable(str(error))
+    match data:
+        case {"state": "null"}:
+            return Null()
+        case {"state": "unknown", "reason": str(reason), "since": str(since)}:
+            return Unknown(reason, since, data.get("last", MISSING))
+        case {"state": "known", "value": value}:
+            return Known(value)
+        case _:
+            return _unreadable("it is none of null, unknown with reason and since, known with value")
+
+
+def _unreadable(why: str) -> Unknown:
+    return Unknown(f"the stored output cannot be read: {why}", "")
+
+
+# --- Cutting ---------------------------------------------------------------------------------------------------------
+
+
+def prune(tree: Json, path: Path) -> Json | Missing:
+    """`tree` cut to `path`, all of the way kept: what `get_at` finds in it is what it finds in `tree`.
+
+    An element keeps its position (null stands for those before it), or, under a selector, the fields it is
+    selected by.
+    """
+    holders: list[Json] = []
+    cut = tree
+    for step in path.steps:
+        below = child(cut, step)
+        if below is MISSING:
+            return MISSING
+        holders.append(cut)
+        cut = below
+    for holder, step in zip(reversed(holders), reversed(path.steps), strict=True):
+        cut = _wrap(cut, step, holder)
+    return cut
+
+
+def _wrap(cut: Json, step: Step, holder: Json) -> Json:
+    match step:
+        case str():
+            return {step: cut}
+        case int():
+            return [*(None for _ in range(step)), cut]
+        case Selector(pairs):
+            element = child(holder, step)
+            assert isinstance(element, Mapping)
+            assert isinstance(cut, Mapping)
+            return [{**{name: element[name] for name, _ in pairs}, **cut}]
+        case _:
+            assert_never(step)
+
+
+# --- The rules -------------------------------------------------------------------------------------------------------
+
+
+def output_of(wait: Wait | None, observation: Observation, previous: Output, now: str) -> Output:
+    """What the resource offers after this observation, given what it offered before."""
+    if not isinstance(wait, FieldWait):
+        return Null()
+    last = _last_value(previous, wait.path)
+    match observation:
+        case Seen(live):
+            found = _found(wait, live, last)
+        case NotThere(what):
+            found = f"{what} does not exist yet" if last is MISSING else "disappeared"
+        case ReadFailed(why):
+            found = f"the read failed: {why}"
+        case TimedOut(why):
+            found = f"the wait timed out: {why}"
+        case _:
+            assert_never(observation)
+    if isinstance(found, Known):
+        return found
+    since = previous.since if isinstance(previous, Unknown) else now
+    return Unknown(found, since or now, last)
+
+
+def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | str:
+    """The value, or the reason why there is none."""
+    match judge(wait, live):
+        case Satisfied():
+            return _storable(prune(live, wait.path))
+        case Failed(reason, message):
+            return f"{reason}: {message}"
+        case Waiting(missing):
+            gone = last is not MISSING and not is_there(get_at(live, wait.path))
+            return "disappeared" if gone else missing
+        case verdict:
+            assert_never(verdict)
+
+
+def _storable(value: Json | Missing) -> Known | str:
+    assert value is not MISSING
+    try:
+        canonical(to_data(Known(value)))
+    except NotJson as error:
+        return f"the value cannot be stored: {error}"
+    return Known(value)
+
+
+def _last_value(previous: Output, path: Path) -> Json | Missing:
+    """The value known before, unless it was cut to another path: then it is no news of this one."""
+    match previous:
+        case Null():
+            return MISSING
+        case Known(value) | Unknown(last=value):
+            return MISSING if get_at(value, path) is MISSING else value
+        case _:
+            assert_never(previous)
+
+
+def value_at(output: Output, path: Path, source: str) -> Json:
+    """The value at `path` for a dependant of `source`. Blocked while it is unknown; ManifestInvalid when not tracked.
+
+    Null is no value: it may stand for an element that was cut away.
+    """
+    match output:
+        case Null():
+            raise ManifestInvalid(
+                f"{path} of {source} is not tracked: add waitFor.field to {source}, such as waitFor: {{field: {path}}}"
+            )
+        case Unknown(reason, since):
+            for_how_long = f", unknown since {since}" if since else ""
+            raise Blocked(f"waiting for {path} of {source}{for_how_long}: {reason}")
+        case Known(value):
+            found = get_at(value, path)
+            if found is MISSING or found is None:
+                raise Blocked(
+                    f"waiting for {path} of {source}: it is not in the value that {source} waits for; "
+                    f"if it never comes, wait for it there (waitFor.field)"
+                )
+            return found
+        case _:
+            assert_never(output)

@@ -1,0 +1,203 @@
+"""Whether what is waited for has come.
+
+A failure ends every wait at once; a status that speaks of an older generation satisfies none.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from setpoint.core.canonical import canonical, same
+from setpoint.core.conditions import ConditionStatus, find_condition
+from setpoint.core.kubernetes import (
+    condition_lag,
+    conditions_of,
+    group_and_kind,
+    lag,
+    observed_generation,
+    text_at,
+    title,
+)
+from setpoint.core.paths import Path, get_at, scalar_text
+from setpoint.core.rollout import rollout_left
+from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.wait_for import ConditionWait, FieldValueWait, FieldWait, RolloutWait, Wait
+from setpoint.errors import NotJson
+
+
+@dataclass(frozen=True, slots=True)
+class Satisfied:
+    """What was waited for is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Not yet; `missing` says what is lacking."""
+
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It will not come: waiting longer changes nothing."""
+
+    reason: str
+    message: str
+
+
+Verdict: TypeAlias = Satisfied | Waiting | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The object, as the service reports it."""
+
+    live: Json
+
+
+@dataclass(frozen=True, slots=True)
+class NotThere:
+    """The service says that there is no such object; `what` names it."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailed:
+    """Nobody could look, and `why`."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The budget of the wait is used up; `why` says what was still missing."""
+
+    why: str
+
+
+Observation: TypeAlias = Seen | NotThere | ReadFailed | TimedOut
+
+
+def judge(wait: Wait, live: Json) -> Verdict:
+    """Whether `live` satisfies `wait`, may yet, or never will. ManifestInvalid for a rollout of a kind without one."""
+    missing = _missing(wait, live)
+    if missing is None:
+        return Satisfied()
+    # After the wait itself: a Job's failure may be the very thing that is waited for.
+    return _failure(live) or Waiting(missing)
+
+
+def judge_observed(wait: Wait, observation: Seen | NotThere, uid: str | Missing) -> Verdict:
+    """The verdict on the object that this wait began with: `uid` is its uid, `MISSING` while it was never there."""
+    match observation:
+        case NotThere(what) if uid is MISSING:
+            return Waiting(f"{what} does not exist yet")
+        case NotThere(what):
+            return Failed("Deleted", f"{what} was deleted while it was waited for")
+        case Seen(live):
+            now = text_at(live, "metadata", "uid")
+            if uid is not MISSING and now and now != uid:
+                return Failed("Recreated", f"{title(live)} was replaced by another while it was waited for")
+            return judge(wait, live)
+        case _:
+            assert_never(observation)
+
+
+def _missing(wait: Wait, live: Json) -> str | None:
+    match wait:
+        case FieldWait(path):
+            return _field_missing(path, live)
+        case FieldValueWait(values):
+            each = (_value_missing(path, wanted, live) for path, wanted in values)
+            return "; ".join(filter(None, each)) or None
+        case ConditionWait():
+            return _condition_missing(wait, live)
+        case RolloutWait():
+            return rollout_left(live)
+        case _:
+            assert_never(wait)
+
+
+def is_there(value: Json | Missing) -> bool:
+    """Whether a field wait takes `value` for an answer: not null, "", [] or {}; false and 0 are answers."""
+    return bool(value) or isinstance(value, bool | int | float)
+
+
+def _field_missing(path: Path, live: Json) -> str | None:
+    if not is_there(get_at(live, path)):
+        no_status = path.steps[:1] == ("status",) and not is_there(get_at(live, Path(("status",))))
+        return f"{path} is not there yet{': the object has no status' if no_status else ''}"
+    return _out_of_date(path, live)
+
+
+def _value_missing(path: Path, wanted: Json, live: Json) -> str | None:
+    current = get_at(live, path)
+    if not _matches(wanted, current):
+        show = _hidden if group_and_kind(live) == ("", "Secret") else _shown
+        return f"{path} is {show(current)}, wanted {show(wanted)}"
+    return _out_of_date(path, live)
+
+
+def _matches(wanted: Json, current: Json | Missing) -> bool:
+    """Text also matches the number or boolean that reads the same, as in `kubectl wait`."""
+    if current is MISSING:
+        return False
+    as_text = isinstance(wanted, str) and isinstance(current, bool | int | float)
+    return same(wanted, scalar_text(current) if as_text else current)
+
+
+def _condition_missing(wait: ConditionWait, live: Json) -> str | None:
+    conditions = conditions_of(live)
+    condition = find_condition(conditions, wait.type)
+    if condition is None:
+        there = ", ".join(condition.type for condition in conditions) or "none"
+        return f"condition {wait.type} is not there yet (there: {there})"
+    if condition.status != wait.status:
+        why = ": ".join(filter(None, (condition.reason, condition.message)))
+        return f"condition {wait.type} is {condition.status}, wanted {wait.status}{f' ({why})' if why else ''}"
+    behind = condition_lag(live, condition)
+    return f"condition {wait.type} is out of date: {behind}" if behind else None
+
+
+def _out_of_date(path: Path, live: Json) -> str | None:
+    behind = lag(live, observed_generation(live)) if path.steps[:1] == ("status",) else None
+    return f"{path} is out of date: {behind}" if behind else None
+
+
+def _shown(value: Json | Missing) -> str:
+    """A value in a message, cut short."""
+    if value is MISSING:
+        return "not there"
+    try:
+        text = canonical(value).decode()
+    except NotJson:
+        return "a value without a JSON form"
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _hidden(value: Json | Missing) -> str:
+    return "not there" if value is MISSING else "(hidden)"
+
+
+def _failure(live: Json) -> Failed | None:
+    phase = text_at(live, "status", "phase")
+    match group_and_kind(live):
+        case ("batch", "Job"):
+            return _failed_condition(live, "Failed", "True")
+        case ("apps", "Deployment"):
+            failed = _failed_condition(live, "Progressing", "False")
+            return failed if failed and failed.reason == "ProgressDeadlineExceeded" else None
+        case ("", "Pod") if phase == "Failed":
+            reason, message = text_at(live, "status", "reason"), text_at(live, "status", "message")
+            return Failed(reason or "PodFailed", message or f"{title(live)} has failed")
+        case ("", "PersistentVolumeClaim") if phase == "Lost":
+            return Failed("ClaimLost", f"{title(live)} has lost its volume")
+        case _:
+            return None
+
+
+def _failed_condition(live: Json, type_: str, status: ConditionStatus) -> Failed | None:
+    condition = find_condition(conditions_of(live), type_)
+    if condition is None or condition.status != status or condition_lag(live, condition):
+        return None
+    return Failed(condition.reason or type_, condition.message or f"{title(live)}: {type_} is {status}")

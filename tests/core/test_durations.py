@@ -1,0 +1,71 @@
+"""Durations in Go's notation."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.durations import seconds_of
+from setpoint.core.values import Json
+from setpoint.errors import ManifestInvalid
+from tests.laws.json_values import json_values
+
+
+@given(st.integers(0, 999), st.integers(0, 59), st.integers(1, 59))
+def test_hours_minutes_and_seconds_add_up(hours: int, minutes: int, seconds: int) -> None:
+    assert seconds_of(f"{hours}h{minutes}m{seconds}s") == hours * 3600 + minutes * 60 + seconds
+
+
+@given(json_values | st.text("0123456789.hmsnuµ-+ ", max_size=8))
+def test_anything_is_a_time_above_zero_or_a_clear_error(data: Json) -> None:
+    with suppress(ManifestInvalid):
+        assert 0 < seconds_of(data) < 9.3e9
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [
+        ("1h30m", 5400.0),
+        ("90s", 90.0),
+        ("700ms", 0.7),
+        ("1.5h", 5400.0),
+        (".5s", 0.5),
+        ("2.s", 2.0),
+        ("30us", 0.00003),
+        ("30µs", 0.00003),
+        ("30μs", 0.00003),
+        ("1ns", 1e-9),
+        (90, 90.0),
+        (0.25, 0.25),
+    ],
+)
+def test_reads_go_durations_and_plain_seconds(duration: Json, seconds: float) -> None:
+    assert seconds_of(duration) == seconds
+
+
+@pytest.mark.parametrize(
+    "duration",
+    [
+        "",
+        "5",
+        "m",
+        "5x",
+        "1m30",
+        "5 m",
+        "-5m",
+        "0s",
+        "١s",
+        0,
+        -1,
+        True,
+        None,
+        [],
+        10**400,
+        "9" * 400 + "s",
+        "300000000h",
+    ],
+)
+def test_refuses_what_is_no_duration_above_zero(duration: Json) -> None:
+    with pytest.raises(ManifestInvalid, match="is no duration above 0"):
+        seconds_of(duration)
