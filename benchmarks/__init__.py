@@ -1,0 +1,1 @@
+"""What the pure core costs, beside what else one could use: `make bench`."""

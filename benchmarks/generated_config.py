@@ -1,0 +1,66 @@
+"""An object that an owner generates and people edit: last generated, live and generated now, in three sizes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from setpoint.core.paths import Path
+from setpoint.core.threeway import EntryList, EntryMap, Table, Whole
+from setpoint.core.values import Json
+
+TABLE: Final[Table] = {
+    Path.parse("deployment.replicas"): Whole(),
+    Path.parse("environment"): EntryMap(),
+    Path.parse("secretResources"): EntryList(),
+    Path.parse("certificateCache.secrets"): EntryList("secretName"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The three sides of a merge in which nobody gets into anybody's way, the fields people edited, and the outcome."""
+
+    size: str
+    last: Json
+    live: Json
+    generated: Json
+    edits: frozenset[str]
+    merged: Json
+
+
+def histories() -> tuple[History, ...]:
+    """One history for each size."""
+    return tuple(_history(size, entries) for size, entries in (("1 KB", 5), ("6 KB", 42), ("60 KB", 440)))
+
+
+def _history(size: str, entries: int) -> History:
+    last, live, generated, merged = (orjson.loads(_config(entries)) for _ in range(4))
+    for edited in (live, merged):
+        edited["deployment"]["replicas"] = 3
+        edited["environment"]["LOG_LEVEL_1"] = "trace"
+        edited["secretResources"].append("added-by-hand")
+    for moved in (generated, merged):
+        moved["configMapName"] = "attestation-config-v2"
+        moved["certificateCache"]["secrets"][entries // 2]["mountPath"] = "/var/cache/moved"
+    edits = frozenset({"deployment.replicas", "environment.LOG_LEVEL_1", "secretResources.added-by-hand"})
+    return History(size, last, live, generated, edits, merged)
+
+
+def _config(entries: int) -> bytes:
+    config: Mapping[str, Json] = {
+        "configMapName": "attestation-config",
+        "authSecretName": "attestation-auth",
+        "serviceType": "ClusterIP",
+        "deployment": {"replicas": 1, "type": "AllInOne", "image": "registry.example.com/trustee/kbs:v0.19.0"},
+        "environment": {f"LOG_LEVEL_{n}": f"debug,module_{n}=info" for n in range(entries)},
+        "secretResources": [f"attestation-status-{n}" for n in range(entries)],
+        "certificateCache": {
+            "secrets": [
+                {"secretName": f"vcek-{n}", "mountPath": f"/opt/confidential/attestation/{n}"} for n in range(entries)
+            ]
+        },
+        "policies": {"attestation": "policy-cpu", "resource": "policy-resource", "gpu": "policy-gpu"},
+    }
+    return orjson.dumps(config)

@@ -1,0 +1,124 @@
+"""CPU time per call, measured so that a busy neighbour slows every contestant alike.
+
+Contestants take turns in rounds, in another order each time; the figure is the best round of each. Garbage is
+collected between batches, outside the clock; what a contestant throws away within a batch is its own cost.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Final
+
+
+class Disagreement(Exception):
+    """A contestant gave another answer than it has to: the comparison would be of two different things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """One way to do the job, and whether what it returned is the right answer."""
+
+    name: str
+    call: Callable[[], object]
+    agrees: Callable[[object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Ways to do one job on one object. The first is ours, and the measure of the others."""
+
+    subject: str
+    size: str
+    contestants: tuple[Contestant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What one call of a contestant cost, and how often that is what ours cost."""
+
+    subject: str
+    size: str
+    contestant: str
+    nanoseconds: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long to measure: rounds of batches, fewer for a contestant that would take longer than `patience`."""
+
+    rounds: int
+    batch: int
+    patience: int
+
+
+THOROUGH: Final = Pace(rounds=25, batch=4_000_000, patience=1_500_000_000)
+QUICK: Final = Pace(rounds=1, batch=0, patience=0)
+_FEWEST_ROUNDS: Final = 3
+
+
+def check_agreement(contest: Contest) -> None:
+    """Disagreement unless every contestant gives the right answer, twice: the first call must not spoil the second."""
+    for contestant in contest.contestants:
+        for _ in range(2):
+            answer = contestant.call()
+            if not contestant.agrees(answer):
+                where = f"{contest.subject}, {contest.size}: {contestant.name}"
+                raise Disagreement(f"{where} answers {str(answer)[:200]}, not what it has to")
+
+
+def measure(contest: Contest, pace: Pace) -> tuple[Figure, ...]:
+    """What a call of each contestant costs, in their order."""
+    gc.collect()
+    gc.freeze()
+    try:
+        best = _best_of_rounds([contestant.call for contestant in contest.contestants], pace)
+    finally:
+        gc.unfreeze()
+    return tuple(
+        Figure(contest.subject, contest.size, contestant.name, cost, cost / best[0])
+        for contestant, cost in zip(contest.contestants, best, strict=True)
+    )
+
+
+def _best_of_rounds(calls: Sequence[Callable[[], object]], pace: Pace) -> list[float]:
+    batches = [_Batch.fitting(call, pace) for call in calls]
+    best = [float("inf")] * len(batches)
+    for number in range(pace.rounds):
+        for place in _in_turn(number, len(batches)):
+            if number % batches[place].every == 0:
+                best[place] = min(best[place], batches[place].cost())
+    return best
+
+
+def _in_turn(number: int, count: int) -> Iterator[int]:
+    """The places 0 to `count`, each round beginning one further."""
+    return ((number + offset) % count for offset in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Calls that are timed together, in every round or in each of a few."""
+
+    call: Callable[[], object]
+    calls: int
+    every: int
+
+    @staticmethod
+    def fitting(call: Callable[[], object], pace: Pace) -> "_Batch":
+        """A batch about as long as `pace` asks for; one call at least. The call that finds out is the warm-up."""
+        once = _Batch(call, 1, 1).cost()
+        calls = max(1, round(pace.batch / once))
+        rounds = max(_FEWEST_ROUNDS, int(pace.patience / (calls * once)))
+        return _Batch(call, calls, max(1, pace.rounds // rounds))
+
+    def cost(self) -> float:
+        """Nanoseconds of CPU time per call."""
+        gc.collect()
+        call = self.call
+        start = time.process_time_ns()
+        for _ in repeat(None, self.calls):
+            call()
+        return (time.process_time_ns() - start) / self.calls

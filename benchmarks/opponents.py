@@ -1,0 +1,132 @@
+"""What else one could use. Each package is imported only when it is to be measured: `make check` has none of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Final, TypeAlias
+
+from setpoint.core.values import Json
+
+# Where a value stands: names of members, positions in lists.
+Route: TypeAlias = tuple[str | int, ...]
+
+
+class OpponentMissing(Exception):
+    """A package to measure against is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canonicalizer:
+    """A package that writes RFC 8785."""
+
+    name: str
+    dumps: Callable[[Json], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Differ:
+    """A package that compares two trees: what it finds is falsy when they are equal.
+
+    `routes` are the places that differ; `carry` takes last, live and generated, and repeats on the third
+    what happened between the first two.
+    """
+
+    name: str
+    compare: Callable[[Json, Json], object]
+    routes: Callable[[Json, Json], list[Route]]
+    carry: Callable[[Json, Json, Json], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Opponents:
+    """The packages to measure against."""
+
+    canonicalizers: tuple[Canonicalizer, ...]
+    differs: tuple[Differ, ...]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Who takes part, by version: our own foundation first."""
+        canonicalizers = [one.name for one in self.canonicalizers]
+        differs = [one.name for one in self.differs]
+        return {name: metadata.version(name) for name in ("msgspec", "orjson", *canonicalizers, *differs)}
+
+
+NOBODY: Final = Opponents((), ())
+
+
+def all_opponents() -> Opponents:
+    """Every opponent; OpponentMissing when one is not installed."""
+    canonicalizers = (
+        Canonicalizer("rfc8785", _package("rfc8785").dumps),
+        Canonicalizer("jcs", _package("jcs").canonicalize),
+    )
+    differs = (_deepdiff(), _jsondiff(), _jsonpatch(), _dictdiffer())
+    return Opponents(canonicalizers, differs)
+
+
+def _package(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise OpponentMissing(
+            f"{name} is not installed: run `make bench`, or measure ours alone with --alone"
+        ) from error
+
+
+def _deepdiff() -> Differ:
+    package = _package("deepdiff")
+    return Differ(
+        "deepdiff",
+        package.DeepDiff,
+        lambda a, b: [tuple(package.parse_path(text)) for text in package.DeepDiff(a, b).affected_paths],
+        lambda last, live, generated: generated + package.Delta(package.DeepDiff(last, live), raise_errors=True),
+    )
+
+
+def _jsondiff() -> Differ:
+    package = _package("jsondiff")
+    return Differ(
+        "jsondiff",
+        package.diff,
+        lambda a, b: list(_routes_into(package.diff(a, b))),
+        lambda last, live, generated: package.patch(generated, package.diff(last, live)),
+    )
+
+
+def _routes_into(found: object) -> Iterator[Route]:
+    """The ends of jsondiff's nested objects: their keys are names and positions."""
+    if not isinstance(found, dict):
+        yield ()
+        return
+    for step, below in found.items():
+        yield from ((step, *route) for route in _routes_into(below))
+
+
+def _jsonpatch() -> Differ:
+    package = _package("jsonpatch")
+    return Differ(
+        "jsonpatch",
+        package.make_patch,
+        lambda a, b: [_route_of(operation["path"]) for operation in package.make_patch(a, b)],
+        lambda last, live, generated: package.make_patch(last, live).apply(generated),
+    )
+
+
+def _route_of(pointer: str) -> Route:
+    return tuple(int(part) if part.isdigit() else part for part in pointer.split("/")[1:])
+
+
+def _dictdiffer() -> Differ:
+    package = _package("dictdiffer")
+
+    def compare(a: Json, b: Json) -> list[tuple[str, list[str | int], object]]:
+        return list(package.diff(a, b, dot_notation=False))
+
+    return Differ(
+        "dictdiffer",
+        compare,
+        lambda a, b: [tuple(steps) for _, steps, _ in compare(a, b)],
+        lambda last, live, generated: package.patch(compare(last, live), generated),
+    )

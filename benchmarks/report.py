@@ -1,0 +1,129 @@
+"""What a run found, as a table for people or as JSON."""
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from io import StringIO
+from typing import Final
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks import sql_instance
+from benchmarks.bars import COOKIE, Verdict
+from benchmarks.measuring import Figure, Pace
+
+SIZES: Final = ("1 KB", "6 KB", "60 KB")
+_PIPE_WIDTH: Final = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures and verdicts of one run, and what it ran on."""
+
+    figures: tuple[Figure, ...]
+    verdicts: tuple[Verdict, ...]
+    versions: Mapping[str, str]
+    pace: Pace
+
+    @property
+    def bars_met(self) -> str:
+        """The closing line."""
+        return f"bars met: {sum(verdict.is_met for verdict in self.verdicts)} of {len(self.verdicts)}"
+
+
+def as_json(report: Report) -> str:
+    """The report for programs: nanoseconds, plain ratios, every verdict."""
+    data = {
+        "python": platform.python_version(),
+        "versions": report.versions,
+        "rounds": report.pace.rounds,
+        "figures": [asdict(figure) for figure in report.figures],
+        "bars": [asdict(verdict) for verdict in report.verdicts],
+        "bars_met": sum(verdict.is_met for verdict in report.verdicts),
+    }
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+
+
+def show(report: Report) -> None:
+    """Prints the report: drawn on a terminal, plain lines into a pipe."""
+    console = Console()
+    if console.is_terminal:
+        _draw(report, console)
+    else:
+        print(as_text(report))
+
+
+def as_text(report: Report) -> str:
+    """The table in plain lines."""
+    console = Console(file=StringIO(), width=_PIPE_WIDTH, no_color=True, force_terminal=False)
+    with console.capture() as drawn:
+        _draw(report, console)
+    return "\n".join(line.rstrip() for line in drawn.get().splitlines())
+
+
+def _draw(report: Report, console: Console) -> None:
+    console.print(Text(_header(report)))
+    console.print(_table(report))
+    console.print(Text(f"\n{report.bars_met}"))
+
+
+def _header(report: Report) -> str:
+    versions = (f"{name} {version}" for name, version in report.versions.items())
+    modelled = ", ".join(f"{sql_instance.modelled_bytes(size) / 1000:.1f}" for size in sql_instance.SIZES)
+    return (
+        f"Python {platform.python_version()}, {', '.join(versions)}\n"
+        f"CPU time of one call: the best of up to {report.pace.rounds} rounds in which contestants take turns.\n"
+        f"Sizes are those of the JSON body; {modelled} KB of it are modelled: structs and plans hold no more.\n"
+        "× is the multiple of the first line of each block.\n"
+    )
+
+
+def _table(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("", overflow="fold")
+    for size in SIZES:
+        table.add_column(size, justify="right", no_wrap=True)
+        table.add_column("×", justify="right", no_wrap=True)
+    table.add_column("bar")
+    for subject in dict.fromkeys(figure.subject for figure in report.figures):
+        table.add_row(Text(subject, style="bold"))
+        for cells in _rows([figure for figure in report.figures if figure.subject == subject], report.verdicts):
+            table.add_row(*cells)
+        table.add_row()
+    for verdict in report.verdicts:
+        if verdict.subject == COOKIE:
+            table.add_row(Text(COOKIE, style="bold"), *[""] * 2 * len(SIZES), _bar(verdict))
+    return table
+
+
+def _rows(figures: Sequence[Figure], verdicts: Sequence[Verdict]) -> Iterator[list[Text]]:
+    """A line for each contestant, its sizes side by side."""
+    for name in dict.fromkeys(figure.contestant for figure in figures):
+        mine = {figure.size: figure for figure in figures if figure.contestant == name}
+        cells = [cell for size in SIZES for cell in _cells(mine.get(size))]
+        bars = [
+            _bar(verdict) for verdict in verdicts if (verdict.subject, verdict.contestant) == (figures[0].subject, name)
+        ]
+        yield [Text(f"  {name}"), *cells, *bars]
+
+
+def _cells(figure: Figure | None) -> tuple[Text, Text]:
+    if figure is None:
+        return Text(), Text()
+    return Text(_duration(figure.nanoseconds)), Text(_multiple(figure.ratio), style="dim")
+
+
+def _duration(nanoseconds: float) -> str:
+    milliseconds, microseconds = nanoseconds / 1e6, nanoseconds / 1e3
+    return f"{milliseconds:,.1f} ms" if milliseconds >= 1 else f"{microseconds:.1f} µs"
+
+
+def _multiple(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2f}"
+
+
+def _bar(verdict: Verdict) -> Text:
+    return Text(str(verdict), style="green" if verdict.is_met else "red")
