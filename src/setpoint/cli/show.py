@@ -1,0 +1,59 @@
+"""Plans as people read them: field, before → after, why."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from setpoint.core.canonical import canonical
+from setpoint.core.decide import Decision
+from setpoint.core.diff import FieldChange
+from setpoint.core.plan import Action, Plan
+from setpoint.core.policy import Rule
+from setpoint.core.values import Json, Missing
+
+_SIGNS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
+_COLOURS = {Action.CREATE: "green", Action.UPDATE: "yellow", Action.REPLACE: "magenta", Action.DELETE: "red"}
+_WHY = {
+    Decision.CREATE: "not there yet",
+    Decision.INTENT_CHANGED: "you changed your mind",
+    Decision.DRIFTED: "the live object changed",
+    Decision.BOTH: "both sides changed",
+    Decision.FIRST_LOOK: "first look: no cookie to go by",
+    Decision.IN_SYNC: "nothing changed: fast path",
+}
+_RULES = {
+    Rule.SPEC: "the spec says so",
+    Rule.DEFAULT: "back to its default",
+    Rule.PRUNED: "not in the spec",
+    Rule.PROTECTED: "kept (protected)",
+    Rule.FIXED: "kept (immutable)",
+    Rule.UNMANAGED: "kept (unmanaged)",
+    Rule.LISTED: "kept (default-to-gcp-fields)",
+    Rule.IGNORED: "kept (ignore-unspecified-fields)",
+}
+
+
+def plan_view(plan: Plan) -> RenderableType:
+    """A plan at a glance: why, each write with its fields, and what was kept."""
+    table = Table.grid(padding=(0, 2))
+    for overflow in ("fold", "fold", "ellipsis", "fold"):
+        table.add_column(overflow=overflow, no_wrap=overflow == "ellipsis")
+    for write in plan.writes:
+        for change in write.changes:
+            table.add_row(*_row(change, _SIGNS[write.action]), style=_COLOURS[write.action])
+    for change in plan.kept:
+        table.add_row(*_row(change, "="), style="dim")
+    rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
+    return Group(Text(f"{plan.decision.value}: {_WHY[plan.decision]}", style="bold"), table, *rest)
+
+
+def value_text(value: Json | Missing) -> str:
+    """A value on one line, as JSON; `unset` where there is none."""
+    return "unset" if isinstance(value, Missing) else canonical(value).decode()
+
+
+def _row(change: FieldChange, sign: str) -> tuple[Text, ...]:
+    before, after = value_text(change.before), value_text(change.after)
+    moved = before if before == after else f"{before} → {after}"
+    cells = (sign, str(change.path), moved, _RULES.get(change.rule, change.rule.value))
+    return tuple(Text(cell) for cell in cells)

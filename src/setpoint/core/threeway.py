@@ -1,0 +1,312 @@
+"""Three-way merge: what an owner generated last time, what people made of it since, what it generates now.
+
+A table names the fields that people may edit, and how; every other field is managed and comes out as
+generated. Last time is remembered as digests alone. Absent, null, "", [] and {} are one emptiness wherever
+they stand, and never a difference; only an entry of a map is there as soon as it is not null.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import Final, TypeAlias, TypeGuard, assert_never
+
+from setpoint.core.canonical import digest, same
+from setpoint.core.paths import Path, Selector, child, scalar_text
+from setpoint.core.values import MISSING, Json, Missing
+
+# --- Which fields people may edit ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """One value, kept or replaced as a whole. Emptied it is handed back; one of `own` is never a person's."""
+
+    own: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntryMap:
+    """An object whose entries are edited one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryList:
+    """A list whose entries are edited one by one: objects named by a member, or texts."""
+
+    key: str | None = None
+
+
+Edits: TypeAlias = Whole | EntryMap | EntryList
+
+# The steps of its paths are field names; a field below another one of the table is never looked at.
+Table: TypeAlias = Mapping[Path, Edits]
+
+
+# --- What was generated last time ---------------------------------------------------------------------------
+
+# The digest of a value, or those of its members or entries by name; {} is the trace of emptiness.
+Digests: TypeAlias = str | Mapping[str, "Digests"]
+
+_VERSION: Final = "v1"
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What was generated, as digests: by field, and by entry where entries are edited one by one."""
+
+    digests: Digests
+
+
+def remember(generated: Json, table: Table) -> Memory:
+    """What the next merge has to know of `generated`."""
+    return Memory(_digests(generated, Path(), table))
+
+
+def memory_to_data(memory: Memory) -> Json:
+    """`memory` as JSON; `memory_from_data` reads it back."""
+    return {"version": _VERSION, "digests": memory.digests}
+
+
+def memory_from_data(data: object) -> Memory | None:
+    """The memory that `data` holds, or None: the next merge is then a first contact."""
+    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
+        return None
+    digests = data.get("digests")
+    return Memory(digests) if _are_digests(digests) else None
+
+
+def _are_digests(data: object) -> TypeGuard[Digests]:
+    todo = [data]
+    for node in todo:
+        if isinstance(node, Mapping) and all(isinstance(name, str) for name in node):
+            todo.extend(node.values())
+        elif not (isinstance(node, str) and _DIGEST.fullmatch(node)):
+            return False
+    return True
+
+
+def _digests(value: Json | Missing, path: Path, table: Table) -> Digests:
+    edits = table.get(path)
+    parts = None if isinstance(edits, Whole) else _parts(value, edits)
+    if parts is None:
+        return _digest(value) or {}
+    if edits is not None:
+        return {name: digest(_bare(entry)) for name, entry in parts.items()}
+    below = {name: _digests(member, path / name, table) for name, member in parts.items()}
+    return {name: digests for name, digests in below.items() if digests}
+
+
+def _digest(value: Json | Missing) -> str | None:
+    bare = _bare(value)
+    return None if bare is None else digest(bare)
+
+
+def _bare(value: Json | Missing) -> Json:
+    """`value` without empty members; None when that leaves nothing."""
+    match value:
+        case Mapping():
+            members = {name: _bare(member) for name, member in value.items()}
+            return {name: member for name, member in members.items() if member is not None} or None
+        case list() | tuple():
+            return [_bare(element) for element in value] or None
+        case _:
+            return None if value is MISSING or value == "" else value
+
+
+# --- What a value is made of --------------------------------------------------------------------------------
+
+
+def _parts(value: Json | Missing, edits: EntryMap | EntryList | None) -> Mapping[str, Json] | None:
+    """The entries, or a managed object's members, by name; None for a value without such parts."""
+    match edits, value:
+        case EntryList(key=key), list() | tuple():
+            return _named(value, key)
+        case EntryMap(), Mapping():
+            return {name: entry for name, entry in value.items() if entry is not None}
+        case None, Mapping():
+            return value
+        case _:
+            return {} if _bare(value) is None else None
+
+
+def _named(entries: Sequence[Json], key: str | None) -> Mapping[str, Json]:
+    """Each entry under a name of its own: the second x is x#2, so that no entry can hide another."""
+    named: dict[str, Json] = {}
+    for entry in entries:
+        name = wanted = _name(entry, key)
+        count = 1
+        while name in named:
+            count += 1
+            name = f"{wanted}#{count}"
+        named[name] = entry
+    return named
+
+
+def _name(entry: Json, key: str | None) -> str:
+    """What `entry` is known by: its key, or its digest where it has none."""
+    member = entry if key is None else child(entry, key)
+    text = None if isinstance(member, Missing) else scalar_text(member)
+    return digest(_bare(entry)) if text is None else text
+
+
+def _entry_path(path: Path, name: str, edits: EntryMap | EntryList) -> Path:
+    if isinstance(edits, EntryList) and edits.key is not None:
+        return path / Selector(((edits.key, name),))
+    return path / name
+
+
+# --- The merge ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What the child should be, and what became of people's changes to it.
+
+    `value` is the very `live` when nothing is left to write. `edits` are the places where a person's value,
+    or its removal, was kept; `conflicts` those of them where the owner moved too; `reverted` the managed
+    places where a person's value was overwritten or, on first contact, any value.
+    """
+
+    value: Json
+    edits: tuple[Path, ...]
+    conflicts: tuple[Path, ...]
+    reverted: tuple[Path, ...]
+
+
+def merge(last: Memory | None, live: Json, generated: Json, table: Table) -> Merged:
+    """`generated` with people's edits in `live` kept where `table` allows them.
+
+    Without a memory a value that differs counts as an edit and a value that is missing does not; a list that
+    is not empty counts as edited whole.
+    """
+    merging = _Merging(table)
+    value = merging.place(Path(), _Sides(None if last is None else last.digests, live, generated))
+    assert not isinstance(value, Missing)
+    return Merged(value, tuple(merging.edits), tuple(merging.conflicts), tuple(merging.reverted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The three versions of one place. `last` is None where nothing is known of it."""
+
+    last: Digests | None
+    live: Json | Missing
+    generated: Json | Missing
+
+    def below(self, name: str) -> "_Sides":
+        # A digest says nothing of what lies below it: the table it was made with did not look that deep.
+        last = self.last.get(name, {}) if isinstance(self.last, Mapping) else None
+        return _Sides(last, child(self.live, name), child(self.generated, name))
+
+    def share(
+        self, merged: Mapping[str, Json], live: Mapping[str, Json], generated: Mapping[str, Json]
+    ) -> Json | Missing:
+        """The side that is made of the very parts of `merged`, or else `merged`."""
+        if _same_parts(merged, live):
+            return self.live
+        return self.generated if _same_parts(merged, generated) else merged
+
+
+def _same_parts(a: Mapping[str, Json], b: Mapping[str, Json]) -> bool:
+    return list(a) == list(b) and all(map(is_, a.values(), b.values()))
+
+
+class _Merging:
+    """One merge on its way through the tree, with what it has to report so far."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.edits: list[Path] = []
+        self.conflicts: list[Path] = []
+        self.reverted: list[Path] = []
+
+    def place(self, path: Path, sides: _Sides) -> Json | Missing:
+        """What belongs at `path`."""
+        edits = self.table.get(path)
+        match edits:
+            case None:
+                return self.managed(path, sides)
+            case Whole():
+                return self.whole(path, sides, edits)
+            case EntryMap() | EntryList():
+                return self.entries(path, sides, edits)
+            case _:
+                assert_never(edits)
+
+    def managed(self, path: Path, sides: _Sides) -> Json | Missing:
+        live, generated = _parts(sides.live, None), _parts(sides.generated, None)
+        if live is None or generated is None:
+            return self.overwritten(path, sides)
+        places: dict[str, Json | Missing] = {}
+        for name in {**live, **generated}:
+            places[name] = self.place(path / name, sides.below(name))
+        return sides.share(_without_missing(places), live, generated)
+
+    def overwritten(self, path: Path, sides: _Sides) -> Json | Missing:
+        if same(_bare(sides.live), _bare(sides.generated)):
+            return sides.live
+        if sides.last is None or not same(_digests(sides.live, path, self.table), sides.last):
+            self.reverted.append(path)
+        return sides.generated
+
+    def whole(self, path: Path, sides: _Sides, edits: Whole) -> Json | Missing:
+        bare, live, generated = _bare(sides.live), _digest(sides.live), _digest(sides.generated)
+        last: str | None
+        if bare is None or any(same(bare, value) for value in edits.own):
+            last = live
+        elif isinstance(sides.last, str):
+            last = sides.last
+        else:
+            # Nothing known, or remembered under a table that looked deeper: any other value is a person's.
+            last = None if sides.last == {} else generated
+        return sides.live if self.live_stands(path, last, live, generated) else sides.generated
+
+    def entries(self, path: Path, sides: _Sides, edits: EntryMap | EntryList) -> Json | Missing:
+        live, generated = _parts(sides.live, edits), _parts(sides.generated, edits)
+        if live is None or generated is None:
+            return self.overwritten(path, sides)
+        last = _last_entries(sides.last, live, generated, edits)
+        places: dict[str, Json | Missing] = {}
+        for name in {**live, **generated}:
+            mine, new = live.get(name, MISSING), generated.get(name, MISSING)
+            if not isinstance(mine, Missing) and not isinstance(new, Missing) and same(mine, new):
+                places[name] = mine
+                continue
+            at = _entry_path(path, name, edits)
+            stands = self.live_stands(at, last.get(name), _entry_digest(mine), _entry_digest(new))
+            places[name] = mine if stands else new
+        merged = _without_missing(places)
+        shared = sides.share(merged, live, generated)
+        return list(merged.values()) if shared is merged and isinstance(edits, EntryList) else shared
+
+    def live_stands(self, path: Path, last: Digests | None, live: str | None, generated: str | None) -> bool:
+        """Whether the live side stays, by the digests of all three; None is absence, and may be an edit."""
+        if live == generated:
+            return True
+        if live == last:
+            return False
+        self.edits.append(path)
+        if generated != last:
+            self.conflicts.append(path)
+        return True
+
+
+def _last_entries(
+    last: Digests | None, live: Mapping[str, Json], generated: Mapping[str, Json], edits: EntryMap | EntryList
+) -> Mapping[str, Digests]:
+    """The entries on record; where there are none, those that make the rules of three sides those of two."""
+    if isinstance(last, Mapping) and all(isinstance(entry, str) for entry in last.values()):
+        return last
+    if isinstance(edits, EntryList) and live:
+        return {name: digest(_bare(entry)) for name, entry in generated.items()}
+    return {name: digest(_bare(entry)) for name, entry in generated.items() if name in live}
+
+
+def _entry_digest(entry: Json | Missing) -> str | None:
+    return None if entry is MISSING else digest(_bare(entry))
+
+
+def _without_missing(places: Mapping[str, Json | Missing]) -> dict[str, Json]:
+    return {name: value for name, value in places.items() if not isinstance(value, Missing)}

@@ -1,0 +1,66 @@
+"""Docs are tested: commands exist, examples run and print what they say, links lead somewhere."""
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from setpoint.cli.main import main
+
+PAGES = sorted([*Path().glob("*.md"), *Path("docs").rglob("*.md"), *Path("changelog.d").glob("*.md")])
+# STYLE.md shows bad code on purpose.
+TESTED = [page for page in PAGES if page.name != "STYLE.md"]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`((?:make|setpoint)(?: [^`]+)?)`")
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+
+
+def _fences(page: Path) -> list[tuple[str, str]]:
+    return FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+def _commands() -> list[str]:
+    found: set[str] = set()
+    for page in TESTED:
+        fenced = [line for language, body in _fences(page) if language == "sh" for line in body.splitlines()]
+        found.update(line.partition("#")[0].strip() for line in [*fenced, *INLINE.findall(page.read_text("utf-8"))])
+    return sorted(found - {"", "setpoint"})
+
+
+@pytest.mark.parametrize("command", _commands())
+def test_a_command_in_the_docs_is_one_that_there_is(command: str) -> None:
+    program, *arguments = shlex.split(command)
+    if program == "make":
+        # A target is only looked up: the docs' test command would run this very test again.
+        subprocess.run(["make", "--dry-run", "--silent", *arguments], check=True, capture_output=True)
+    else:
+        assert program == "setpoint"
+        assert CliRunner().invoke(main, arguments, catch_exceptions=False).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in TESTED if any(fence[0] == "python" for fence in _fences(page))], ids=str
+)
+def test_an_example_prints_what_the_page_says(page: Path) -> None:
+    printed = io.StringIO()
+    world: dict[str, object] = {"__name__": "example"}
+    expected = ""
+    for language, body in _fences(page):
+        if language == "python":
+            with contextlib.redirect_stdout(printed):
+                exec(compile(body, str(page), "exec"), world)
+        elif language == "":
+            expected += body
+
+    assert printed.getvalue() == expected
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_link_leads_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
