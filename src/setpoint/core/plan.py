@@ -51,7 +51,7 @@ class Plan:
         """Every field change, in the order of the writes."""
         return tuple(change for write in self.writes for change in write.changes)
 
-    def to_data(self) -> Json:
+    def to_data(self) -> dict[str, Json]:
         """The plan as plain JSON: stable member names, absent values left out, marks spelled out."""
         return {
             "decision": self.decision.value,

@@ -43,6 +43,12 @@ Edits: TypeAlias = Whole | EntryMap | EntryList
 Table: TypeAlias = Mapping[Path, Edits]
 
 
+def _require_field_names(table: Table) -> None:
+    wrong = [str(path) for path in table if not all(isinstance(step, str) for step in path.steps)]
+    if wrong:
+        raise ValueError(f"a table names fields, not elements: {', '.join(wrong)}")
+
+
 # --- What was generated last time ---------------------------------------------------------------------------
 
 # The digest of a value, or those of its members or entries by name; {} is the trace of emptiness.
@@ -61,6 +67,7 @@ class Memory:
 
 def remember(generated: Json, table: Table) -> Memory:
     """What the next merge has to know of `generated`."""
+    _require_field_names(table)
     return Memory(_digests(generated, Path(), table))
 
 
@@ -181,6 +188,7 @@ def merge(last: Memory | None, live: Json, generated: Json, table: Table) -> Mer
     Without a memory a value that differs counts as an edit and a value that is missing does not; a list that
     is not empty counts as edited whole.
     """
+    _require_field_names(table)
     merging = _Merging(table)
     value = merging.place(Path(), _Sides(None if last is None else last.digests, live, generated))
     assert not isinstance(value, Missing)
