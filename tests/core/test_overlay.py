@@ -126,6 +126,23 @@ def test_an_element_that_a_path_lists_stays_though_the_spec_s_list_leaves_it_out
         assert wanted == {"flags": [{"name": "z", "note": "-"}, {"name": "x"}], "resize": True}
 
 
+def test_an_element_stays_for_the_sake_of_a_field_in_it_that_a_path_lists() -> None:
+    live: Json = {"flags": [{"name": "x", "value": "1", "note": "n"}, {"name": "y", "value": "2"}]}
+    inside = (Path.parse("spec.settings.flags[name=x].value"),)
+
+    for policy in (FieldPolicy(unmanaged=inside), FieldPolicy(listed=inside)):
+        for written in ({}, {"flags": []}):
+            wanted = _settings(written, live, policy)
+            assert wanted == {"flags": [{"name": "x", "value": "1", "note": "-"}], "resize": True}
+
+
+def test_the_rule_of_an_element_that_stays_is_the_one_that_lists_something_in_it() -> None:
+    policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.flags[name=x].value"),))
+
+    assert rule_at(_declared({"flags": []}, policy), Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
+    assert rule_at(_declared({"flags": []}, policy), Path.parse("spec.settings.flags[name=y]")) is Rule.SPEC
+
+
 def test_an_unmanaged_element_that_is_not_live_is_not_made() -> None:
     policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.flags[name=x]"),))
 

@@ -11,7 +11,7 @@ import msgspec
 
 from setpoint.core.canonical import same
 from setpoint.core.elements import Key, by_key, is_list_of_objects, key_of, selector
-from setpoint.core.paths import Path, Selector, child
+from setpoint.core.paths import Path, child
 from setpoint.core.policy import PRUNE, FieldPolicy, Rule, Stance
 from setpoint.core.shape import UNTYPED, Field, KeyedList, MapOf, Mark, Object, field_below, shape_of
 from setpoint.core.values import MISSING, Json, Missing
@@ -60,7 +60,7 @@ def rule_at(declared: Declared, path: Path) -> Rule:
         stance, place = stance.at(step), field_below(place, step) or UNTYPED
         below = child(here, step)
         if here is None or (in_list and here is not MISSING and below is MISSING):
-            return Rule.SPEC
+            return stance.strongest_below() or Rule.SPEC
         here = below
         if here is MISSING and (held := _held_by(place, stance)):
             return held
@@ -157,23 +157,38 @@ def _places(shape: Object | MapOf) -> tuple[Mapping[str, Field], Field, tuple[st
 
 
 def _elements(spec: Sequence[Tree], live: Sequence[Json], shape: KeyedList, stance: Stance) -> Json:
-    """The spec's elements, each over its live twin; others stay only where a path of the policy lists them."""
+    """The spec's elements, each over its live twin; of the others, what a path of the policy lists stays."""
     names = shape.keys
     twins: dict[Key, Json] = {key_of(element, names): element for element in reversed(live)}
     result: list[Json] = []
     untouched = True
-    for key, element in by_key(spec, names).items():
-        was = twins.pop(key, MISSING)
+    wanted = by_key(spec, names)
+    if stance.below:
+        wanted |= {key: said for key, said in _listed(live, shape, stance).items() if key not in wanted}
+    for key, element in wanted.items():
+        was = twins.get(key, MISSING)
         now = _value(element, was, shape.item, stance.at(selector(names, key)) if stance.below else stance)
         if now is not was:
             untouched = False
         if now is not MISSING:
             result.append(now)
-    if stance.below:
-        result += [was for key, was in reversed(twins.items()) if _is_listed(selector(names, key), stance)]
     return live if untouched and len(result) == len(live) else result
 
 
-def _is_listed(element: Selector, stance: Stance) -> bool:
-    below = stance.at(element)
-    return below.rule is not stance.rule and (below.unmanaged or below.rule is Rule.LISTED)
+def _listed(live: Sequence[Json], shape: KeyedList, stance: Stance) -> dict[Key, Tree]:
+    """The live elements that hold something the policy lists, as if the spec had named them and said no more."""
+    found: dict[Key, Tree] = {}
+    for element in live:
+        key = key_of(element, shape.keys)
+        below = stance.below.get(selector(shape.keys, key))
+        if below is not None and isinstance(element, dict) and _holds_listed(element, below):
+            found.setdefault(key, {name: element[name] for name in shape.keys if name in element})
+    return found
+
+
+def _holds_listed(live: Json | Missing, stance: Stance) -> bool:
+    if live is MISSING:
+        return False
+    if stance.unmanaged or stance.rule is Rule.LISTED:
+        return True
+    return any(_holds_listed(child(live, step), below) for step, below in stance.below.items())

@@ -52,6 +52,13 @@ class Stance:
             return self
         return self.below.get(step) or _EVERYWHERE[self.rule]
 
+    def strongest_below(self) -> Rule | None:
+        """The strongest rule of the places listed here or further down, if any is."""
+        rules = {below.rule for below in self.below.values()} | {
+            below.strongest_below() for below in self.below.values()
+        }
+        return next((rule for rule in (Rule.UNMANAGED, Rule.LISTED) if rule in {self.rule, *rules}), None)
+
     def released(self) -> "Stance":
         """The stance under an explicit null: everything is given up but what is unmanaged."""
         if self.unmanaged:
