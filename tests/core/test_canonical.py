@@ -27,6 +27,12 @@ class Instance(msgspec.Struct):
     raw: Any = UNSET
 
 
+class Nested(msgspec.Struct):
+    labels: dict[str, str]
+    items: "list[Nested] | None | UnsetType" = UNSET
+    ratio: float | UnsetType = UNSET
+
+
 class Encodable(msgspec.Struct):
     """A struct that msgspec can write but has no decoder for."""
 
@@ -87,6 +93,23 @@ def test_a_struct_with_untyped_members_takes_the_exact_road_to_the_same_form() -
 
 def test_a_struct_that_no_decoder_knows_is_written_as_its_tree() -> None:
     assert canonical(Encodable([2, 1])) == b'{"what":[2,1]}'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Nested({"b": "x", "a": "y"}), b'{"labels":{"a":"y","b":"x"}}'),
+        (
+            Nested({}, [Nested({}), Nested({"é": "x"})]),
+            '{"items":[{"labels":{}},{"labels":{"é":"x"}}],"labels":{}}'.encode(),
+        ),
+        (Nested({}, None), b'{"items":null,"labels":{}}'),
+        (Nested({}, [], 0.5), b'{"items":[],"labels":{},"ratio":0.5}'),
+        (Nested({"\ue000": "", "\U00010000": ""}), '{"labels":{"\U00010000":"","\ue000":""}}'.encode()),
+    ],
+)
+def test_a_struct_of_plain_types_has_one_byte_form(value: "Nested", text: bytes) -> None:
+    assert canonical(value) == text
 
 
 def test_a_struct_with_an_integer_beyond_64_bits_keeps_its_digits() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryMap, Table, Whole, merge, remember
+from setpoint.core.threeway import EntryMap, Table, Whole, memory_from_data, memory_to_data, merge, remember
 
 
 @pytest.mark.parametrize("path", ["items[0].name", "volumes[name=x]"])
@@ -14,3 +14,13 @@ def test_a_table_that_names_an_element_is_refused_rather_than_never_reached(path
         remember({}, table)
     with pytest.raises(ValueError, match="a table names fields, not elements: "):
         merge(None, {}, {}, table)
+
+
+def test_a_memory_survives_its_json_and_foreign_data_is_none() -> None:
+    table: Table = {Path.parse("env"): EntryMap()}
+    memory = remember({"env": {"A": "1"}, "zone": "a"}, table)
+
+    assert memory_from_data(memory_to_data(memory)) == memory
+    assert memory_from_data({"version": "v1", "digests": {"env": {"A": "not a digest"}}}) is None
+    assert memory_from_data({"version": "v1", "digests": {1: "x"}}) is None
+    assert memory_from_data({"version": "v0"}) is None

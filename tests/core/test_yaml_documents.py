@@ -1,0 +1,111 @@
+"""YAML as manifests use it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.paths import Path
+from setpoint.core.values import Json
+from setpoint.core.yaml_documents import MOST_VALUES, read_documents
+from setpoint.errors import ManifestInvalid
+
+
+def _one(text: str) -> Json:
+    (document,) = read_documents(text, "a.yaml")
+    return document.value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12:00", "12:00"),
+        ("2026-01-01", "2026-01-01"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("0", 0),
+        ("-17", -17),
+        ("+5", 5),
+        ("0777", 511),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("1e3", 1000.0),
+        ("-.5", -0.5),
+        ("1.", 1.0),
+        ("1.2.3", "1.2.3"),
+        ("1_000", "1_000"),
+        ("09", "09"),
+        ("true", True),
+        ("Off", False),
+        ("~", None),
+        ("'1'", "1"),
+        ('"true"', "true"),
+        ("|\n  two\n  lines\n", "two\nlines\n"),
+        ("9" * 500, "9" * 500),
+        ("[1, {a: b}]", [1, {"a": "b"}]),
+        ("{}", {}),
+    ],
+)
+def test_a_value_means_what_kubernetes_makes_of_it(text: str, value: Json) -> None:
+    assert _one(f"x: {text}") == {"x": value}
+
+
+def test_a_file_holds_many_documents_and_empty_ones_are_left_out() -> None:
+    documents = read_documents("a: 1\n---\n---\n# nothing\n---\n~\n---\nb: 2\n", "a.yaml")
+
+    assert [document.value for document in documents] == [{"a": 1}, {"b": 2}]
+
+
+def test_json_is_yaml() -> None:
+    assert _one('{"a": [1, 2.5, null, true, "x"]}') == {"a": [1, 2.5, None, True, "x"]}
+
+
+def test_every_value_knows_its_line() -> None:
+    (document,) = read_documents("# a comment\nspec:\n  tier: small\n  flags:\n  - name: x\n", "a.yaml")
+
+    assert document.where(Path.parse("spec.tier")) == "a.yaml:3"
+    assert document.where(Path.parse("spec.flags[0].name")) == "a.yaml:5"
+    assert document.where(Path.parse("spec.flags[0].nosuch")) == "a.yaml:5"
+    assert document.where(Path.parse("nosuch.deeper")) == "a.yaml:2"
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    assert _one("a: &x [1]\nb: *x\n") == {"a": [1], "b": [1]}
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1,\nb", "a.yaml:3: this is not YAML: did not find expected"),
+        ("a: 'x\n", "a.yaml:2: this is not YAML: "),
+        ("\tx: 1", "a.yaml:1: this is not YAML: "),
+        ("a: \x00", "a.yaml:1: this is not YAML: "),
+        ("a: &x\n  b: *x\n", "a.yaml:2: an alias leads back into itself"),
+        ("a: *nosuch", "a.yaml:1: there is no anchor &nosuch before this alias"),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", "a.yaml:4: the key 'c' stands twice: keep one of them"),
+        ("a: !secret x", "a.yaml:1: the tag '!secret' is not supported: write the value without it"),
+        ("a:\n  <<: {b: 1}", r"a.yaml:2: merge keys \(<<\) are not supported: write the fields out"),
+        ("? [a]\n: 1\n", "a.yaml:1: a key has to be text"),
+        (BOMB, f"the aliases expand to more than {MOST_VALUES} values"),
+        ("[" * 300 + "]" * 300, "nested deeper than 200 levels"),
+        ("[" * 200_000, "nested deeper than 200 levels"),
+    ],
+)
+def test_what_is_refused_names_its_line_and_what_to_do(text: str, message: str) -> None:
+    with pytest.raises(ManifestInvalid, match=message):
+        read_documents(text, "a.yaml")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_documents_or_a_clear_error(text: str) -> None:
+    try:
+        read_documents(text, "a.yaml")
+    except ManifestInvalid as error:
+        message = str(error)
+    else:
+        return
+
+    assert message.startswith("a.yaml:")
