@@ -1,0 +1,5 @@
+"""A strict local Cloud SQL Admin (v1beta4) and Cloud Storage (JSON v1) server, for demos and tests.
+
+It keeps real rules (defaults, versions, preconditions, long-running operations) and refuses what it does not know,
+but it is not Google: there is no database and no stored byte behind it.
+"""

@@ -1,0 +1,208 @@
+"""What the local cloud was told to do wrong: each fault is a value, in Python and over the control API alike."""
+
+import math
+import re
+from collections import defaultdict, deque
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from setpoint.core.paths import Path, set_at
+from setpoint.errors import UserError
+from setpoint.localcloud.trees import Tree, merge_patch
+
+
+class Moment(StrEnum):
+    """When a request goes wrong: before anything has happened, or after all of it has."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class Fail(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=True):
+    """The next `times` requests that match are answered with `status`."""
+
+    status: int
+    method: str = ".*"
+    path: str = ""
+    times: int = 1
+    retry_after: int | None = None
+    moment: Moment = Moment.BEFORE
+
+
+class Drop(Struct, tag="drop", tag_field="fault", forbid_unknown_fields=True):
+    """The next `times` requests that match get no answer: the connection is cut."""
+
+    method: str = ".*"
+    path: str = ""
+    times: int = 1
+    moment: Moment = Moment.BEFORE
+
+
+class Latency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields=True):
+    """Every request that matches waits this long first, by the local cloud's clock."""
+
+    seconds: float
+    method: str = ".*"
+    path: str = ""
+
+
+class FailOperation(Struct, tag="fail-operation", tag_field="fault", forbid_unknown_fields=True):
+    """The next `times` Cloud SQL operations that match end with an error, and change nothing."""
+
+    code: str = "INTERNAL_ERROR"
+    message: str = "The operation failed because the local cloud was told to let it fail."
+    type: str = ".*"
+    target: str = ".*"
+    times: int = 1
+
+
+class Rewrite(Struct, tag="rewrite", tag_field="fault", forbid_unknown_fields=True):
+    """The service puts `value` at `field` of every resource of this kind whenever one is written."""
+
+    kind: str
+    field: str
+    value: Any
+
+
+class Grow(Struct, tag="grow", tag_field="fault", forbid_unknown_fields=True):
+    """The API has grown: every resource of this kind has these members too. Requests may carry them, without effect."""
+
+    members: dict[str, Any]
+    kind: str | None = None
+
+
+class Quota(Struct, tag="quota", tag_field="fault", forbid_unknown_fields=True):
+    """At most this many requests a second for each project; None lifts it."""
+
+    requests_per_second: int | None
+
+
+Fault: TypeAlias = Fail | Drop | Latency | FailOperation | Rewrite | Grow | Quota
+
+
+class Faults:
+    """The faults in force. Those that count down disappear when they are used up."""
+
+    def __init__(self) -> None:
+        self._active: list[Fault] = []
+        self._recent: defaultdict[str, deque[datetime]] = defaultdict(deque)
+
+    def add(self, fault: Fault) -> None:
+        """Puts a fault in force; a new quota replaces the old one. UserError when it cannot mean anything."""
+        _check(fault)
+        if isinstance(fault, Quota):
+            self._active = [one for one in self._active if not isinstance(one, Quota)]
+            self._recent.clear()
+        # A copy: some count down, and the caller's value is the caller's.
+        self._active.append(replace(fault))
+
+    def clear(self) -> None:
+        """From now on everything works."""
+        self._active.clear()
+
+    @property
+    def active(self) -> tuple[Fault, ...]:
+        """What is in force, oldest first."""
+        return tuple(self._active)
+
+    def latency(self, method: str, path: str) -> float:
+        """How long a request has to wait."""
+        waits = (one for one in self._active if isinstance(one, Latency) and _matches(one, method, path))
+        return sum(one.seconds for one in waits)
+
+    def outcome(self, method: str, path: str, moment: Moment) -> Fail | Drop | None:
+        """The fault that this request meets at this moment, if any; it is then used up by one."""
+        for one in self._active:
+            if isinstance(one, Fail | Drop) and one.moment is moment and _matches(one, method, path):
+                self._use(one)
+                return one
+        return None
+
+    def operation_error(self, type_: str, target: str) -> Tree | None:
+        """The error that an operation will end with, if any."""
+        for one in self._active:
+            if isinstance(one, FailOperation) and re.fullmatch(one.type, type_) and re.search(one.target, target):
+                self._use(one)
+                error = {"code": one.code, "kind": "sql#operationError", "message": one.message}
+                return {"errors": [error], "kind": "sql#operationErrors"}
+        return None
+
+    def rewritten(self, resource: Tree) -> Tree:
+        """The resource as the service insists on having it."""
+        for one in self._active:
+            if isinstance(one, Rewrite) and one.kind == resource.get("kind"):
+                changed = set_at(resource, Path.parse(one.field), one.value)
+                assert isinstance(changed, dict)
+                resource = changed
+        return resource
+
+    def grown(self, body: Tree) -> Tree:
+        """A response with the members that the API has grown, in each of the resources it holds."""
+        for one in self._active:
+            if isinstance(one, Grow):
+                body = _grown(body, one)
+        return body
+
+    def shrunk(self, body: object) -> object:
+        """A request without the members that the API has grown."""
+        for one in self._active:
+            if isinstance(one, Grow) and isinstance(body, dict):
+                body = _without(body, one.members)
+        return body
+
+    def over_quota(self, project: str, now: datetime) -> int | None:
+        """The seconds to wait when the project has used up its quota; None when the request may pass, and counts."""
+        limits = [one.requests_per_second for one in self._active if isinstance(one, Quota)]
+        if not limits or limits[0] is None:
+            return None
+        recent = self._recent[project]
+        while recent and (now - recent[0]).total_seconds() >= 1:
+            recent.popleft()
+        if len(recent) < limits[0]:
+            recent.append(now)
+            return None
+        return max(1, math.ceil(1 - (now - recent[0]).total_seconds())) if recent else 1
+
+    def _use(self, fault: Fail | Drop | FailOperation) -> None:
+        fault.times -= 1
+        if fault.times <= 0:
+            self._active = [one for one in self._active if one is not fault]
+
+
+def _check(fault: Fault) -> None:
+    patterns = [str(getattr(fault, name)) for name in ("method", "path", "type", "target") if hasattr(fault, name)]
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise UserError(f"{pattern!r} is not a regular expression: {error}") from error
+    if isinstance(fault, Rewrite):
+        Path.parse(fault.field)
+
+
+def _matches(fault: Fail | Drop | Latency, method: str, path: str) -> bool:
+    return re.fullmatch(fault.method, method) is not None and re.search(fault.path, path) is not None
+
+
+def _grown(body: Tree, growth: Grow) -> Tree:
+    items = body.get("items")
+    if isinstance(items, list):
+        body = {**body, "items": [_grown(one, growth) for one in items]}
+    if growth.kind in (None, body.get("kind")):
+        body = merge_patch(body, growth.members)
+    return body
+
+
+def _without(body: Tree, members: Tree) -> Tree:
+    result: Tree = {}
+    for name, value in body.items():
+        grown: object | UnsetType = members.get(name, UNSET)
+        if grown is UNSET:
+            result[name] = value
+        elif isinstance(grown, dict) and isinstance(value, dict) and (rest := _without(value, grown)):
+            result[name] = rest
+    return result

@@ -1,0 +1,130 @@
+"""Objects: uploaded, listed, deleted. Their contents are measured, not kept."""
+
+import base64
+import hashlib
+from datetime import datetime, timedelta
+
+from setpoint.core.canonical import digest
+from setpoint.localcloud import refusals
+from setpoint.localcloud.bucket_rules import check_preconditions
+from setpoint.localcloud.bucket_state import Bucket, CloudStorage, next_generation
+from setpoint.localcloud.buckets import API, find
+from setpoint.localcloud.clock import stamp
+from setpoint.localcloud.paging import page
+from setpoint.localcloud.routes import Call
+from setpoint.localcloud.trees import Tree, member
+
+
+def list_objects(storage: CloudStorage, call: Call) -> Tree:
+    """`GET /b/{bucket}/o`: live objects, and old versions too with `versions=true`."""
+    bucket = find(storage, call)
+    shows_all = call.query.get("versions") == "true"
+    prefix, delimiter = call.query.get("prefix", ""), call.query.get("delimiter", "")
+    found = [one for one in bucket.objects if one["name"].startswith(prefix) and (shows_all or is_live(one))]
+    folders = {_folder(one["name"], prefix, delimiter) for one in found} - {None}
+    plain = [one for one in found if _folder(one["name"], prefix, delimiter) is None]
+    items, token = page(plain, lambda one: f"{one['name']}#{one['generation']:>20}", call)
+    result: Tree = {"kind": "storage#objects"}
+    if items:
+        result["items"] = items
+    if folders:
+        result["prefixes"] = sorted(str(one) for one in folders)
+    return result if token is None else {**result, "nextPageToken": token}
+
+
+def get_object(storage: CloudStorage, call: Call) -> Tree:
+    """`GET /b/{bucket}/o/{object}`: what is known about it, never what is in it."""
+    if call.query.get("alt") == "media":
+        raise refusals.bad_bucket("The local cloud measures objects and does not keep their contents")
+    return find_object(find(storage, call), call)
+
+
+def insert_object(storage: CloudStorage, call: Call) -> Tree:
+    """`POST /upload/storage/v1/b/{bucket}/o?uploadType=media&name=`."""
+    bucket = find(storage, call)
+    if call.query.get("uploadType", "media") != "media":
+        raise refusals.bad_bucket("The local cloud takes simple uploads only: uploadType=media")
+    name = call.query.get("name", "")
+    if not name or len(name.encode()) > 1024:
+        raise refusals.missing_parameter("name")
+    retire(bucket, name, call.now)
+    new = _new_object(bucket, call, next_generation(storage.state, call))
+    bucket.objects = [*bucket.objects, new]
+    return new
+
+
+def delete_object(storage: CloudStorage, call: Call) -> None:
+    """`DELETE /b/{bucket}/o/{object}`: of a live object, or for good of the version that is named."""
+    bucket = find(storage, call)
+    found = find_object(bucket, call)
+    if "generation" in call.query or not keeps_versions(bucket):
+        refuse_while_retained(bucket, found, call.now)
+        bucket.objects = [one for one in bucket.objects if one is not found]
+    else:
+        retire(bucket, found["name"], call.now)
+
+
+def find_object(bucket: Bucket, call: Call) -> Tree:
+    """The version that is named, or else the live object; a 404 when it is not there."""
+    name, generation = call.part("object"), call.query.get("generation")
+    for one in bucket.objects:
+        if one["name"] == name and (is_live(one) if generation is None else one["generation"] == generation):
+            check_preconditions(one["metageneration"], call.query)
+            return one
+    raise refusals.no_object(call.part("bucket"), name)
+
+
+def retire(bucket: Bucket, name: str, now: datetime) -> None:
+    """Makes room for a new version: the live object becomes an old version, or goes if none are kept."""
+    for one in bucket.objects:
+        if one["name"] == name and is_live(one):
+            old = {**one, "timeDeleted": stamp(now), "updated": stamp(now)}
+            if not keeps_versions(bucket):
+                refuse_while_retained(bucket, one, now)
+            replaced = [old] if keeps_versions(bucket) else []
+            bucket.objects = [*(other for other in bucket.objects if other is not one), *replaced]
+            return
+
+
+def is_live(one: Tree) -> bool:
+    """Whether this is the present version of an object."""
+    return "timeDeleted" not in one
+
+
+def keeps_versions(bucket: Bucket) -> bool:
+    """Whether old versions stay."""
+    return bool(member(bucket.resource, "versioning.enabled"))
+
+
+def refuse_while_retained(bucket: Bucket, one: Tree, now: datetime) -> None:
+    """Refuses to let go of an object before its time."""
+    period = member(bucket.resource, "retentionPolicy.retentionPeriod")
+    if isinstance(period, str):
+        until = datetime.fromisoformat(one["timeCreated"]) + timedelta(seconds=int(period))
+        if now < until:
+            raise refusals.retained(str(bucket.resource["name"]), one["name"], stamp(until))
+
+
+def _new_object(bucket: Bucket, call: Call, generation: str) -> Tree:
+    name, place = call.query["name"], call.part("bucket")
+    one: Tree = {
+        "bucket": place,
+        "contentType": call.content_type or "application/octet-stream",
+        "generation": generation,
+        "id": f"{place}/{name}/{generation}",
+        "kind": "storage#object",
+        "md5Hash": base64.b64encode(hashlib.md5(call.media, usedforsecurity=False).digest()).decode(),
+        "metageneration": "1",
+        "name": name,
+        "selfLink": f"{API}/b/{place}/o/{name}",
+        "size": str(len(call.media)),
+        "storageClass": bucket.resource["storageClass"],
+        "timeCreated": stamp(call.now),
+        "updated": stamp(call.now),
+    }
+    return {**one, "etag": digest(one)}
+
+
+def _folder(name: str, prefix: str, delimiter: str) -> str | None:
+    head, found, _ = name[len(prefix) :].partition(delimiter) if delimiter else (name, "", "")
+    return f"{prefix}{head}{found}" if found else None

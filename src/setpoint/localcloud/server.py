@@ -1,0 +1,107 @@
+"""The local cloud over HTTP."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+from aiohttp import web
+
+from setpoint.errors import UserError
+from setpoint.localcloud.cloud import Cloud, Request
+
+SERVER: Final = "setpoint-local-cloud (not Google)"
+# A request that waits on a held clock would wait for ever.
+_SHUTDOWN_SECONDS: Final = 0.1
+
+
+class LocalCloud(Cloud):
+    """The local cloud on a port of its own: `async with LocalCloud() as cloud: … cloud.url`."""
+
+    _runner: web.ServerRunner | None = None
+    _url: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without a slash at the end."""
+        return self._url
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listens, on a free port when it is 0, and returns the URL."""
+        runner = web.ServerRunner(web.Server(self._respond), shutdown_timeout=_SHUTDOWN_SECONDS)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            await runner.cleanup()
+            raise UserError(f"cannot listen on {host}:{port} ({error}): choose another port, or 0") from error
+        self._runner = runner
+        self._url = _url(host, runner.addresses[0][1])
+        return self._url
+
+    async def stop(self) -> None:
+        """Stops listening and saves the state."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        self.save()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _respond(self, incoming: web.BaseRequest) -> web.Response:
+        request = Request(
+            method=incoming.method,
+            path=incoming.rel_url.raw_path,
+            query=dict(incoming.rel_url.query),
+            body=await incoming.read(),
+            content_type=incoming.headers.get("Content-Type", ""),
+        )
+        await self.clock.sleep(self.latency(request))
+        answer = self.handle(request)
+        if answer is None:
+            if incoming.transport is not None:
+                incoming.transport.abort()
+            return web.Response()
+        headers = {"Server": SERVER, "Vary": "Origin, X-Origin, Referer", **answer.headers}
+        if answer.body is None:
+            return web.Response(status=answer.status, headers=headers)
+        headers["Content-Type"] = "application/json; charset=UTF-8"
+        body = msgspec.json.encode(answer.body, order="sorted")
+        return web.Response(status=answer.status, headers=headers, body=body)
+
+
+def serve(host: str = "127.0.0.1", port: int = 0, state: Path | None = None) -> None:
+    """Runs a local cloud until SIGINT or SIGTERM; prints where it is and what to set."""
+    asyncio.run(_serve(host, port, state))
+
+
+def announcement(url: str) -> str:
+    """One line: what this is, where it is, and the variables that lead clients to it."""
+    variables = f"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL={url}/ STORAGE_EMULATOR_HOST={url} SETPOINT_GCP_AUTH=anonymous"
+    return f"setpoint local cloud, for demos and tests, not Google, at {url}: set {variables}\n"
+
+
+async def _serve(host: str, port: int, state: Path | None) -> None:
+    cloud = LocalCloud(state_file=state)
+    url = await cloud.start(host, port)
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    sys.stdout.write(announcement(url))
+    sys.stdout.flush()
+    await stopped.wait()
+    await cloud.stop()
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

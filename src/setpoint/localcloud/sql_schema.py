@@ -1,0 +1,289 @@
+"""The resources of the Cloud SQL Admin API, field by field.
+
+Not served, and so refused: read pools, blue-green deployments, Entra ID, performance capture, resource tags.
+"""
+
+from typing import Final
+
+from setpoint.localcloud.schema import OUTPUT, ListOf, MapOf, Message, OneOf, Scalar, one_of
+
+_TEXT, _BOOL, _INT32, _INT64, _TIME = Scalar.TEXT, Scalar.BOOL, Scalar.INT32, Scalar.INT64, Scalar.TIME
+
+_IP_CONFIGURATION: Final = Message(
+    {
+        "allocatedIpRange": _TEXT,
+        "authorizedNetworks": ListOf(
+            Message({"expirationTime": _TIME, "name": _TEXT, "value": _TEXT}, kind="sql#aclEntry")
+        ),
+        "customSubjectAlternativeNames": ListOf(_TEXT),
+        "enablePrivatePathForGoogleCloudServices": _BOOL,
+        "ipv4Enabled": _BOOL,
+        "privateNetwork": _TEXT,
+        "pscConfig": Message(
+            {
+                "allowedConsumerProjects": ListOf(_TEXT),
+                "networkAttachmentUri": _TEXT,
+                "pscAutoConnections": ListOf(
+                    Message(
+                        {
+                            "consumerNetwork": _TEXT,
+                            "consumerNetworkStatus": OUTPUT,
+                            "consumerProject": _TEXT,
+                            "ipAddress": OUTPUT,
+                            "status": OUTPUT,
+                        }
+                    )
+                ),
+                "pscEnabled": _BOOL,
+            }
+        ),
+        "requireSsl": _BOOL,
+        "serverCaMode": one_of("GOOGLE_MANAGED_INTERNAL_CA", "GOOGLE_MANAGED_CAS_CA", "CUSTOMER_MANAGED_CAS_CA"),
+        "serverCaPool": _TEXT,
+        "serverCertificateRotationMode": one_of("NO_AUTOMATIC_ROTATION", "AUTOMATIC_ROTATION_DURING_MAINTENANCE"),
+        "sslMode": one_of("ALLOW_UNENCRYPTED_AND_ENCRYPTED", "ENCRYPTED_ONLY", "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"),
+    }
+)
+
+_BACKUP_CONFIGURATION: Final = Message(
+    {
+        "backupRetentionSettings": Message({"retainedBackups": _INT32, "retentionUnit": one_of("COUNT")}),
+        "backupTier": OUTPUT,
+        "binaryLogEnabled": _BOOL,
+        "enabled": _BOOL,
+        "location": _TEXT,
+        "pointInTimeRecoveryEnabled": _BOOL,
+        "replicationLogArchivingEnabled": OUTPUT,
+        "startTime": _TEXT,
+        "transactionLogRetentionDays": _INT32,
+        "transactionalLogStorageState": OUTPUT,
+    },
+    kind="sql#backupConfiguration",
+)
+
+_INSIGHTS_CONFIG: Final = Message(
+    {
+        "enhancedQueryInsightsEnabled": _BOOL,
+        "queryInsightsEnabled": _BOOL,
+        "queryPlansPerMinute": _INT32,
+        "queryStringLength": _INT32,
+        "recordApplicationTags": _BOOL,
+        "recordClientAddress": _BOOL,
+    }
+)
+
+_PASSWORD_VALIDATION_POLICY: Final = Message(
+    {
+        "complexity": one_of("COMPLEXITY_UNSPECIFIED", "COMPLEXITY_DEFAULT"),
+        "disallowCompromisedCredentials": _BOOL,
+        "disallowUsernameSubstring": _BOOL,
+        "enablePasswordPolicy": _BOOL,
+        "minLength": _INT32,
+        "passwordChangeInterval": _TEXT,
+        "reuseInterval": _INT32,
+    }
+)
+
+SETTINGS: Final = Message(
+    {
+        "activationPolicy": one_of("ALWAYS", "NEVER", "ON_DEMAND"),
+        "activeDirectoryConfig": Message(
+            {
+                "adminCredentialSecretName": _TEXT,
+                "dnsServers": ListOf(_TEXT),
+                "domain": _TEXT,
+                "mode": one_of("MANAGED_ACTIVE_DIRECTORY", "SELF_MANAGED_ACTIVE_DIRECTORY"),
+                "organizationalUnit": _TEXT,
+            },
+            kind="sql#activeDirectoryConfig",
+        ),
+        "advancedMachineFeatures": Message({"threadsPerCore": _INT32}),
+        "authorizedGaeApplications": ListOf(_TEXT),
+        "availabilityType": one_of("ZONAL", "REGIONAL"),
+        "backupConfiguration": _BACKUP_CONFIGURATION,
+        "collation": _TEXT,
+        "connectionPoolConfig": Message(
+            {
+                "connectionPoolingEnabled": _BOOL,
+                "flags": ListOf(Message({"name": _TEXT, "value": _TEXT})),
+                "poolerCount": OUTPUT,
+            }
+        ),
+        "connectorEnforcement": one_of("NOT_REQUIRED", "REQUIRED"),
+        "crashSafeReplicationEnabled": _BOOL,
+        "dataApiAccess": _TEXT,
+        "dataCacheConfig": Message({"dataCacheEnabled": _BOOL}),
+        "dataDiskProvisionedIops": _INT64,
+        "dataDiskProvisionedThroughput": _INT64,
+        "dataDiskSizeGb": _INT64,
+        "dataDiskType": one_of("PD_SSD", "PD_HDD", "HYPERDISK_BALANCED"),
+        "databaseFlags": ListOf(Message({"name": _TEXT, "value": _TEXT})),
+        "databaseReplicationEnabled": _BOOL,
+        "deletionProtectionEnabled": _BOOL,
+        "denyMaintenancePeriods": ListOf(Message({"endDate": _TEXT, "startDate": _TEXT, "time": _TEXT})),
+        "edition": one_of("ENTERPRISE", "ENTERPRISE_PLUS"),
+        "enableDataplexIntegration": _BOOL,
+        "enableGoogleMlIntegration": _BOOL,
+        "finalBackupConfig": Message({"enabled": _BOOL, "retentionDays": _INT32}),
+        "insightsConfig": _INSIGHTS_CONFIG,
+        "ipConfiguration": _IP_CONFIGURATION,
+        "locationPreference": Message(
+            {"followGaeApplication": _TEXT, "secondaryZone": _TEXT, "zone": _TEXT}, kind="sql#locationPreference"
+        ),
+        "maintenanceWindow": Message(
+            {"day": _INT32, "hour": _INT32, "updateTrack": one_of("canary", "stable", "week5")},
+            kind="sql#maintenanceWindow",
+        ),
+        "passwordValidationPolicy": _PASSWORD_VALIDATION_POLICY,
+        "pricingPlan": one_of("PER_USE", "PACKAGE"),
+        "replicationLagMaxSeconds": _INT32,
+        "replicationType": one_of("SYNCHRONOUS", "ASYNCHRONOUS"),
+        "retainBackupsOnDelete": _BOOL,
+        "settingsVersion": _INT64,
+        "sqlServerAuditConfig": Message(
+            {"bucket": _TEXT, "retentionInterval": _TEXT, "uploadInterval": _TEXT}, kind="sql#sqlServerAuditConfig"
+        ),
+        "storageAutoResize": _BOOL,
+        "storageAutoResizeLimit": _INT64,
+        "tier": _TEXT,
+        "timeZone": _TEXT,
+        "userLabels": MapOf(_TEXT),
+    },
+    kind="sql#settings",
+)
+
+_REPLICA_CONFIGURATION: Final = Message(
+    {
+        "cascadableReplica": _BOOL,
+        "failoverTarget": _BOOL,
+        "mysqlReplicaConfiguration": Message(
+            {
+                "caCertificate": _TEXT,
+                "clientCertificate": _TEXT,
+                "clientKey": Scalar.SECRET,
+                "connectRetryInterval": _INT32,
+                "dumpFilePath": _TEXT,
+                "masterHeartbeatPeriod": _INT64,
+                "password": Scalar.SECRET,
+                "sslCipher": _TEXT,
+                "username": _TEXT,
+                "verifyServerCertificate": _BOOL,
+            },
+            kind="sql#mysqlReplicaConfiguration",
+        ),
+    },
+    kind="sql#replicaConfiguration",
+)
+
+_ON_PREMISES_CONFIGURATION: Final = Message(
+    {
+        "caCertificate": _TEXT,
+        "clientCertificate": _TEXT,
+        "clientKey": Scalar.SECRET,
+        "dumpFilePath": _TEXT,
+        "hostPort": _TEXT,
+        "password": Scalar.SECRET,
+        "sourceInstance": Message({"name": _TEXT, "project": _TEXT, "region": _TEXT}),
+        "username": _TEXT,
+    },
+    kind="sql#onPremisesConfiguration",
+)
+
+_OUTPUTS: Final = (
+    *("availableMaintenanceVersions", "backendType", "connectionName", "createTime", "currentDiskSize"),
+    *("databaseInstalledVersion", "diskEncryptionStatus", "dnsName", "dnsNames", "etag", "gceZone", "geminiConfig"),
+    *("ipAddresses", "ipv6Address", "maxDiskSize", "outOfDiskReport", "primaryDnsName", "project"),
+    *("pscServiceAttachmentLink", "replicaNames", "satisfiesPzi", "satisfiesPzs", "scheduledMaintenance"),
+    *("secondaryGceZone", "selfLink", "serverCaCert", "serviceAccountEmailAddress", "sqlNetworkArchitecture"),
+    *("state", "suspensionReason", "upgradableDatabaseVersions", "writeEndpoint"),
+)
+
+INSTANCE: Final = Message(
+    {
+        **dict.fromkeys(_OUTPUTS, OUTPUT),
+        "databaseVersion": _TEXT,
+        "diskEncryptionConfiguration": Message({"kmsKeyName": _TEXT}, kind="sql#diskEncryptionConfiguration"),
+        "failoverReplica": Message({"available": OUTPUT, "name": _TEXT}),
+        "includeReplicasForMajorVersionUpgrade": _BOOL,
+        "instanceType": one_of("CLOUD_SQL_INSTANCE", "READ_REPLICA_INSTANCE", "ON_PREMISES_INSTANCE"),
+        "maintenanceVersion": _TEXT,
+        "masterInstanceName": _TEXT,
+        "name": _TEXT,
+        "onPremisesConfiguration": _ON_PREMISES_CONFIGURATION,
+        "region": _TEXT,
+        "replicaConfiguration": _REPLICA_CONFIGURATION,
+        "replicationCluster": Message(
+            {"drReplica": OUTPUT, "failoverDrReplicaName": _TEXT, "psaWriteEndpoint": OUTPUT}
+        ),
+        "rootPassword": Scalar.SECRET,
+        "settings": SETTINGS,
+        "switchTransactionLogsToCloudStorageEnabled": _BOOL,
+    },
+    kind="sql#instance",
+)
+
+CLONE: Final = Message(
+    {
+        "cloneContext": Message(
+            {
+                "allocatedIpRange": _TEXT,
+                "binLogCoordinates": Message(
+                    {"binLogFileName": _TEXT, "binLogPosition": _INT64}, kind="sql#binLogCoordinates"
+                ),
+                "databaseNames": ListOf(_TEXT),
+                "destinationInstanceName": _TEXT,
+                "pitrTimestampMs": _INT64,
+                "pointInTime": _TIME,
+                "preferredSecondaryZone": _TEXT,
+                "preferredZone": _TEXT,
+            },
+            kind="sql#cloneContext",
+        )
+    }
+)
+
+_USER_TYPES: Final[OneOf] = one_of(
+    *("BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT", "CLOUD_IAM_GROUP"),
+    *("CLOUD_IAM_GROUP_USER", "CLOUD_IAM_GROUP_SERVICE_ACCOUNT"),
+)
+
+USER: Final = Message(
+    {
+        "databaseRoles": ListOf(_TEXT),
+        "dualPasswordType": OUTPUT,
+        "etag": OUTPUT,
+        "host": _TEXT,
+        "iamEmail": OUTPUT,
+        "iamStatus": OUTPUT,
+        "instance": _TEXT,
+        "name": _TEXT,
+        "password": Scalar.SECRET,
+        "passwordPolicy": Message(
+            {
+                "allowedFailedAttempts": _INT32,
+                "enableFailedAttemptsCheck": _BOOL,
+                "enablePasswordVerification": _BOOL,
+                "passwordExpirationDuration": _TEXT,
+                "status": OUTPUT,
+            }
+        ),
+        "project": _TEXT,
+        "sqlserverUserDetails": Message({"disabled": _BOOL, "serverRoles": ListOf(_TEXT)}),
+        "type": _USER_TYPES,
+    },
+    kind="sql#user",
+)
+
+DATABASE: Final = Message(
+    {
+        "charset": _TEXT,
+        "collation": _TEXT,
+        "etag": OUTPUT,
+        "instance": _TEXT,
+        "name": _TEXT,
+        "project": _TEXT,
+        "selfLink": OUTPUT,
+        "sqlserverDatabaseDetails": Message({"compatibilityLevel": _INT32, "recoveryModel": _TEXT}),
+    },
+    kind="sql#database",
+)

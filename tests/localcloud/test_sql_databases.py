@@ -1,0 +1,92 @@
+"""Databases, and the character sets and collations of each engine."""
+
+import pytest
+
+from setpoint.localcloud.cloud import Cloud
+from setpoint.localcloud.trees import Tree
+from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
+
+DATABASES = f"{DB}/databases"
+ORDERS = f"{DATABASES}/orders"
+MYSQL_5_7: Tree = {**MYSQL, "databaseVersion": "MYSQL_5_7"}
+
+
+@pytest.mark.parametrize(
+    ("instance", "body", "charset", "collation"),
+    [
+        (MYSQL, {}, "utf8mb4", "utf8mb4_0900_ai_ci"),
+        (MYSQL_5_7, {}, "utf8", "utf8_general_ci"),
+        (MYSQL_5_7, {"charset": "utf8mb4"}, "utf8mb4", "utf8mb4_general_ci"),
+        (MYSQL, {"charset": "latin1"}, "latin1", "latin1_swedish_ci"),
+        (MYSQL, {"collation": "utf8mb4_bin"}, "utf8mb4", "utf8mb4_bin"),
+        (POSTGRES, {}, "UTF8", "en_US.UTF8"),
+        (POSTGRES, {"collation": "C"}, "UTF8", "C"),
+    ],
+)
+def test_each_engine_has_its_own_defaults(
+    cloud: Cloud, instance: Tree, body: Tree, charset: str, collation: str
+) -> None:
+    create(cloud, instance)
+    ok(cloud.call("POST", DATABASES, {"name": "orders", **body}))
+
+    assert (get(cloud, ORDERS)["charset"], get(cloud, ORDERS)["collation"]) == (charset, collation)
+
+
+def test_a_replacement_and_a_patch_change_both_on_mysql(cloud: Cloud) -> None:
+    create(cloud)
+    ok(cloud.call("POST", DATABASES, {"name": "orders", "charset": "latin1"}))
+    done(cloud, "PATCH", ORDERS, {"charset": "utf8mb4"})
+    patched = get(cloud, ORDERS)
+    done(cloud, "PUT", ORDERS, {"name": "orders", "collation": "utf8mb4_bin"})
+
+    assert (patched["charset"], patched["collation"]) == ("utf8mb4", "utf8mb4_0900_ai_ci")
+    assert (get(cloud, ORDERS)["charset"], get(cloud, ORDERS)["collation"]) == ("utf8mb4", "utf8mb4_bin")
+
+
+def test_both_are_fixed_on_postgres_and_silence_keeps_them(cloud: Cloud) -> None:
+    create(cloud, POSTGRES)
+    ok(cloud.call("POST", DATABASES, {"name": "orders", "collation": "C"}))
+    answer = cloud.call("PUT", ORDERS, {"name": "orders", "collation": "en_US.UTF8"})
+    done(cloud, "PUT", ORDERS, {"name": "orders"})
+
+    assert "collation cannot change from C to en_US.UTF8" in complaint(answer)
+    assert get(cloud, ORDERS)["collation"] == "C"
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({"charset": "klingon"}, "Unknown character set"),
+        ({"charset": "utf8mb4", "collation": "latin1_bin"}, "is not valid for CHARACTER SET"),
+        ({"name": ""}, "Invalid database name"),
+        ({"owner": "me"}, 'Unknown name "owner"'),
+    ],
+)
+def test_a_database_that_cannot_be_is_refused(cloud: Cloud, body: Tree, problem: str) -> None:
+    create(cloud)
+
+    assert problem in complaint(cloud.call("POST", DATABASES, {"name": "orders", **body}))
+
+
+def test_a_database_that_is_there_cannot_be_made_again_nor_renamed(cloud: Cloud) -> None:
+    create(cloud)
+    ok(cloud.call("POST", DATABASES, {"name": "orders"}))
+
+    assert refused(cloud.call("POST", DATABASES, {"name": "orders"})) == (409, "alreadyExists")
+    assert "cannot change from orders to other" in complaint(cloud.call("PUT", ORDERS, {"name": "other"}))
+
+
+def test_a_deleted_database_is_gone_when_the_operation_is_done(cloud: Cloud) -> None:
+    create(cloud, POSTGRES)
+    ok(cloud.call("POST", DATABASES, {"name": "orders"}))
+    ok(cloud.call("DELETE", ORDERS))
+    meanwhile = cloud.call("GET", ORDERS).status
+    cloud.advance(10)
+
+    assert meanwhile == 200
+    assert refused(cloud.call("GET", ORDERS)) == (404, "notFound")
+    assert [one["name"] for one in get(cloud, DATABASES)["items"]] == ["postgres"]
+
+
+def test_the_databases_of_an_instance_that_is_not_there_are_not_found(cloud: Cloud) -> None:
+    assert refused(cloud.call("GET", ORDERS)) == (404, "instanceDoesNotExist")
