@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from setpoint.core.overlay import Declared, Tree, overlay, overlay_typed, rule_at
+from setpoint.core.overlay import Declared, Tree, keeper_at, overlay, overlay_typed, rule_at
 from setpoint.core.paths import Path
 from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy, Rule
 from setpoint.core.shape import with_defaults
@@ -138,8 +138,12 @@ def test_an_element_stays_for_the_sake_of_a_field_in_it_that_a_path_lists() -> N
 def test_the_rule_of_an_element_that_stays_is_the_one_that_lists_something_in_it() -> None:
     policy = FieldPolicy(unmanaged=(Path.parse("spec.settings.flags[name=x].value"),))
 
-    assert rule_at(_declared({"flags": []}, policy), Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
-    assert rule_at(_declared({"flags": []}, policy), Path.parse("spec.settings.flags[name=y]")) is Rule.SPEC
+    declared = _declared({"flags": []}, policy)
+
+    assert keeper_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
+    assert keeper_at(declared, Path.parse("spec.settings.flags[name=y]")) is Rule.SPEC
+    assert keeper_at(declared, Path.parse("spec.settings.edition")) is Rule.PROTECTED
+    assert rule_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.SPEC
 
 
 def test_an_unmanaged_element_that_is_not_live_is_not_made() -> None:

@@ -3,11 +3,11 @@
 import copy
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 
 from setpoint.core.canonical import canonical, same
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import Declared, Tree, overlay, rule_at
+from setpoint.core.overlay import Declared, Tree, keeper_at, overlay
 from setpoint.core.paths import Path, get_at
 from setpoint.core.plan import PLAINLY, Plan, Sending, plan_fields
 from setpoint.core.policy import IGNORE, FieldPolicy, Rule
@@ -132,6 +132,10 @@ def test_silence_never_gives_up_protection(one: Declared, live: Tree) -> None:
 
 
 @given(declared, live_objects)
+@example(
+    Declared({"spec": {"settings": {"flags": []}}}, SHAPE, FieldPolicy(listed=(LISTABLE[8],))),
+    {"spec": {"settings": {"flags": [{"name": "x"}]}}},
+)
 def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, live: Tree) -> None:
     rules = {change.rule for change in _plan(one, live).changes}
 
@@ -142,7 +146,7 @@ def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, li
 def test_every_kept_field_names_the_rule_that_kept_it(one: Declared, live: Tree) -> None:
     for kept in _plan(one, live).kept:
         assert kept.rule in {Rule.UNMANAGED, Rule.LISTED, Rule.IGNORED, Rule.PROTECTED, Rule.FIXED}
-        assert kept.rule is rule_at(one, kept.path)
+        assert kept.rule is keeper_at(one, kept.path)
 
 
 @given(declared, live_objects)

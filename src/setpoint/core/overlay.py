@@ -60,11 +60,22 @@ def rule_at(declared: Declared, path: Path) -> Rule:
         stance, place = stance.at(step), field_below(place, step) or UNTYPED
         below = child(here, step)
         if here is None or (in_list and here is not MISSING and below is MISSING):
-            return stance.strongest_below() or Rule.SPEC
+            return Rule.SPEC
         here = below
         if here is MISSING and (held := _held_by(place, stance)):
             return held
     return Rule.SPEC if here is not MISSING else _absent_rule(place)
+
+
+def keeper_at(declared: Declared, path: Path) -> Rule:
+    """The rule that keeps what a bare prune would change at `path`: for an element, that of something listed in it."""
+    rule = rule_at(declared, path)
+    if rule is not Rule.SPEC:
+        return rule
+    stance = declared.policy.stance
+    for step in path.steps:
+        stance = stance.at(step)
+    return stance.strongest_below() or rule
 
 
 def _is_unmanaged(stance: Stance, path: Path) -> bool:

@@ -8,10 +8,10 @@ from typing import Final
 from setpoint.core.canonical import canonical
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, diff
-from setpoint.core.overlay import Declared, Tree, overlay, rule_at, without_protection
+from setpoint.core.overlay import Declared, Tree, keeper_at, overlay, rule_at, without_protection
 from setpoint.core.paths import Path
 from setpoint.core.shape import Field
-from setpoint.core.values import Json, Missing
+from setpoint.core.values import MISSING, Json, Missing
 from setpoint.errors import ImmutableFieldChanged
 
 
@@ -93,9 +93,10 @@ def plan_fields(decision: Decision, declared: Declared, live: Tree | Missing, se
     place = Field(declared.shape)
     changes = _with_rules(declared, diff(live, wanted, place, resend=sending.resend))
     if isinstance(live, Missing):
-        return Plan(decision, (Write(Action.CREATE, "create", changes),))
-    kept = _with_rules(declared, diff(overlay(without_protection(declared), live), wanted, place))
-    return Plan(decision, _writes(changes, sending), tuple(_as_kept(change) for change in kept))
+        born = tuple(replace(change, before=MISSING, immutable=False) for change in changes)
+        return Plan(decision, (Write(Action.CREATE, "create", born),))
+    kept = diff(overlay(without_protection(declared), live), wanted, place)
+    return Plan(decision, _writes(changes, sending), tuple(_as_kept(declared, change) for change in kept))
 
 
 def plan_delete(decision: Decision) -> Plan:
@@ -132,9 +133,9 @@ def _with_rules(declared: Declared, changes: Iterable[FieldChange]) -> tuple[Fie
     return tuple(replace(change, rule=rule_at(declared, change.path)) for change in changes)
 
 
-def _as_kept(change: FieldChange) -> FieldChange:
+def _as_kept(declared: Declared, change: FieldChange) -> FieldChange:
     """A kept field stays as it is: before and after are the live value."""
-    return replace(change, before=change.after, immutable=False)
+    return replace(change, before=change.after, rule=keeper_at(declared, change.path), immutable=False)
 
 
 def _shown(value: Json | Missing) -> str:
