@@ -66,11 +66,23 @@ class NotReady(SetpointError):
 
 
 class DependencyNotReady(NotReady):
-    """A referenced resource is missing or not ready."""
+    """A referenced resource is there, and not ready."""
+
+
+class DependencyNotFound(DependencyNotReady):
+    """A referenced resource is not there."""
+
+
+class DependencyInvalid(DependencyNotReady):
+    """A referenced resource is there, and lacks what was asked of it."""
 
 
 class OperationRunning(NotReady):
-    """The service is still at work on an earlier request."""
+    """The service is still at work on an earlier request. `after` is when to look again, in seconds, if it is known."""
+
+    def __init__(self, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
 
 
 class WaitTimedOut(NotReady):
@@ -88,11 +100,21 @@ class RemoteError(SetpointError):
 
 
 class RemoteUnavailable(RemoteError):
-    """No usable answer: connection refused, time-out, 429, 5xx."""
+    """No usable answer: connection refused, time-out, 429, 5xx. `after`: the seconds the service asked to wait."""
+
+    def __init__(self, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
 
 
 class RemoteRefused(RemoteError):
     """A clear no: 400, 401, 403, a failed operation."""
+
+
+class RemoteConflict(RemoteError):
+    """The object is not as it was when it was looked at: look again, plan again."""
+
+    retry = Retry.STEP_AGAIN
 
 
 class StoreError(SetpointError):
@@ -103,6 +125,16 @@ class StoreError(SetpointError):
 
 class WriteConflict(StoreError):
     """Somebody wrote first: read again, plan again."""
+
+
+class RevisionExpired(StoreError):
+    """A watch asked for changes that are no longer on record: list again, then watch from there."""
+
+
+class StoreInUse(StoreError):
+    """Another process writes to this store."""
+
+    retry = Retry.STOP
 
 
 class LeaseLost(StoreError):

@@ -1,0 +1,162 @@
+"""A kind: a sort of resource, and the code that handles it.
+
+An author writes the type of the spec, the type of the live object, where the object is, how the live object reads in
+the spec's terms, and four verbs. Cookies, policies, plans, conditions, retries and deletion come with the engine.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, NewType, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from setpoint.core.overlay import Declared
+from setpoint.core.plan import Sending, Write
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+
+L = TypeVar("L", bound=msgspec.Struct)
+# The object's name in its service: stored before it is created, and all that deletion needs.
+Location = NewType("Location", str)
+
+
+class Reconciliation(StrEnum):
+    """Whether a kind keeps a cookie, or compares every time because its defaults are exact."""
+
+    STATEFUL = "stateful"
+    STATELESS = "stateless"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The service says that there is no such object: a 404, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Present(Generic[L]):
+    """The object, decoded; the digest of the bytes it came in, when they are known."""
+
+    live: L
+    body: str | None = None
+    # What a write has to name so that it meets this state and no other: a metageneration, a settings version.
+    version: str | None = None
+    # What the status shows of it, times and certificates too: compared, never part of the cookie.
+    outputs: Tree = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Work that the service goes on with after it answered. Its name is put on record, so that a restart finds it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A field that names another resource. `target` is read for its value once it is ready."""
+
+    field: str
+    target: ResourceRef
+    must_be_ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """A field whose value is in a Secret."""
+
+    field: str
+    secret: ResourceRef
+    key: str
+
+
+Need: TypeAlias = Reference | SecretKey
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a resource's references came to: the resources by field, the secrets' values by field, and their traces."""
+
+    resources: Mapping[str, Resource] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    # uid, revision and key of each secret: what of it enters the intent digest, and tells whether it was rotated.
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """The spec and everything else that changes its meaning, resolved; and its digest."""
+
+    resource: Resource
+    location: Location
+    declared: Declared
+    resolved: Resolved
+    digest: str
+
+
+class Kind(Protocol[L]):
+    """What an author writes."""
+
+    group: str
+    version: str
+    name: str
+    reconciliation: Reconciliation
+    # Raised by the author when the mapping changes: every cookie of before then means a close look.
+    revision: int
+    # What else of the manifest changes its meaning, besides spec, labels and the field policies.
+    annotations: Sequence[str]
+    live_type: type[L]
+    # The type of the tree in which spec and live are compared: `spec`, and `metadata` where the kind has labels.
+    tree_type: type[msgspec.Struct]
+
+    def check(self, resource: Resource) -> None:
+        """ManifestInvalid for a spec that no world could satisfy: an unknown field, a wrong type, a contradiction."""
+        ...
+
+    def needs(self, resource: Resource) -> Sequence[Need]:
+        """The references and secrets in the spec."""
+        ...
+
+    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+        """Where the object is."""
+        ...
+
+    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+        """What the author asks for, as a tree of `tree_type`."""
+        ...
+
+    def view(self, live: L) -> Tree:
+        """The live object as a tree of `tree_type`."""
+        ...
+
+    def abandons(self, resource: Resource) -> bool:
+        """Whether the spec itself says that the object stays when the resource goes."""
+        ...
+
+    def sending(self, intent: Intent) -> Sending:
+        """How changes are sent."""
+        ...
+
+    async def observe(self, location: Location) -> Absent | Present[L]:
+        """A look at the object. Any failure but a 404 raises."""
+        ...
+
+    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+        """Makes the object as `wanted`."""
+        ...
+
+    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[L]) -> Operation | None:
+        """Sends one write of the plan."""
+        ...
+
+    async def delete(self, location: Location, before: Present[L], resource: Resource) -> Operation | None:
+        """Removes the object."""
+        ...
+
+    async def poll(self, operation: Operation) -> bool:
+        """Whether the operation is done; RemoteRefused when it ended in an error."""
+        ...
+
+
+# The engine does not look into a kind's live type: it hands back what it was given.
+AnyKind: TypeAlias = Kind[Any]
+Look: TypeAlias = Absent | Present[Any]

@@ -1,0 +1,182 @@
+"""What the engine needs from outside, as protocols. One contract suite per protocol runs on every implementation."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which resources: all that match every part that is given."""
+
+    group: str | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+EVERYTHING = Query()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Resources as they were at one revision; a watch from it misses nothing and repeats nothing."""
+
+    resources: tuple[Resource, ...]
+    revision: Revision
+
+
+class Change(StrEnum):
+    """What happened to a resource."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A change, the resource right after it (right before, when deleted), and the revision to go on from.
+
+    To a watcher of labels, a resource that begins to match is added, and one that stops matching is deleted.
+    """
+
+    change: Change
+    resource: Resource
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to act under `name` until `expires`, in seconds since 1970 by the clock's `now`.
+
+    `fence` grows each time the holder changes, and never shrinks.
+    """
+
+    name: str
+    holder: str
+    fence: int
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that people should know about a resource: what `setpoint events` shows."""
+
+    ref: ResourceRef
+    uid: str
+    severity: str
+    reason: str
+    message: str
+    at: str
+    count: int = 1
+
+
+class Store(Protocol):
+    """Where resources are kept. Whatever was acknowledged survives kill -9.
+
+    Every failure of the store is a StoreError; what an author got wrong is a UserError. Whoever is cancelled while
+    writing does not learn the outcome: the write happened wholly, or not at all. No two calls share a document.
+    """
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        """The resource as it is now, or None."""
+        ...
+
+    async def list(self, query: Query = EVERYTHING) -> Listing:
+        """All resources that match, sorted by ref."""
+        ...
+
+    def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+        """Every change after `since`, in order, for ever. RevisionExpired when they are no longer on record.
+
+        It is the first step of the iterator that raises, or a later one for a watcher that was too slow. After
+        `close`, the next step is a StoreError.
+        """
+        ...
+
+    async def apply(self, manifest: Tree) -> Resource:
+        """The resource after the author's part (labels, annotations, everything but metadata and status) became this.
+
+        Creates what is not there. Keeps status, finalizers, uid and what the engine annotated. A manifest that
+        says nothing new changes nothing, not even the revision; a new spec raises the generation. ManifestInvalid
+        for what cannot be kept, NotReady while the resource is being deleted.
+        """
+        ...
+
+    async def update_status(self, resource: Resource, status: Tree) -> Resource:
+        """The resource with this status; WriteConflict when it has changed since `resource` was read."""
+        ...
+
+    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+        """The resource with these finalizers; None when it was being deleted and the last one is gone.
+
+        WriteConflict as for `update_status`; StoreError for a new one on a resource that is being deleted.
+        """
+        ...
+
+    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
+        """The resource with these annotations set, or taken off where None; WriteConflict as for `update_status`.
+
+        An annotation belongs to whoever was the last to change its value. Those of the engine stay when an `apply`
+        does not name them.
+        """
+        ...
+
+    async def delete(self, ref: ResourceRef) -> Resource | None:
+        """Marks for deletion what has finalizers, once, and removes what has none; None when it is gone."""
+        ...
+
+    async def note(self, note: Note) -> None:
+        """Puts a note on record; the same again (uid, reason, message) counts up and becomes the newest.
+
+        Notes outlive their resource; the oldest are dropped when there are too many.
+        """
+        ...
+
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[Note, ...]:
+        """The notes on record, oldest first."""
+        ...
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """The lease, new or renewed; None while another holder has it."""
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Gives the lease back, if it is still held by the same holder under the same fence."""
+        ...
+
+    async def close(self) -> None:
+        """Finishes what was begun and lets go of everything; a second time does nothing."""
+        ...
+
+
+class Clock(Protocol):
+    """The time, so that tests can say what it is."""
+
+    def now(self) -> str:
+        """The time as RFC 3339 text in UTC, to the second."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns after that long."""
+        ...
+
+
+class Metrics(Protocol):
+    """Counters and durations, by name and labels."""
+
+    def count(self, name: str, labels: Mapping[str, str]) -> None:
+        """One more of it."""
+        ...
+
+    def observe(self, name: str, seconds: float, labels: Mapping[str, str]) -> None:
+        """It took that long."""
+        ...

@@ -1,0 +1,102 @@
+"""What the status remembers between two steps, apart from what people read in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from setpoint.core.cookie import Cookie
+from setpoint.core.values import Json
+from setpoint.engine.kind import Location, Operation
+from setpoint.engine.resource import Resource, Tree
+
+COOKIE: Final = "lastModifiedCookie"
+COOKIE_ANNOTATION: Final = "cnrm.cloud.google.com/last-changed-cookie"
+SERVER_DEFAULTS: Final = "serverDefaults"
+# Everything else that only the engine reads.
+OURS: Final = "setpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The fields sent so far for one intent; once none is left to send, the cookie at which some still differed."""
+
+    intent: str
+    sent: tuple[str, ...] = ()
+    stuck_at: Cookie | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The engine's memory of one resource."""
+
+    cookie: Cookie | None = None
+    location: Location | None = None
+    operation: Operation | None = None
+    attempt: Attempt | None = None
+    server_defaults: tuple[str, ...] = ()
+    # The version of each secret that was sent last.
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    step: Tree | None = None
+
+    @staticmethod
+    def of(resource: Resource) -> "Remembered":
+        """The memory in a resource's status, or annotation; what cannot be read is forgotten, never trusted."""
+        status = resource.status
+        ours = _tree(status.get(OURS))
+        cookie = Cookie.parse(status.get(COOKIE)) or Cookie.parse(resource.annotations.get(COOKIE_ANNOTATION))
+        location, operation = ours.get("location"), ours.get("operation")
+        return Remembered(
+            cookie,
+            Location(location) if isinstance(location, str) else None,
+            Operation(operation) if isinstance(operation, str) else None,
+            _attempt(_tree(ours.get("attempt"))),
+            _texts(status.get(SERVER_DEFAULTS)),
+            {name: one for name, one in _tree(ours.get("secrets")).items() if isinstance(one, str)},
+            _tree(ours.get("step")) or None,
+        )
+
+    def into(self, status: Tree, *, with_cookie: bool) -> Tree:
+        """`status` with this memory in it; the cookie only where the status is its place."""
+        kept = {name: value for name, value in status.items() if name not in (COOKIE, SERVER_DEFAULTS, OURS)}
+        if self.cookie is not None and with_cookie:
+            kept[COOKIE] = str(self.cookie)
+        if self.server_defaults:
+            kept[SERVER_DEFAULTS] = list(self.server_defaults)
+        ours = self._ours()
+        return {**kept, OURS: ours} if ours else kept
+
+    def _ours(self) -> dict[str, Json]:
+        ours: dict[str, Json] = {}
+        if self.location is not None:
+            ours["location"] = self.location
+        if self.operation is not None:
+            ours["operation"] = self.operation.name
+        if self.attempt is not None:
+            ours["attempt"] = _attempt_data(self.attempt)
+        if self.secrets:
+            ours["secrets"] = self.secrets
+        if self.step is not None:
+            ours["step"] = self.step
+        return ours
+
+
+def _attempt(data: Tree) -> Attempt | None:
+    intent = data.get("intent")
+    if not isinstance(intent, str):
+        return None
+    return Attempt(intent, _texts(data.get("sent")), Cookie.parse(data.get("stuckAt")))
+
+
+def _attempt_data(attempt: Attempt) -> Json:
+    data: dict[str, Json] = {"intent": attempt.intent, "sent": list(attempt.sent)}
+    if attempt.stuck_at is not None:
+        data["stuckAt"] = str(attempt.stuck_at)
+    return data
+
+
+def _tree(value: Json) -> Tree:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list | tuple) else ()

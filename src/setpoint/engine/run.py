@@ -1,0 +1,115 @@
+"""Steps for many resources until each is settled, blocked or failed: what `apply` does, without a daemon."""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.errors import (
+    Blocked,
+    DependencyNotReady,
+    OperationRunning,
+    RemoteRefused,
+    RemoteUnavailable,
+    Retry,
+    SetpointError,
+)
+
+FIRST_DELAY, LONGEST_DELAY = 0.25, 120.0
+Listener = Callable[[ResourceRef, Outcome], None]
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Delays that double, with jitter, from 250 ms to two minutes; what a service asks for counts more."""
+
+    jitter: Callable[[], float] = random.random
+    failures: int = 0
+
+    def next(self, asked: float | None = None) -> float:
+        """How long to wait now."""
+        doubled = min(FIRST_DELAY * 2.0**self.failures, LONGEST_DELAY)
+        self.failures += 1
+        return max(doubled * (0.5 + self.jitter() / 2), asked or 0.0)
+
+
+def _ignore(_ref: ResourceRef, _outcome: Outcome) -> None:
+    """Nobody listens."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run over a set of resources. `listener` hears of every outcome; `trigger` and `asked` as in `step`."""
+
+    world: World
+    listener: Listener = _ignore
+    trigger: str = "a look"
+    asked: bool = False
+    outcomes: dict[ResourceRef, Outcome] = field(default_factory=dict)
+    _open: set[ResourceRef] = field(default_factory=set)
+    # How many were done when each of those that wait last looked.
+    _blocked: dict[ResourceRef, int] = field(default_factory=dict)
+    _done: int = 0
+    _moved: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def until_done(
+        self, refs: Iterable[ResourceRef], timeout: float | None = None
+    ) -> Mapping[ResourceRef, Outcome]:
+        """The last outcome of each resource; whatever is still going on at the timeout stays as it was."""
+        self._open = set(refs)
+        try:
+            async with asyncio.timeout(timeout), asyncio.TaskGroup() as group:
+                for ref in sorted(self._open):
+                    group.create_task(self._follow(ref))
+        except TimeoutError:
+            pass
+        return self.outcomes
+
+    async def _follow(self, ref: ResourceRef) -> None:
+        backoff, asked = Backoff(), self.asked
+        while True:
+            seen = self._done
+            outcome = await step(ref, self.world, trigger=self.trigger, asked=asked)
+            asked = False
+            self.outcomes[ref] = outcome
+            self.listener(ref, outcome)
+            if not isinstance(outcome, Stopped) or _is_final(outcome.error):
+                return await self._finish(ref)
+            if isinstance(outcome.error, DependencyNotReady | Blocked):
+                if not await self._another_moves(ref, seen):
+                    return await self._finish(ref)
+            else:
+                await self.world.clock.sleep(_delay(outcome.error, backoff))
+
+    async def _finish(self, ref: ResourceRef) -> None:
+        async with self._moved:
+            self._open.discard(ref)
+            self._done += 1
+            self._moved.notify_all()
+
+    async def _another_moves(self, ref: ResourceRef, seen: int) -> bool:
+        """Waits until more are done than when this one looked; False when all that are left wait in vain."""
+        async with self._moved:
+            self._blocked[ref] = seen
+            self._moved.notify_all()
+            await self._moved.wait_for(lambda: self._done > seen or self._is_stuck())
+            del self._blocked[ref]
+            return self._done > seen
+
+    def _is_stuck(self) -> bool:
+        return all(self._blocked.get(ref) == self._done for ref in self._open)
+
+
+def _is_final(error: SetpointError) -> bool:
+    """Whether only a person can go on from here: an edit, or whatever a service refuses."""
+    return error.retry in (Retry.ON_EDIT, Retry.STOP) or isinstance(error, RemoteRefused)
+
+
+def _delay(error: SetpointError, backoff: Backoff) -> float:
+    if error.retry is Retry.STEP_AGAIN:
+        return 0.0
+    asked = error.after if isinstance(error, OperationRunning | RemoteUnavailable) else None
+    return backoff.next(asked)

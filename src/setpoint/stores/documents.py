@@ -1,0 +1,151 @@
+"""What each write does to a resource: the rules that every store shares.
+
+A rule takes the record as it is and gives the record as it should be: the very same one when there is nothing to
+change, None when the resource is to go. The store numbers the change and puts it on record.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from setpoint.core.canonical import canonical
+from setpoint.engine.resource import Resource, Tree
+from setpoint.errors import NotReady, StoreError, WriteConflict
+from setpoint.stores.manifests import Authored
+from setpoint.stores.records import Record, decode
+
+Rule: TypeAlias = Callable[[Record | None], Record | None]
+
+
+def applied(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
+    """The author's part becomes `authored`; NotReady while the resource is being deleted."""
+
+    def rule(before: Record | None) -> Record:
+        return _created(authored, now, new_uid()) if before is None else _edited(before, authored)
+
+    return rule
+
+
+def with_status(seen: Resource, status: Tree) -> Rule:
+    """The status becomes `status`, if nobody wrote since `seen`."""
+    encoded = canonical(status) if status else b""
+
+    def rule(before: Record | None) -> Record:
+        record = _unchanged_since(seen, before)
+        return record if record.status == encoded else replace(record, status=encoded)
+
+    return rule
+
+
+def with_finalizers(seen: Resource, finalizers: tuple[str, ...]) -> Rule:
+    """The finalizers become these, if nobody wrote since `seen`; a resource that only they held goes."""
+    wanted = list(dict.fromkeys(finalizers))
+
+    def rule(before: Record | None) -> Record | None:
+        record = _unchanged_since(seen, before)
+        metadata = decode(record.metadata)
+        present = metadata.get("finalizers", [])
+        if "deletionTimestamp" in metadata:
+            if not set(wanted) <= set(present):
+                raise StoreError(f"{record.ref} is being deleted: finalizers can be taken off, not added")
+            if not wanted:
+                return None
+        return _with_metadata(record, {**metadata, "finalizers": wanted})
+
+    return rule
+
+
+def with_annotations(seen: Resource, annotations: Mapping[str, str | None]) -> Rule:
+    """These annotations are set, or taken off where None, if nobody wrote since `seen`."""
+
+    def rule(before: Record | None) -> Record:
+        record = _unchanged_since(seen, before)
+        metadata = decode(record.metadata)
+        present = dict(metadata.get("annotations", {}))
+        ours = set(record.engine_keys)
+        for key, text in annotations.items():
+            if text is None:
+                present.pop(key, None)
+                ours.discard(key)
+            elif present.get(key) != text:
+                present[key] = text
+                ours.add(key)
+        return _with_metadata(record, {**metadata, "annotations": present}, frozenset(ours))
+
+    return rule
+
+
+def deleted(now: str) -> Rule:
+    """Marked for deletion while finalizers hold it, and gone without any."""
+
+    def rule(before: Record | None) -> Record | None:
+        if before is None:
+            return None
+        metadata = decode(before.metadata)
+        if "finalizers" not in metadata:
+            return None
+        return _with_metadata(before, {"deletionTimestamp": now, **metadata})
+
+    return rule
+
+
+def _created(authored: Authored, now: str, uid: str) -> Record:
+    metadata = {
+        **authored.metadata,
+        "name": authored.ref.name,
+        "namespace": authored.ref.namespace,
+        "uid": uid,
+        "creationTimestamp": now,
+        "generation": 1,
+    }
+    return Record(authored.ref, uid, 0, _encoded(metadata), authored.body, authored.secret, b"")
+
+
+def _edited(before: Record, authored: Authored) -> Record:
+    metadata = decode(before.metadata)
+    if "deletionTimestamp" in metadata:
+        raise NotReady(f"{before.ref} is being deleted: wait until it is gone, then apply it again")
+    annotations, engine_keys = _merged(before, metadata.get("annotations", {}), authored)
+    metadata = {
+        **{name: value for name, value in metadata.items() if name not in ("labels", "ownerReferences")},
+        **authored.metadata,
+        "annotations": annotations,
+    }
+    if (before.body, before.secret) == (authored.body, authored.secret):
+        return _with_metadata(before, metadata, engine_keys)
+    metadata["generation"] += 1
+    return _with_metadata(replace(before, body=authored.body, secret=authored.secret), metadata, engine_keys)
+
+
+def _merged(before: Record, present: Mapping[str, str], authored: Authored) -> tuple[dict[str, str], frozenset[str]]:
+    """The annotations after an apply, and which of them are the engine's: those it was the last to change."""
+    ours = {key: text for key, text in present.items() if key in before.engine_keys}
+    merged: dict[str, str] = {**ours, **authored.metadata.get("annotations", {})}
+    return merged, frozenset(key for key, text in ours.items() if merged[key] == text)
+
+
+def _with_metadata(record: Record, metadata: dict[str, Any], engine_keys: frozenset[str] | None = None) -> Record:
+    """`record` with this metadata; the very same one when it says nothing new."""
+    encoded = _encoded(metadata)
+    if encoded == record.metadata:
+        return record
+    return replace(record, metadata=encoded, engine_keys=record.engine_keys if engine_keys is None else engine_keys)
+
+
+def _encoded(metadata: Mapping[str, Any]) -> bytes:
+    """Members that are empty say nothing, so they are left out."""
+    return canonical({name: value for name, value in metadata.items() if value})
+
+
+def _unchanged_since(seen: Resource, before: Record | None) -> Record:
+    if before is None:
+        raise WriteConflict(f"{seen.ref} is gone: read again and plan again")
+    if before.uid != seen.uid:
+        raise WriteConflict(f"{seen.ref} was deleted and made anew: read it again and plan again")
+    if str(before.revision) != seen.revision:
+        raise WriteConflict(
+            f"{seen.ref} has changed since it was read (revision {seen.revision}, now {before.revision}): "
+            "read it again and plan again"
+        )
+    return before

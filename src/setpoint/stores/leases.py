@@ -1,0 +1,30 @@
+"""Leases: who may act, until when, and a fence that only grows."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from setpoint.engine.ports import Clock, Lease
+
+_NOBODY: Final = ""
+
+
+def wall_seconds(clock: Clock) -> float:
+    """The clock's time in seconds since 1970: whole ones, so a lease may end up to a second early, never late."""
+    return datetime.fromisoformat(clock.now()).timestamp()
+
+
+def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
+    """The lease that `asked.holder` has from now on; None while another holds it. `asked.fence` says nothing."""
+    if held is None:
+        return replace(asked, fence=1)
+    if held.holder == asked.holder:
+        return replace(asked, fence=held.fence)
+    return replace(asked, fence=held.fence + 1) if held.expires <= now else None
+
+
+def released(held: Lease | None, lease: Lease) -> Lease | None:
+    """`held`, given back; the very same when `lease` is not the one that is held. The fence stays on record."""
+    if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
+        return held
+    return replace(held, holder=_NOBODY, expires=0.0)

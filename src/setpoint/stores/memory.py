@@ -1,0 +1,104 @@
+"""The store that forgets when the process ends: the reference for the contract suite, and for tests."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+from msgspec import structs
+
+from setpoint.engine.ports import EVERYTHING, Clock, Event, Lease, Listing, Note, Query
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import StoreError
+from setpoint.stores.documents import Rule
+from setpoint.stores.journal import Entry, Page, matches, require_on_record
+from setpoint.stores.leases import acquired, released, wall_seconds
+from setpoint.stores.limits import DEFAULT_LIMITS, Limits
+from setpoint.stores.records import Record, to_resource, to_resources
+from setpoint.stores.watching import Bell, follow
+from setpoint.stores.writes import ResourceWrites
+
+
+class MemoryStore(ResourceWrites):
+    """A Store in dictionaries. No method waits inside, so each is one step that nobody sees half of."""
+
+    def __init__(self, clock: Clock, new_uid: Callable[[], str], limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(clock, new_uid)
+        self._limits = limits
+        self._bell = Bell()
+        self._is_open = True
+        self._records: dict[ResourceRef, Record] = {}
+        self._journal: dict[int, Entry] = {}
+        self._last = 0
+        self._notes: dict[tuple[str, str, str], Note] = {}
+        self._leases: dict[str, Lease] = {}
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        self._require_open()
+        record = self._records.get(ref)
+        return None if record is None else to_resource(record)
+
+    async def list(self, query: Query = EVERYTHING) -> Listing:
+        self._require_open()
+        found = (record for _, record in sorted(self._records.items()) if matches(record, query))
+        return Listing(tuple(to_resources(found)), Revision(str(self._last)))
+
+    def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+        return follow(self._page, self._bell, since, query)
+
+    async def note(self, note: Note) -> None:
+        self._require_open()
+        key = (note.uid, note.reason, note.message)
+        old = self._notes.pop(key, None)
+        self._notes[key] = note if old is None else replace(note, count=old.count + note.count)
+        siblings = [key for key in self._notes if key[0] == note.uid]
+        for extra in siblings[: -self._limits.notes_per_resource]:
+            del self._notes[extra]
+        for extra in list(self._notes)[: -self._limits.notes]:
+            del self._notes[extra]
+
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[Note, ...]:
+        self._require_open()
+        return tuple(note for note in self._notes.values() if ref is None or note.ref == ref)
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        self._require_open()
+        now = wall_seconds(self._clock)
+        lease = acquired(self._leases.get(name), Lease(name, holder, 0, now + seconds), now)
+        if lease is not None:
+            self._leases[name] = lease
+        return lease
+
+    async def release(self, lease: Lease) -> None:
+        self._require_open()
+        free = released(self._leases.get(lease.name), lease)
+        if free is not None:
+            self._leases[lease.name] = free
+
+    async def close(self) -> None:
+        self._is_open = False
+        self._bell.ring()
+
+    async def _change(self, ref: ResourceRef, rule: Rule) -> Record | None:
+        self._require_open()
+        before = self._records.get(ref)
+        after = rule(before)
+        if after is before:
+            return before
+        self._last += 1
+        if after is None:
+            del self._records[ref]
+        else:
+            after = self._records[ref] = structs.replace(after, revision=self._last)
+        self._journal[self._last] = Entry(self._last, before, after)
+        self._journal.pop(self._last - self._limits.changes, None)
+        self._bell.ring()
+        return after
+
+    def _page(self, since: int, query: Query) -> Page:
+        self._require_open()
+        require_on_record(since, max(1, self._last - self._limits.changes + 1), self._last)
+        entries = tuple(self._journal[revision] for revision in range(since + 1, self._last + 1))
+        return Page(entries, self._last, self._last)
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise StoreError("the store is closed")

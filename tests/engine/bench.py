@@ -1,0 +1,132 @@
+"""A world with one resource in it, driven one step at a time."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.ports import Store
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import CookieLocation, Outcome, Settled, Stopped, World
+from setpoint.errors import OperationRunning
+from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite import open_sqlite
+from tests.engine.clock import FakeClock
+from tests.engine.stand import Spec, Stand
+
+# No claim needs more steps than this for one change.
+ENOUGH = 8
+
+
+@dataclass(slots=True)
+class Bench:
+    """One resource of the kind on the stand. Its clock moves by a second with every step."""
+
+    stand: Stand
+    store: Store
+    clock: FakeClock
+    # Where the store is kept; None when it lives in memory and is not lost with the process.
+    path: Path | None = None
+    cookies: CookieLocation = CookieLocation.STATUS
+    # In the place of the stand's own.
+    kind: AnyKind | None = None
+
+    @property
+    def world(self) -> World:
+        """The world of one process."""
+        kind = self.kind or self.stand.kind
+        return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies)
+
+    # --- The author --------------------------------------------------------------------------------------------------
+
+    async def apply(self, spec: Spec | None = None, **metadata: Any) -> Resource:
+        """Hands in the manifest with this spec, or the minimal one."""
+        said = self.stand.spec(self.stand.field.first) if spec is None else spec
+        return await self.store.apply(self.stand.manifest(said, **metadata))
+
+    async def change(self) -> None:
+        """The author wants another value in the specified field."""
+        await self.apply(self.stand.spec(self.stand.field.then))
+
+    async def settle(self, spec: Spec | None = None, **metadata: Any) -> Resource:
+        """Applies, and steps until nothing is left to do."""
+        await self.apply(spec, **metadata)
+        outcome = await self.go_on()
+        assert isinstance(outcome, Settled), outcome
+        return await self.resource()
+
+    async def delete(self) -> None:
+        """Asks for the deletion."""
+        await self.store.delete(self.stand.ref)
+
+    async def secret(self, data: Mapping[str, str]) -> None:
+        """Hands in the Secret `s`."""
+        metadata = {"name": "s", "namespace": self.stand.ref.namespace}
+        await self.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": dict(data)})
+
+    # --- The engine --------------------------------------------------------------------------------------------------
+
+    async def step(self, *, asked: bool = False) -> Outcome:
+        """One step."""
+        self.clock.seconds += 1
+        return await step(self.stand.ref, self.world, asked=asked)
+
+    async def go_on(self, *, asked: bool = False) -> Outcome:
+        """Steps until there is no operation to wait for."""
+        outcome = await self.step(asked=asked)
+        for _ in range(ENOUGH):
+            if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
+                return outcome
+            self.stand.finish()
+            outcome = await self.step()
+        raise AssertionError(f"still waiting after {ENOUGH} steps: {outcome}")
+
+    async def restart(self) -> None:
+        """The process starts anew: what the store and the service keep is all there is."""
+        await self.stand.restart()
+        if self.path is not None:
+            await self.store.close()
+            self.store = await open_sqlite(self.path, self.clock, _new_uid)
+
+    # --- What can be seen --------------------------------------------------------------------------------------------
+
+    async def resource(self, ref: ResourceRef | None = None) -> Resource:
+        """The resource as the store has it."""
+        found = await self.store.get(ref or self.stand.ref)
+        assert found is not None
+        return found
+
+    async def is_gone(self) -> bool:
+        """Whether the store has forgotten it."""
+        return await self.store.get(self.stand.ref) is None
+
+    async def condition(self) -> dict[str, Any]:
+        """The one condition."""
+        conditions: Any = (await self.resource()).status["conditions"]
+        assert [one["type"] for one in conditions] == ["Ready"]
+        return dict(conditions[0])
+
+    async def ready(self) -> tuple[str, str, str]:
+        """Status, reason and message of the one condition."""
+        condition = await self.condition()
+        return condition["status"], condition["reason"], condition["message"]
+
+
+@asynccontextmanager
+async def bench_with(stand: Stand, path: Path | None = None) -> AsyncIterator[Bench]:
+    """A new world around `stand`; its store is in the file `path`, or in memory."""
+    clock = FakeClock(passing=stand.finish)
+    store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
+    bench = Bench(stand, store, clock, path)
+    try:
+        yield bench
+    finally:
+        await bench.store.close()
+
+
+def _new_uid() -> str:
+    return str(uuid.uuid4())

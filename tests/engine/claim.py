@@ -1,0 +1,29 @@
+"""A claim of the lifecycle contract: what it says, and which parts a kind must have for it to make sense."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.engine.bench import Bench
+from tests.engine.stand import Part, Stand
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`play` fails when the claim does not hold on the bench; its name is the claim."""
+
+    play: Callable[[Bench], Awaitable[None]]
+    needs: frozenset[Part]
+
+    @property
+    def name(self) -> str:
+        """The claim as a sentence."""
+        return self.play.__name__.replace("_", " ")
+
+    def fits(self, stand: type[Stand]) -> bool:
+        """Whether it makes sense for the kind on that stand."""
+        return self.needs.isdisjoint(stand.without)
+
+
+def claim(play: Callable[[Bench], Awaitable[None]], *needs: Part) -> Claim:
+    """The claim that `play` makes about kinds that have these parts."""
+    return Claim(play, frozenset(needs))

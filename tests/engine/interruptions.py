@@ -1,0 +1,119 @@
+"""Something happens right after one of the awaits of a step: the process dies, or somebody else acts."""
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tests.engine.bench import Bench
+from tests.engine.settings import Setting
+from tests.engine.stand import Trouble
+
+# No step has more awaits than this.
+ENOUGH = 100
+
+
+class Killed(BaseException):
+    """kill -9, as far as a test can: nothing catches it."""
+
+
+async def die() -> None:
+    """The process is gone."""
+    raise Killed
+
+
+@dataclass(slots=True)
+class Interruption:
+    """Runs `happening` once, when so many awaits of whatever is wrapped are over."""
+
+    after: int
+    happening: Callable[[], Awaitable[None]]
+
+    @property
+    def has_happened(self) -> bool:
+        """Whether there were that many awaits."""
+        return self.after <= 0
+
+    def wrap(self, inner: Any) -> Any:
+        """`inner`, with an eye on the end of every await in it."""
+        return _Watched(inner, self)
+
+    async def tick(self) -> None:
+        """One more await is over."""
+        self.after -= 1
+        if self.after == 0:
+            await self.happening()
+
+
+class _Watched:
+    def __init__(self, inner: Any, interruption: Interruption) -> None:
+        self._inner = inner
+        self._interruption = interruption
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+
+        async def watched(*arguments: Any) -> Any:
+            answer = await found(*arguments)
+            await self._interruption.tick()
+            return answer
+
+        return watched
+
+
+def interrupted(bench: Bench, interruption: Interruption) -> Bench:
+    """The same bench, its store, its kind and its kind's client under watch."""
+    kind = bench.stand.kind_over(interruption.wrap)
+    return replace(bench, store=interruption.wrap(bench.store), kind=kind)
+
+
+class Doing(StrEnum):
+    """What is going on when it happens."""
+
+    CREATING = "creating"
+    UPDATING = "updating"
+    DELETING = "deleting"
+    # The service refuses the write, once.
+    FAILING = "failing"
+    HANDING_OVER = "handing over a secret"
+
+
+class Pace(StrEnum):
+    """Whether the service answers with operations that go on."""
+
+    AT_ONCE = "at once"
+    SLOWLY = "slowly"
+
+
+async def begin(doing: Doing, bench: Bench) -> None:
+    """Everything up to the step that is to be interrupted."""
+    match doing:
+        case Doing.CREATING:
+            await bench.apply()
+        case Doing.UPDATING:
+            await bench.settle()
+            await bench.change()
+        case Doing.DELETING:
+            await bench.settle()
+            await bench.delete()
+        case Doing.FAILING:
+            await bench.settle()
+            await bench.change()
+            bench.stand.trouble(Trouble.REFUSED, ["update"], times=1)
+        case Doing.HANDING_OVER:
+            await bench.secret({"password": "first"})
+            await bench.apply(bench.stand.with_secret)
+
+
+@asynccontextmanager
+async def begun(setting: Setting, doing: Doing, folder: Path) -> AsyncIterator[Bench]:
+    """A new world in which the step that is to be interrupted comes next."""
+    folder.mkdir()
+    async with setting.bench(folder) as bench:
+        await begin(doing, bench)
+        yield bench

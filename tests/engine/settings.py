@@ -1,0 +1,55 @@
+"""Where the lifecycle contract is played: every kind on the store in memory, and some on SQLite."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from setpoint.engine.scene import CookieLocation
+from tests.engine.bench import Bench, bench_with
+from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand, gadget_stand, stateless_gadget_stand
+from tests.engine.stand import Stand
+from tests.kinds.lifecycle_bucket import BucketStand, bucket_stand
+from tests.kinds.lifecycle_database import DatabaseStand, database_stand
+
+
+class Kept(StrEnum):
+    """Where the resource is kept, and where its cookie."""
+
+    IN_MEMORY = "in memory"
+    IN_MEMORY_AND_ANNOTATION = "with its cookie in the annotation"
+    ON_SQLITE = "on SQLite"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A kind on its stand, and a store."""
+
+    stand: type[Stand]
+    open_stand: Callable[[], AbstractAsyncContextManager[Stand]]
+    kept: Kept = Kept.IN_MEMORY
+
+    def __str__(self) -> str:
+        return self.stand.title if self.kept is Kept.IN_MEMORY else f"{self.stand.title} {self.kept}"
+
+    @asynccontextmanager
+    async def bench(self, folder: Path) -> AsyncIterator[Bench]:
+        """A new world in this setting; what has to be in files is in `folder`."""
+        path = folder / "state.db" if self.kept is Kept.ON_SQLITE else None
+        async with self.open_stand() as stand, bench_with(stand, path) as bench:
+            if self.kept is Kept.IN_MEMORY_AND_ANNOTATION:
+                bench.cookies = CookieLocation.ANNOTATION
+            yield bench
+
+
+SETTINGS: Final = (
+    Setting(GadgetStand, gadget_stand),
+    Setting(StatelessGadgetStand, stateless_gadget_stand),
+    Setting(BucketStand, bucket_stand),
+    Setting(DatabaseStand, database_stand),
+    Setting(GadgetStand, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
+    Setting(GadgetStand, gadget_stand, Kept.ON_SQLITE),
+    Setting(BucketStand, bucket_stand, Kept.ON_SQLITE),
+)

@@ -1,0 +1,83 @@
+"""The process dies after any await: what comes after it ends with exactly one object, or none."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from setpoint.engine.scene import Gone, Outcome, Settled
+from tests.engine.bench import Bench
+from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, Pace, begun, die, interrupted
+from tests.engine.settings import SETTINGS, Setting
+from tests.engine.stand import Part
+
+# What is interrupted, and which parts a kind must have for that.
+SITUATIONS = {
+    (Doing.CREATING, Pace.AT_ONCE): (),
+    (Doing.UPDATING, Pace.AT_ONCE): (),
+    (Doing.DELETING, Pace.AT_ONCE): (),
+    (Doing.HANDING_OVER, Pace.AT_ONCE): (Part.SECRET,),
+    (Doing.CREATING, Pace.SLOWLY): (Part.SLOW_CREATE,),
+    (Doing.UPDATING, Pace.SLOWLY): (Part.OPERATIONS,),
+    (Doing.DELETING, Pace.SLOWLY): (Part.OPERATIONS,),
+    (Doing.HANDING_OVER, Pace.SLOWLY): (Part.SECRET, Part.SLOW_CREATE),
+}
+CASES = [
+    pytest.param(setting, doing, pace, id=f"{setting}: {doing} {pace}")
+    for setting in SETTINGS
+    for (doing, pace), needs in SITUATIONS.items()
+    if setting.stand.without.keys().isdisjoint(needs)
+]
+
+
+@pytest.mark.parametrize(("setting", "doing", "pace"), CASES)
+def test_killed_after_any_await_it_ends_with_one_object_or_none(
+    setting: Setting, doing: Doing, pace: Pace, tmp_path: Path
+) -> None:
+    async def is_killed_after(awaits: int) -> bool:
+        async with begun(setting, doing, tmp_path / str(awaits)) as bench:
+            if pace is Pace.SLOWLY:
+                bench.stand.make_slow()
+            was_killed = await _killed_after(awaits, bench)
+
+            outcome = await _go_on(bench)
+
+            assert isinstance(outcome, Gone if doing is Doing.DELETING else Settled)
+            await (_expect_none if doing is Doing.DELETING else _expect_one)(bench)
+            assert bench.stand.writes.count("create") == 1
+            return was_killed
+
+    for awaits in range(1, ENOUGH):
+        if not asyncio.run(is_killed_after(awaits)):
+            assert awaits > 5
+            return
+    pytest.fail("a step never ended")
+
+
+async def _killed_after(awaits: int, bench: Bench) -> bool:
+    """Whether the process was killed after that many awaits; False when it needed fewer to come to an end."""
+    try:
+        await interrupted(bench, Interruption(awaits, die)).go_on()
+    except Killed:
+        await bench.restart()
+        return True
+    return False
+
+
+async def _go_on(bench: Bench) -> Outcome:
+    """Two steps after whatever the service was at work on."""
+    await bench.go_on()
+    return await bench.step()
+
+
+async def _expect_one(bench: Bench) -> None:
+    said = (await bench.resource()).spec
+    assert len(bench.stand.objects) == 1
+    assert bench.stand.value == said[bench.stand.field.path.removeprefix("spec.")]
+    assert (await bench.ready())[1] == "UpToDate"
+    assert "passwordRef" not in said or bench.stand.holds_secret("first")
+
+
+async def _expect_none(bench: Bench) -> None:
+    assert bench.stand.objects == []
+    assert await bench.is_gone()

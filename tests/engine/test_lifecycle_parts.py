@@ -1,0 +1,115 @@
+"""What of the lifecycle contract makes no sense for which kind, and why: nothing is left out in silence."""
+
+from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand
+from tests.engine.lifecycle import CLAIMS
+from tests.engine.settings import SETTINGS
+from tests.engine.stand import Part, Stand
+from tests.kinds.lifecycle_bucket import BucketStand
+from tests.kinds.lifecycle_database import DatabaseStand
+
+LACKING: dict[type[Stand], dict[Part, str]] = {
+    GadgetStand: {Part.STATELESS: "it keeps a cookie"},
+    StatelessGadgetStand: {Part.COOKIE: "it is stateless: it compares every time"},
+    BucketStand: {
+        Part.OPERATIONS: "Cloud Storage answers when it is done: there are no operations",
+        Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
+        Part.SECRET: "nothing in a bucket is secret",
+        Part.SLOW_CREATE: "Cloud Storage answers when it is done: there are no operations",
+        Part.STATELESS: "it keeps a cookie",
+    },
+    DatabaseStand: {
+        Part.COOKIE: "it is stateless: it compares every time",
+        Part.IMMUTABLE: "what is fixed about a database is where it is: a change of that is a move",
+        Part.LABELS: "Cloud SQL has no labels on databases",
+        Part.MOVING_OUTPUT: "its only output is its link, and that is its name",
+        Part.PRUNING: "charset and collation, all that it has, keep their live value when the spec is silent",
+        Part.SECRET: "nothing in a database's settings is secret",
+        Part.SLOW_CREATE: "Cloud SQL answers the creation of a database with an operation that is done",
+    },
+}
+# The claims that are left out where a kind lacks a part.
+CLAIMS_ABOUT = {
+    Part.COOKIE: [
+        "toggling the annotation leaves the fast path",
+        "tells apart who moved",
+        "the cookie is in the status",
+        "the cookie is in the annotation when that is its place",
+        "the cookie is read wherever it was written",
+        "a foreign cookie means a close look and no write",
+        "a raised revision of the kind means one close look and no write",
+        "drift that nobody minds means one close look",
+        "no cookie is kept after a failure",
+    ],
+    Part.IMMUTABLE: [
+        "refuses an immutable change and names the field",
+    ],
+    Part.LABELS: [
+        "labels are part of the intent",
+    ],
+    Part.MOVING_OUTPUT: [
+        "an output that moves is told and is no drift",
+    ],
+    Part.OPERATIONS: [
+        "an operation is on record and finished by a later step",
+        "an operation that ends in an error fails the step and is sent again",
+        "an outage while an operation runs forgets nothing",
+        "a write that takes its time leaves the same record",
+        "a slow deletion is waited for",
+        "a deletion that ends in an error is told and sent again",
+        "a deletion in the middle of an update waits for it",
+    ],
+    Part.OWN_ABANDON: [
+        "abandons by its own spec",
+    ],
+    Part.PROTECTION: [
+        "protection is kept when the spec falls silent",
+        "protection is given up by an explicit value",
+    ],
+    Part.PRUNING: [
+        "an edit that says the same writes nothing",
+        "what nobody asked for outlives a change under ignore unspecified fields",
+        "prunes what nobody asked for without it",
+        "default to gcp fields keeps the listed field only",
+        "toggling the annotation leaves the fast path",
+        "a residual in server defaults is accepted and rests",
+        "a server default that the author names is sent",
+    ],
+    Part.SECRET: [
+        "a rotated secret leaves the fast path and reaches the service",
+        "an object that is adopted is given the secret once",
+        "a secret shows nowhere",
+        "a missing key of a secret is named",
+        "waits until its secret is there",
+    ],
+    Part.SLOW_CREATE: [
+        "a slow create is on record and finished by a later step",
+    ],
+    Part.STATELESS: [
+        "without a cookie it compares every time",
+    ],
+}
+
+
+def test_each_kind_says_what_it_lacks_and_why() -> None:
+    assert {setting.stand: setting.stand.without for setting in SETTINGS} == LACKING
+
+
+def test_only_claims_about_what_a_kind_lacks_are_left_out() -> None:
+    for stand, lacking in LACKING.items():
+        left_out = {claim.name for claim in CLAIMS if not claim.fits(stand)}
+
+        assert left_out == {name for part in lacking for name in CLAIMS_ABOUT[part]}
+
+
+def test_a_part_is_lacking_or_there() -> None:
+    """A stand that offers what its kind is said to lack has forgotten to say that it is there now."""
+    offered = {
+        Part.IMMUTABLE: "fixed",
+        Part.PROTECTION: "protections",
+        Part.PRUNING: "unlisted",
+        Part.OWN_ABANDON: "abandoning",
+        Part.SECRET: "with_secret",
+    }
+    for stand in LACKING:
+        for part, attribute in offered.items():
+            assert hasattr(stand, attribute) is (part not in stand.without), (stand.title, part)

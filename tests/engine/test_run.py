@@ -1,0 +1,142 @@
+"""Steps for many until each is settled, blocked or failed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.run import FIRST_DELAY, LONGEST_DELAY, Backoff, Run
+from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.errors import (
+    DependencyNotFound,
+    DependencyNotReady,
+    ManifestInvalid,
+    OperationRunning,
+    RemoteUnavailable,
+)
+from tests.engine.bench import Bench, bench_with
+from tests.engine.gadget_stand import GadgetStand, gadget
+from tests.engine.stand import Spec, Trouble
+
+
+def _play(scenario: Callable[[Bench, GadgetStand], Awaitable[None]]) -> None:
+    async def play() -> None:
+        stand = GadgetStand()
+        async with bench_with(stand) as bench:
+            await scenario(bench, stand)
+
+    asyncio.run(play())
+
+
+async def _apply(bench: Bench, **specs: Spec) -> list[ResourceRef]:
+    """The refs of gadgets with these names and specs."""
+    return [(await bench.store.apply(gadget(name, spec))).ref for name, spec in specs.items()]
+
+
+async def _run(run: Run, refs: list[ResourceRef], timeout: float = 60) -> Mapping[str, Outcome]:
+    return {ref.name: outcome for ref, outcome in (await run.until_done(refs, timeout)).items()}
+
+
+def test_dependants_settle_after_what_they_need_whatever_the_order() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        refs = await _apply(bench, a={"parentRef": "b"}, b={"parentRef": "c"}, c={})
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert all(isinstance(outcome, Settled) for outcome in outcomes.values())
+        assert [name for verb, name in stand.service.calls if verb == "create"] == ["c", "b", "a"]
+
+    _play(scenario)
+
+
+def test_what_waits_for_something_that_nobody_brings_is_blocked_and_the_rest_is_done() -> None:
+    async def scenario(bench: Bench, _: GadgetStand) -> None:
+        refs = await _apply(bench, a={"parentRef": "nowhere"}, b={"parentRef": "a"}, c={})
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert isinstance(outcomes["c"], Settled)
+        assert isinstance(outcomes["a"], Stopped)
+        assert isinstance(outcomes["a"].error, DependencyNotFound)
+        assert isinstance(outcomes["b"], Stopped)
+        assert isinstance(outcomes["b"].error, DependencyNotReady)
+
+    _play(scenario)
+
+
+def test_what_waits_for_each_other_is_blocked_not_hung() -> None:
+    async def scenario(bench: Bench, _: GadgetStand) -> None:
+        refs = await _apply(bench, a={"parentRef": "b"}, b={"parentRef": "a"})
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert all(isinstance(outcome, Stopped) for outcome in outcomes.values())
+
+    _play(scenario)
+
+
+def test_a_kind_that_nobody_knows_is_told_and_the_rest_is_done() -> None:
+    async def scenario(bench: Bench, _: GadgetStand) -> None:
+        refs = await _apply(bench, c={})
+        widget: dict[str, Any] = {"apiVersion": "test.setpoint.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        refs.append((await bench.store.apply(widget)).ref)
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert isinstance(outcomes["c"], Settled)
+        assert isinstance(outcomes["w"], Stopped)
+        assert isinstance(outcomes["w"].error, ManifestInvalid)
+
+    _play(scenario)
+
+
+def test_an_operation_is_followed_to_its_end() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        stand.make_slow()
+        refs = await _apply(bench, a={"size": 1})
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert isinstance(outcomes["a"], Settled)
+        assert stand.writes == ["create"]
+
+    _play(scenario)
+
+
+def test_a_time_out_leaves_the_last_word_of_each() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        stand.make_slow()
+        bench.clock.passing = lambda: None
+        refs = await _apply(bench, a={"size": 1})
+
+        outcomes = await _run(Run(bench.world), refs, timeout=0.05)
+
+        assert isinstance(outcomes["a"], Stopped)
+        assert isinstance(outcomes["a"].error, OperationRunning)
+
+    _play(scenario)
+
+
+def test_an_outage_is_waited_out() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        stand.trouble(Trouble.CUT, times=3)
+        refs = await _apply(bench, a={"size": 1})
+        seen: list[Outcome] = []
+
+        outcomes = await _run(Run(bench.world, lambda _, outcome: seen.append(outcome)), refs)
+
+        assert isinstance(outcomes["a"], Settled)
+        assert [type(one.error) for one in seen if isinstance(one, Stopped)] == [RemoteUnavailable] * 3
+
+    _play(scenario)
+
+
+def test_delays_double_up_to_two_minutes_and_a_service_s_wish_counts_more() -> None:
+    backoff = Backoff(jitter=lambda: 1.0)
+
+    delays = [backoff.next() for _ in range(12)]
+
+    assert delays[:3] == [FIRST_DELAY, 0.5, 1.0]
+    assert delays[-1] == LONGEST_DELAY
+    assert Backoff(jitter=lambda: 0.0).next() == FIRST_DELAY / 2
+    assert Backoff().next(asked=30.0) == 30.0

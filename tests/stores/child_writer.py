@@ -1,0 +1,48 @@
+"""A process that writes as fast as it can and says what was acknowledged, until it is killed."""
+
+import asyncio
+import sys
+import uuid
+from itertools import count
+from pathlib import Path
+
+from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.stores.limits import Limits
+from setpoint.stores.sqlite import SqliteStore, open_sqlite
+from tests.engine.clock import FakeClock
+from tests.stores.samples import GROUP, instance
+
+LIMITS = Limits(changes=400)
+
+
+async def count_up(store: SqliteStore, name: str, begin: int) -> None:
+    """A number that grows in the spec, in the status and in a Secret."""
+    for number in count(begin):
+        resource = await store.apply(instance(name, spec={"number": number}, labels={"odd": str(number % 2)}))
+        await store.update_status(resource, {"number": number})
+        say(name, number)
+        password: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"n": name}}
+        await store.apply(password)
+
+
+async def come_and_go(store: SqliteStore, begin: int) -> None:
+    """One resource after the other, each deleted and never made again."""
+    for number in count(begin):
+        name = f"gone-{number}"
+        await store.apply(instance(name))
+        await store.delete(ResourceRef(GROUP, "SQLInstance", "default", name))
+        say(name, 0)
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)  # noqa: T201 - this is how the parent learns of it
+
+
+async def main(path: Path, begin: int) -> None:
+    store = await open_sqlite(path, FakeClock(), lambda: str(uuid.uuid4()), limits=LIMITS)
+    counters = (count_up(store, f"db-{number}", begin) for number in range(8))
+    await asyncio.gather(come_and_go(store, begin), *counters)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,369 @@
+"""What every store promises about writing. Each class is a chapter; test_contract.py runs all on each store."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from setpoint.core.canonical import same
+from setpoint.core.values import Json
+from setpoint.engine.ports import Query, Store
+from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
+from tests.engine.clock import FakeClock
+from tests.stores.samples import GROUP, REF, instance, metadata_of
+
+READY: Tree = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+class Applying:
+    """What `apply` does."""
+
+    def test_creates_what_is_not_there(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance(labels={"team": "a"})))
+
+        assert created.document == {
+            "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
+            "kind": "SQLInstance",
+            "metadata": {
+                "name": "db",
+                "namespace": "default",
+                "labels": {"team": "a"},
+                "uid": "uid-1",
+                "resourceVersion": created.revision,
+                "generation": 1,
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {"settings": {"tier": "small"}},
+        }
+        assert loop.run(store.get(REF)) == created
+
+    def test_a_manifest_that_says_nothing_new_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance(spec={"size": 10})))
+
+        again = loop.run(store.apply(instance(spec={"size": 10.0}, labels={}, annotations=None)))
+
+        assert again == created
+        assert loop.run(store.list()).revision == created.revision
+
+    def test_true_instead_of_1_is_a_new_spec(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.apply(instance(spec={"size": 1})))
+
+        assert loop.run(store.apply(instance(spec={"size": True}))).generation == 2
+
+    def test_a_new_spec_raises_the_generation_and_keeps_what_is_not_the_author_s(
+        self, store: Store, loop: asyncio.Runner, clock: FakeClock
+    ) -> None:
+        created = loop.run(store.apply(instance()))
+        held = loop.run(store.set_finalizers(created, ("setpoint.dev/finalizer",)))
+        assert held is not None
+        loop.run(store.update_status(held, READY))
+        clock.seconds = 60
+
+        edited = loop.run(store.apply(instance(spec={"settings": {"tier": "large"}})))
+
+        assert edited.spec == {"settings": {"tier": "large"}}
+        assert (edited.generation, edited.uid, edited.finalizers) == (2, "uid-1", ("setpoint.dev/finalizer",))
+        assert edited.status == READY
+        assert metadata_of(edited)["creationTimestamp"] == "2026-01-01T00:00:00Z"
+
+    def test_labels_and_annotations_replace_the_earlier_ones_in_the_same_generation(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        before = loop.run(store.apply(instance(labels={"a": "1"}, annotations={"x": "1"})))
+
+        after = loop.run(store.apply(instance(labels={"b": "2"}, annotations={"y": "2"})))
+
+        assert (after.labels, after.annotations, after.generation) == ({"b": "2"}, {"y": "2"}, 1)
+        assert after.revision != before.revision
+
+    def test_owner_references_are_the_author_s(self, store: Store, loop: asyncio.Runner) -> None:
+        owner = {"apiVersion": "v1", "kind": "Parent", "name": "p", "uid": "u"}
+
+        owned = loop.run(store.apply(instance(ownerReferences=[owner])))
+        free = loop.run(store.apply(instance()))
+
+        assert metadata_of(owned)["ownerReferences"] == [owner]
+        assert "ownerReferences" not in metadata_of(free)
+
+    def test_what_only_a_store_writes_is_skipped(self, store: Store, loop: asyncio.Runner) -> None:
+        manifest = instance(uid="mine", resourceVersion="99", generation=7, finalizers=["f"], deletionTimestamp="now")
+
+        created = loop.run(store.apply({**manifest, "status": READY}))
+
+        assert (created.uid, created.generation, created.finalizers, created.status) == ("uid-1", 1, (), {})
+        assert not created.is_deleting
+
+    def test_another_version_of_the_group_is_the_same_resource(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.apply(instance()))
+
+        newer = loop.run(store.apply({**instance(), "apiVersion": f"{GROUP}/v1"}))
+
+        assert (newer.uid, newer.generation) == ("uid-1", 2)
+
+    def test_every_number_comes_back_as_it_went_in(self, store: Store, loop: asyncio.Runner) -> None:
+        spec: Json = {
+            "whole": 2**63 + 1,
+            "huge": 10**40,
+            "real": 0.1,
+            "small": 5e-324,
+            "text": "\U0001f600",
+            "null": None,
+        }
+
+        loop.run(store.apply(instance(spec=spec)))
+
+        found = loop.run(store.get(REF))
+        assert found is not None
+        assert same(found.spec, spec)
+
+    def test_nobody_changes_the_store_through_a_document(self, store: Store, loop: asyncio.Runner) -> None:
+        settings = {"tier": "small"}
+        created = loop.run(store.apply(instance(spec={"settings": settings})))
+        settings["tier"] = "changed in the manifest"
+        spec = created.document["spec"]
+        assert isinstance(spec, dict)
+        spec["settings"]["tier"] = "changed in the answer"
+
+        found = loop.run(store.get(REF))
+
+        assert found is not None
+        assert found.spec == {"settings": {"tier": "small"}}
+
+    def test_a_resource_that_is_being_deleted_takes_no_manifest(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f",)))
+        loop.run(store.delete(REF))
+
+        with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
+            loop.run(store.apply(instance()))
+
+    def test_a_name_that_is_used_again_has_a_new_uid(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.apply(instance(annotations={"a": "1"})))
+        loop.run(store.delete(REF))
+
+        again = loop.run(store.apply(instance()))
+
+        assert (again.uid, again.generation, again.annotations) == ("uid-2", 1, {})
+
+
+class Refusing:
+    """What `apply` does not take, and how it says so."""
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"apiVersion": None}, 'SQLInstance db: apiVersion is missing: write "v1", or a group and a version'),
+            ({"apiVersion": "a/b/c"}, "SQLInstance db: apiVersion cannot be 'a/b/c': write"),
+            ({"kind": 5}, "the object db: kind is a number: write it as text, in quotes"),
+            ({"metadata": None}, "SQLInstance: metadata is missing or null: write an object with a name"),
+            ({"metadata": {}}, "SQLInstance: metadata.name is missing: write lower-case letters, digits"),
+            ({"metadata": {"name": "My_DB"}}, "SQLInstance My_DB: metadata.name cannot be 'My_DB': write lower-case"),
+            ({"metadata": {"name": "a" * 254}}, "at most 253 characters"),
+            ({"metadata": {"name": "a..b"}}, "metadata.name cannot be 'a..b'"),
+            ({"metadata": {"name": "db", "namespace": "a.b"}}, "metadata.namespace cannot be 'a.b': write"),
+            ({"metadata": {"name": "db", "labels": ["a"]}}, "metadata.labels is a list: write an object of texts"),
+            ({"metadata": {"name": "db", "labels": {"a": "b c"}}}, "metadata.labels.a cannot be 'b c': write letters"),
+            ({"metadata": {"name": "db", "labels": {"a b": "c"}}}, 'metadata.labels["a b"] cannot have that key'),
+            (
+                {"metadata": {"name": "db", "annotations": {"on": True}}},
+                "metadata.annotations.on is true or false: write it as text, in quotes",
+            ),
+            ({"metadata": {"name": "db", "lables": {}}}, "metadata.lables means nothing: write labels, or take it out"),
+            ({"metadata": {"name": "db", "ownerReferences": ["a"]}}, "metadata.ownerReferences is no list of objects"),
+            ({"spec": {"a": float("nan")}}, "spec.a: nan is not a JSON number"),
+        ],
+    )
+    def test_says_which_member_what_is_wrong_and_what_to_write(
+        self, store: Store, loop: asyncio.Runner, changes: Mapping[str, Any], message: str
+    ) -> None:
+        manifest = {name: value for name, value in {**instance(), **changes}.items() if value is not None}
+
+        with pytest.raises(ManifestInvalid) as caught:
+            loop.run(store.apply(manifest))
+
+        assert message in str(caught.value)
+        assert loop.run(store.list()).resources == ()
+
+    def test_a_manifest_is_an_object(self, store: Store, loop: asyncio.Runner) -> None:
+        with pytest.raises(ManifestInvalid, match=r"^a manifest is a list: write an object with apiVersion, kind and"):
+            loop.run(store.apply(cast(Tree, ["apiVersion"])))
+
+
+class Annotating:
+    """Whose an annotation is."""
+
+    def test_what_the_engine_annotated_outlives_a_manifest_that_does_not_name_it(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        loop.run(store.annotate(loop.run(store.apply(instance(annotations={"mine": "1"}))), {"cookie": "c"}))
+
+        edited = loop.run(store.apply(instance(annotations={"other": "2"})))
+
+        assert edited.annotations == {"cookie": "c", "other": "2"}
+
+    def test_a_document_that_is_applied_as_it_was_read_changes_nothing_and_nobody_s_annotations(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        annotated = loop.run(store.annotate(loop.run(store.apply(instance())), {"cookie": "c"}))
+
+        assert loop.run(store.apply(annotated.document)) == annotated
+        assert loop.run(store.apply(instance())).annotations == {"cookie": "c"}
+
+    def test_an_author_who_writes_another_value_takes_the_annotation_over(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        loop.run(store.annotate(loop.run(store.apply(instance())), {"project": "guessed"}))
+
+        taken = loop.run(store.apply(instance(annotations={"project": "mine"})))
+        dropped = loop.run(store.apply(instance()))
+
+        assert (taken.annotations, dropped.annotations) == ({"project": "mine"}, {})
+
+    def test_none_takes_an_annotation_off(self, store: Store, loop: asyncio.Runner) -> None:
+        annotated = loop.run(store.annotate(loop.run(store.apply(instance())), {"a": "1", "b": "2"}))
+
+        assert loop.run(store.annotate(annotated, {"a": None, "c": None})).annotations == {"b": "2"}
+
+    def test_an_annotation_with_the_value_it_has_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+        annotated = loop.run(store.annotate(loop.run(store.apply(instance())), {"a": "1"}))
+
+        assert loop.run(store.annotate(annotated, {"a": "1", "absent": None})) == annotated
+
+
+class Status:
+    """What `update_status` does, and when any write by revision is refused."""
+
+    def test_a_status_changes_the_revision_and_nothing_else(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance(labels={"a": "1"})))
+
+        updated = loop.run(store.update_status(created, READY))
+
+        metadata = {**metadata_of(created), "resourceVersion": updated.revision}
+        assert updated.document == {**created.document, "metadata": metadata, "status": READY}
+        assert updated.revision != created.revision
+
+    def test_the_same_status_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+        updated = loop.run(store.update_status(loop.run(store.apply(instance())), {"size": 1, "name": "x"}))
+
+        assert loop.run(store.update_status(updated, {"name": "x", "size": 1.0})) == updated
+
+    def test_an_empty_status_is_no_status(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance()))
+
+        assert loop.run(store.update_status(created, {})) == created
+        cleared = loop.run(store.update_status(loop.run(store.update_status(created, READY)), {}))
+        assert "status" not in cleared.document
+
+    def test_a_write_after_somebody_else_s_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+        seen = loop.run(store.apply(instance()))
+        loop.run(store.update_status(seen, READY))
+
+        for write in (
+            store.update_status(seen, READY),
+            store.set_finalizers(seen, ("f",)),
+            store.annotate(seen, {"a": "1"}),
+        ):
+            with pytest.raises(WriteConflict, match=r"^SQLInstance default/db has changed since it was read"):
+                loop.run(write)
+
+    def test_a_write_on_what_is_gone_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+        seen = loop.run(store.apply(instance()))
+        loop.run(store.delete(REF))
+
+        with pytest.raises(WriteConflict, match="SQLInstance default/db is gone"):
+            loop.run(store.update_status(seen, READY))
+
+    def test_a_write_on_a_successor_of_the_same_name_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
+        seen = loop.run(store.apply(instance()))
+        loop.run(store.delete(REF))
+        loop.run(store.apply(instance()))
+
+        with pytest.raises(WriteConflict, match="SQLInstance default/db was deleted and made anew"):
+            loop.run(store.set_finalizers(seen, ("f",)))
+
+
+class Deleting:
+    """How finalizers hold a resource."""
+
+    def test_finalizers_are_kept_once_each_and_in_order(self, store: Store, loop: asyncio.Runner) -> None:
+        held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("b", "a", "b")))
+
+        assert held is not None
+        assert (held.finalizers, held.generation) == (("b", "a"), 1)
+        assert loop.run(store.set_finalizers(held, ("b", "a"))) == held
+
+    def test_what_nothing_holds_is_removed(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.apply(instance()))
+
+        assert loop.run(store.delete(REF)) is None
+        assert loop.run(store.get(REF)) is None
+
+    def test_what_a_finalizer_holds_is_marked_once(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f",)))
+        clock.seconds = 5
+
+        marked = loop.run(store.delete(REF))
+        clock.seconds = 10
+        again = loop.run(store.delete(REF))
+
+        assert marked is not None
+        assert (metadata_of(marked)["deletionTimestamp"], marked.generation) == ("2026-01-01T00:00:05Z", 1)
+        assert again == marked
+
+    def test_the_last_finalizer_lets_go_of_what_is_being_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f", "g")))
+        marked = loop.run(store.delete(REF))
+        assert marked is not None
+
+        fewer = loop.run(store.set_finalizers(marked, ("g",)))
+        assert fewer is not None
+        assert loop.run(store.set_finalizers(fewer, ())) is None
+
+        assert loop.run(store.get(REF)) is None
+
+    def test_a_resource_without_finalizers_that_nobody_deleted_stays(self, store: Store, loop: asyncio.Runner) -> None:
+        held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f",)))
+        assert held is not None
+
+        free = loop.run(store.set_finalizers(held, ()))
+
+        assert free is not None
+        assert "finalizers" not in metadata_of(free)
+
+    def test_nobody_else_takes_hold_of_what_is_being_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f",)))
+        marked = loop.run(store.delete(REF))
+        assert marked is not None
+
+        with pytest.raises(StoreError, match="is being deleted: finalizers can be taken off, not added"):
+            loop.run(store.set_finalizers(marked, ("f", "g")))
+
+    def test_what_is_not_there_is_deleted_already(self, store: Store, loop: asyncio.Runner) -> None:
+        before = loop.run(store.list()).revision
+
+        assert loop.run(store.delete(REF)) is None
+        assert loop.run(store.list()).revision == before
+
+
+class Listing:
+    """What `list` finds."""
+
+    def test_lists_what_matches_every_part_of_the_query_sorted_by_ref(self, store: Store, loop: asyncio.Runner) -> None:
+        for name, namespace, team in (("b", "two", "x"), ("c", "one", "x"), ("a", "two", "y"), ("a", "one", "x")):
+            loop.run(store.apply(instance(name, namespace=namespace, labels={"team": team, "all": "yes"})))
+        loop.run(store.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "one"}}))
+
+        def found(query: Query) -> list[str]:
+            resources = loop.run(store.list(query)).resources
+            return [f"{one.ref.kind[0]} {one.ref.namespace}/{one.ref.name}" for one in resources]
+
+        assert found(Query()) == ["C one/a", "S one/a", "S one/c", "S two/a", "S two/b"]
+        assert found(Query(group="")) == ["C one/a"]
+        assert found(Query(group=GROUP, namespace="two")) == ["S two/a", "S two/b"]
+        assert found(Query(kind="SQLInstance", labels={"team": "x", "all": "yes"})) == ["S one/a", "S one/c", "S two/b"]
+        assert found(Query(kind="Nothing")) == []
+
+    def test_nothing_is_there_at_first(self, store: Store, loop: asyncio.Runner) -> None:
+        assert loop.run(store.list()).resources == ()
+        assert loop.run(store.get(ResourceRef("", "Secret", "default", "x"))) is None

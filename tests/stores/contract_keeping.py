@@ -1,0 +1,181 @@
+"""What every store promises about Secrets, notes and leases."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from setpoint.core.values import Json
+from setpoint.engine.ports import Lease, Note, Store
+from setpoint.errors import ManifestInvalid
+from tests.engine.clock import FakeClock
+from tests.stores.samples import REF, SECRET_REF, instance, metadata_of, secret, take
+
+NOTE = Note(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
+
+
+class Secrets:
+    """How the data of a Secret is taken and given."""
+
+    def test_string_data_is_folded_into_data_and_wins(self, store: Store, loop: asyncio.Runner) -> None:
+        manifest = secret(type="Opaque", data={"a": "b2xk", "b": "a2VwdA=="}, stringData={"a": "new"})
+
+        created = loop.run(store.apply(manifest))
+
+        assert created.document["data"] == {"a": "bmV3", "b": "a2VwdA=="}
+        assert "stringData" not in created.document
+        assert loop.run(store.get(SECRET_REF)) == created
+        assert loop.run(store.list()).resources == (created,)
+
+    def test_base64_in_several_lines_is_the_same_value(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(secret(data={"a": "b2\nxk\r\n"})))
+
+        assert loop.run(store.apply(secret(data={"a": "b2xk"}))) == created
+
+    def test_new_data_is_a_new_generation_and_other_writes_keep_it(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(secret(stringData={"a": "1"})))
+        held = loop.run(store.set_finalizers(created, ("f",)))
+
+        changed = loop.run(store.apply(secret(stringData={"a": "2"})))
+
+        assert held is not None
+        assert held.document["data"] == {"a": "MQ=="}
+        assert (changed.document["data"], changed.generation) == ({"a": "Mg=="}, 2)
+
+    def test_a_watcher_sees_the_values_of_their_time(self, store: Store, loop: asyncio.Runner) -> None:
+        since = loop.run(store.list()).revision
+        for value in ("1", "2"):
+            loop.run(store.apply(secret(stringData={"a": value})))
+        loop.run(store.delete(SECRET_REF))
+
+        events = loop.run(take(store.watch(since), 3))
+
+        assert [event.resource.document["data"] for event in events] == [{"a": "MQ=="}, {"a": "Mg=="}, {"a": "Mg=="}]
+
+    @pytest.mark.parametrize(
+        ("member", "entries", "message"),
+        [
+            ("data", {"tls.key": "hunter2!"}, 'data["tls.key"] is not base64: encode it, or write it under stringData'),
+            ("data", {"a": ["hunter2"]}, "data.a is a list: write it as text, in quotes"),
+            ("stringData", {"a": 20252026}, "stringData.a is a number: write it as text, in quotes"),
+            ("stringData", {"a b": "hunter2"}, 'stringData["a b"] cannot have that key: write letters, digits'),
+            ("data", "hunter2", "data is text: write an object of texts"),
+        ],
+    )
+    def test_what_is_refused_is_named_and_never_shown(
+        self, store: Store, loop: asyncio.Runner, member: str, entries: Json, message: str
+    ) -> None:
+        with pytest.raises(ManifestInvalid) as caught:
+            loop.run(store.apply(secret(**{member: entries})))
+
+        assert str(caught.value).startswith(f"Secret login: {message}")
+        assert "hunter2" not in str(caught.value)
+        assert "20252026" not in str(caught.value)
+
+    def test_kubectl_s_copy_of_the_manifest_is_not_kept(self, store: Store, loop: asyncio.Runner) -> None:
+        copy = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData":{"a":"hunter2"}}'}
+
+        created = loop.run(
+            store.apply({**secret(stringData={"a": "1"}), "metadata": {"name": "login", "annotations": copy}})
+        )
+
+        assert "annotations" not in metadata_of(created)
+
+
+class Notes:
+    """What is told about resources."""
+
+    def test_the_same_note_again_counts_up_and_becomes_the_newest(self, store: Store, loop: asyncio.Runner) -> None:
+        other = replace(NOTE, message="another message")
+        later = replace(NOTE, at="2026-01-01T00:01:00Z")
+        for note in (NOTE, other, later):
+            loop.run(store.note(note))
+
+        assert loop.run(store.notes()) == (other, replace(later, count=2))
+
+    def test_notes_are_found_by_the_resource_they_are_about(self, store: Store, loop: asyncio.Runner) -> None:
+        elsewhere = replace(NOTE, ref=SECRET_REF, uid="uid-2")
+        for note in (NOTE, elsewhere):
+            loop.run(store.note(note))
+
+        assert loop.run(store.notes(SECRET_REF)) == (elsewhere,)
+        assert loop.run(store.notes()) == (NOTE, elsewhere)
+
+    def test_notes_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
+        note = replace(NOTE, uid=loop.run(store.apply(instance())).uid)
+        loop.run(store.note(note))
+
+        loop.run(store.delete(REF))
+
+        assert loop.run(store.notes(REF)) == (note,)
+
+    def test_the_oldest_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
+        for number in range(5):
+            loop.run(store.note(replace(NOTE, reason=str(number))))
+
+        assert [note.reason for note in loop.run(store.notes())] == ["2", "3", "4"]
+
+    def test_the_oldest_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
+        for number in range(10):
+            loop.run(store.note(replace(NOTE, uid=f"uid-{number}")))
+
+        assert [note.uid for note in loop.run(store.notes())] == [f"uid-{number}" for number in range(2, 10)]
+
+
+class Leases:
+    """Who may act."""
+
+    def test_one_holder_at_a_time(self, store: Store, loop: asyncio.Runner) -> None:
+        lease = loop.run(store.acquire("shard-1", "me", 15))
+
+        assert lease is not None
+        assert (lease.name, lease.holder, lease.fence) == ("shard-1", "me", 1)
+        assert loop.run(store.acquire("shard-1", "you", 15)) is None
+        assert loop.run(store.acquire("shard-2", "you", 15)) is not None
+
+    def test_the_holder_renews_under_the_same_fence(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+        first = loop.run(store.acquire("shard-1", "me", 15))
+        clock.seconds = 10
+
+        second = loop.run(store.acquire("shard-1", "me", 15))
+
+        assert first is not None
+        assert second == replace(first, expires=first.expires + 10)
+
+    def test_a_lease_that_ran_out_goes_to_the_next_under_a_higher_fence(
+        self, store: Store, loop: asyncio.Runner, clock: FakeClock
+    ) -> None:
+        mine = loop.run(store.acquire("shard-1", "me", 15))
+        clock.seconds = 14
+        assert loop.run(store.acquire("shard-1", "you", 15)) is None
+        clock.seconds = 15
+
+        yours = loop.run(store.acquire("shard-1", "you", 15))
+
+        assert mine is not None
+        assert yours == Lease("shard-1", "you", 2, mine.expires + 15)
+        assert loop.run(store.acquire("shard-1", "me", 15)) is None
+
+    def test_a_lease_that_was_given_back_is_free_and_its_fence_goes_on(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        mine = loop.run(store.acquire("shard-1", "me", 15))
+        assert mine is not None
+        loop.run(store.release(mine))
+
+        yours = loop.run(store.acquire("shard-1", "you", 15))
+
+        assert yours is not None
+        assert yours.fence == 2
+
+    def test_nobody_gives_back_what_another_holds(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+        mine = loop.run(store.acquire("shard-1", "me", 15))
+        clock.seconds = 15
+        loop.run(store.acquire("shard-1", "you", 15))
+
+        assert mine is not None
+        loop.run(store.release(mine))
+        loop.run(store.release(Lease("shard-1", "you", 1, 0)))
+        loop.run(store.release(Lease("never", "me", 1, 0)))
+
+        assert loop.run(store.acquire("shard-1", "me", 15)) is None

@@ -1,0 +1,172 @@
+"""What every store promises to those who watch."""
+
+import asyncio
+
+import pytest
+
+from setpoint.engine.ports import Change, Query, Store
+from setpoint.engine.resource import Revision
+from setpoint.errors import RevisionExpired, StoreError
+from tests.stores.samples import REF, brief, instance, take
+
+
+class Watching:
+    """What `watch` shows."""
+
+    def test_shows_every_change_after_the_list_once_and_in_order(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.apply(instance("before")))
+        since = loop.run(store.list()).revision
+        created = loop.run(store.apply(instance()))
+        updated = loop.run(store.update_status(created, {"a": 1}))
+        loop.run(store.delete(REF))
+        loop.run(store.apply(instance("after")))
+
+        events = loop.run(take(store.watch(since), 4))
+
+        assert brief(events) == [("added", "db"), ("modified", "db"), ("deleted", "db"), ("added", "after")]
+        assert [event.resource for event in events[:2]] == [created, updated]
+        assert [event.revision for event in events[:2]] == [created.revision, updated.revision]
+
+    def test_a_deletion_shows_the_resource_as_it_was(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f",)))
+        marked = loop.run(store.delete(REF))
+        assert marked is not None
+        loop.run(store.set_finalizers(marked, ()))
+
+        (event,) = loop.run(take(store.watch(marked.revision), 1))
+
+        assert (event.change, event.resource) == (Change.DELETED, marked)
+        assert event.revision == loop.run(store.list()).revision
+
+    def test_goes_on_from_the_revision_of_any_event(self, store: Store, loop: asyncio.Runner) -> None:
+        since = loop.run(store.list()).revision
+        for name in ("a", "b", "c"):
+            loop.run(store.apply(instance(name)))
+        events = loop.run(take(store.watch(since), 3))
+
+        for position, event in enumerate(events[:-1]):
+            assert loop.run(take(store.watch(event.revision), 1)) == [events[position + 1]]
+
+    def test_writes_that_change_nothing_are_not_shown(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance()))
+        loop.run(store.apply(instance()))
+        loop.run(store.annotate(created, {}))
+        loop.run(store.update_status(created, {}))
+        loop.run(store.apply(instance("next")))
+
+        assert brief(loop.run(take(store.watch(created.revision), 1))) == [("added", "next")]
+
+    def test_all_who_wait_wake_up_at_a_change(self, store: Store, loop: asyncio.Runner) -> None:
+        async def scenario() -> list[list[tuple[str, str]]]:
+            since = (await store.list()).revision
+            watchers = [asyncio.create_task(take(store.watch(since), 2)) for _ in range(3)]
+            await asyncio.sleep(0)
+            await store.apply(instance("a"))
+            await store.apply(instance("b"))
+            return [brief(await watcher) for watcher in watchers]
+
+        assert loop.run(scenario()) == [[("added", "a"), ("added", "b")]] * 3
+
+    def test_a_watcher_sees_all_that_is_written_at_once_exactly_once(self, store: Store, loop: asyncio.Runner) -> None:
+        names = [f"db-{number}" for number in range(60)]
+
+        async def scenario() -> list[tuple[str, str]]:
+            since = (await store.list()).revision
+            watcher = asyncio.create_task(take(store.watch(since), len(names)))
+            await asyncio.gather(*(store.apply(instance(name)) for name in names))
+            return brief(await watcher)
+
+        assert sorted(loop.run(scenario())) == sorted(("added", name) for name in names)
+
+    def test_a_list_and_a_watch_can_be_of_any_length(self, store: Store, loop: asyncio.Runner) -> None:
+        names = [f"db-{number}" for number in range(1_000)]
+
+        async def scenario() -> tuple[list[str], list[str], list[str]]:
+            since = (await store.list()).revision
+            await asyncio.gather(*(store.apply(instance(name, labels={"last": name[-1]})) for name in names))
+            listed = [resource.ref.name for resource in (await store.list()).resources]
+            events = await take(store.watch(since), 1_000)
+            sevens = await take(store.watch(since, Query(labels={"last": "7"})), 100)
+            return listed, [event.resource.ref.name for event in events], [event.resource.ref.name for event in sevens]
+
+        listed, seen, sevens = loop.run(scenario())
+
+        assert listed == sorted(names)
+        assert seen == names
+        assert sevens == names[7::10]
+
+    def test_a_watcher_that_is_cancelled_leaves_nothing_behind(self, store: Store, loop: asyncio.Runner) -> None:
+        async def scenario() -> set[asyncio.Task[object]]:
+            since = (await store.list()).revision
+            watcher = asyncio.create_task(take(store.watch(since), 1))
+            await asyncio.sleep(0)
+            watcher.cancel()
+            await asyncio.wait([watcher])
+            await store.apply(instance())
+            return asyncio.all_tasks() - {asyncio.current_task()}
+
+        assert loop.run(scenario()) == set()
+
+    def test_shows_only_what_matches_the_query(self, store: Store, loop: asyncio.Runner) -> None:
+        since = loop.run(store.list()).revision
+        loop.run(store.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "no"}}))
+        loop.run(store.apply(instance("no", namespace="other")))
+        loop.run(store.apply(instance("yes")))
+
+        query = Query(kind="SQLInstance", namespace="default")
+
+        assert brief(loop.run(take(store.watch(since, query), 1))) == [("added", "yes")]
+
+    def test_to_a_watcher_of_labels_resources_come_and_go_with_their_labels(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        since = loop.run(store.list()).revision
+        loop.run(store.apply(instance(labels={"team": "b"})))
+        joined = loop.run(store.apply(instance(labels={"team": "a"})))
+        stays = loop.run(store.apply(instance(labels={"team": "a", "x": "y"}, spec={"size": 2})))
+        loop.run(store.apply(instance(labels={"team": "b"}, spec={"size": 3})))
+        loop.run(store.delete(REF))
+        loop.run(store.apply(instance("end", labels={"team": "a"})))
+
+        events = loop.run(take(store.watch(since, Query(labels={"team": "a"})), 4))
+
+        assert brief(events) == [("added", "db"), ("modified", "db"), ("deleted", "db"), ("added", "end")]
+        assert [event.resource for event in events[:3]] == [joined, stays, stays]
+
+    @pytest.mark.parametrize("since", ["", "never", "999999", "-1", "\u0661"])
+    def test_a_revision_that_no_store_gave_out_has_expired(
+        self, store: Store, loop: asyncio.Runner, since: str
+    ) -> None:
+        with pytest.raises(RevisionExpired, match="list again, then watch from there"):
+            loop.run(take(store.watch(Revision(since)), 1))
+
+
+class Closing:
+    """What is left after `close`."""
+
+    def test_a_closed_store_refuses_everything(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance()))
+        loop.run(store.close())
+        loop.run(store.close())
+
+        for call in (
+            store.get(REF),
+            store.list(),
+            store.apply(instance()),
+            store.update_status(created, {"a": 1}),
+            store.notes(),
+            store.acquire("a", "b", 1),
+            take(store.watch(created.revision), 1),
+        ):
+            with pytest.raises(StoreError, match="the store is closed"):
+                loop.run(call)
+
+    def test_whoever_watches_is_told(self, store: Store, loop: asyncio.Runner) -> None:
+        async def scenario() -> None:
+            watcher = asyncio.create_task(take(store.watch((await store.list()).revision), 1))
+            await asyncio.sleep(0)
+            await store.close()
+            await watcher
+
+        with pytest.raises(StoreError, match="the store is closed"):
+            loop.run(scenario())

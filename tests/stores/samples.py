@@ -1,0 +1,46 @@
+"""Resources that the tests of the stores are about."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from setpoint.core.values import Json
+from setpoint.engine.ports import Event
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+
+GROUP = "sql.cnrm.cloud.google.com"
+REF = ResourceRef(GROUP, "SQLInstance", "default", "db")
+SECRET_REF = ResourceRef("", "Secret", "default", "login")
+
+
+def instance(name: str = "db", spec: Json = None, **metadata: Any) -> Tree:
+    """A manifest: `instance(labels={"team": "a"})`."""
+    wanted = {"settings": {"tier": "small"}} if spec is None else spec
+    return {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "SQLInstance",
+        "metadata": {"name": name, **metadata},
+        "spec": wanted,
+    }
+
+
+def secret(**members: Json) -> Tree:
+    """A manifest: `secret(stringData={"password": "hunter2"})`."""
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, **members}
+
+
+def metadata_of(resource: Resource) -> Mapping[str, Any]:
+    metadata = resource.document["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata
+
+
+async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
+    """The next events, as many as asked for. A watch that misses one must fail a test, not hang it."""
+    async with asyncio.timeout(20):
+        return [await anext(events) for _ in range(count)]
+
+
+def brief(events: list[Event]) -> list[tuple[str, str]]:
+    """What happened to whom."""
+    return [(event.change.value, event.resource.ref.name) for event in events]

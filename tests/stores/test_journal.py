@@ -1,0 +1,73 @@
+"""How far back a watch can go."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from setpoint.engine.ports import Store
+from setpoint.engine.resource import Revision
+from setpoint.errors import RevisionExpired
+from setpoint.stores.limits import Limits
+from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite import open_sqlite
+from tests.engine.clock import FakeClock
+from tests.stores.audit import NOTHING_WRONG, audit
+from tests.stores.samples import REF, brief, instance, take
+
+FIVE = Limits(changes=5)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def forgetful(
+    request: pytest.FixtureRequest, loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
+) -> Store:
+    if request.param == "memory":
+        return MemoryStore(clock, new_uid, FIVE)
+    return loop.run(open_sqlite(tmp_path / "state.db", clock, new_uid, limits=FIVE))
+
+
+def test_a_watch_goes_back_as_far_as_the_limit_and_not_one_change_further(
+    forgetful: Store, loop: asyncio.Runner
+) -> None:
+    for number in range(1, 9):
+        loop.run(forgetful.apply(instance(f"db-{number}")))
+
+    kept = loop.run(take(forgetful.watch(Revision("3")), 5))
+
+    assert brief(kept) == [("added", f"db-{number}") for number in range(4, 9)]
+    with pytest.raises(
+        RevisionExpired, match="the changes after revision 2 are no longer on record, only those from 4"
+    ):
+        loop.run(take(forgetful.watch(Revision("2")), 1))
+    loop.run(forgetful.close())
+
+
+def test_a_watcher_that_is_too_slow_is_told(forgetful: Store, loop: asyncio.Runner) -> None:
+    async def scenario() -> None:
+        events = forgetful.watch(Revision("0"))
+        await forgetful.apply(instance("first"))
+        await take(events, 1)
+        for number in range(7):
+            await forgetful.apply(instance(f"db-{number}"))
+        await take(events, 1)
+
+    with pytest.raises(RevisionExpired):
+        loop.run(scenario())
+    loop.run(forgetful.close())
+
+
+def test_what_authors_wrote_is_dropped_with_the_last_change_that_showed_it(
+    loop: asyncio.Runner, clock: FakeClock, new_uid: Callable[[], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    store = loop.run(open_sqlite(path, clock, new_uid, limits=FIVE))
+    for number in range(20):
+        loop.run(store.apply(instance(spec={"size": f"size-{number}"}, labels={"size": str(number)})))
+        loop.run(store.apply(instance("other", spec={"size": f"size-{number}"})))
+        if number % 7 == 3:
+            loop.run(store.delete(REF))
+    loop.run(store.close())
+
+    assert audit(path) == NOTHING_WRONG

@@ -1,0 +1,68 @@
+"""How a file of an older version becomes one of this version."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from setpoint.errors import StoreError
+from setpoint.stores.sqlite_schema import STEPS, Step, migrate, require_current
+
+PATH = Path("state.db")
+FIRST: Step = ("CREATE TABLE numbers (n)", "INSERT INTO numbers VALUES (1)")
+SECOND: Step = ("ALTER TABLE numbers ADD COLUMN m", "UPDATE numbers SET m = n + 1")
+BROKEN: Step = ("CREATE TABLE more (n)", "INSERT INTO nowhere VALUES (1)")
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
+        yield opened
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def test_a_file_gets_the_steps_that_it_lacks(connection: sqlite3.Connection) -> None:
+    migrate(connection, PATH, [FIRST])
+    migrate(connection, PATH, [FIRST, SECOND])
+
+    assert connection.execute("SELECT n, m FROM numbers").fetchall() == [(1, 2)]
+    assert version_of(connection) == 2
+
+
+def test_a_file_that_is_up_to_date_is_left_as_it_is(connection: sqlite3.Connection) -> None:
+    migrate(connection, PATH, [FIRST])
+    migrate(connection, PATH, [FIRST])
+
+    assert connection.execute("SELECT n FROM numbers").fetchall() == [(1,)]
+
+
+def test_a_step_that_fails_undoes_all_steps(connection: sqlite3.Connection) -> None:
+    migrate(connection, PATH, [FIRST])
+
+    with pytest.raises(sqlite3.OperationalError, match="no such table: nowhere"):
+        migrate(connection, PATH, [FIRST, SECOND, BROKEN])
+
+    assert version_of(connection) == 1
+    assert connection.execute("SELECT * FROM numbers").fetchall() == [(1,)]
+    assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
+
+
+def test_a_reader_of_an_older_file_is_told_what_brings_it_up_to_date(connection: sqlite3.Connection) -> None:
+    migrate(connection, PATH, [FIRST])
+
+    with pytest.raises(StoreError, match=r"^state\.db has version 1, and this setpoint reads version 2: any command"):
+        require_current(connection, PATH, [FIRST, SECOND])
+
+
+def test_a_new_file_has_every_table(connection: sqlite3.Connection) -> None:
+    migrate(connection, PATH)
+
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    assert [name for (name,) in tables] == ["bodies", "journal", "leases", "notes", "resources"]
+    assert version_of(connection) == len(STEPS)

@@ -1,0 +1,139 @@
+"""For all programs: both stores answer alike, and a watcher knows all that a list shows."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from setpoint.core.canonical import canonical
+from setpoint.engine.ports import EVERYTHING, Change, Event, Query, Store
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.stores.limits import Limits
+from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite import open_sqlite
+from tests.engine.clock import FakeClock
+from tests.stores.audit import NOTHING_WRONG, audit
+from tests.stores.programs import INSTANCES, Apply, Delete, Operation, Run, Write, everything, exact, programs
+from tests.stores.samples import GROUP, instance
+from tests.stores.scratch import scratch_folder
+
+pytestmark = pytest.mark.laws
+
+LIMITS = Limits(notes=5, notes_per_resource=3)
+QUERIES = (EVERYTHING, Query(labels={"team": "a"}), Query(GROUP, "SQLInstance", "default"))
+FOREVER_HELD: list[Operation] = [
+    Apply(instance("a", labels={"team": "a"})),
+    Write(INSTANCES[0], 0, "set_finalizers", ("f",)),
+    Delete(INSTANCES[0]),
+    Apply(instance("a")),
+    Write(INSTANCES[0], 0, "set_finalizers", ()),
+]
+
+
+def numbered() -> Callable[[], str]:
+    numbers = count(1)
+    return lambda: f"uid-{next(numbers)}"
+
+
+@given(programs, st.sets(st.integers(0, 24), max_size=2))
+@example(FOREVER_HELD, {2})
+def test_both_stores_answer_alike_whenever_one_is_closed_and_opened_again(
+    program: list[Operation], reopened: set[int]
+) -> None:
+    with scratch_folder() as folder:
+        kept = asyncio.run(on_sqlite(folder / "state.db", program, reopened))
+        problems = audit(folder / "state.db")
+    expected = asyncio.run(on_memory(program))
+
+    assert kept == expected
+    assert problems == NOTHING_WRONG
+
+
+@given(programs)
+@example(FOREVER_HELD)
+def test_whoever_follows_all_events_knows_exactly_what_a_list_shows(program: list[Operation]) -> None:
+    async def scenario() -> None:
+        clock = FakeClock()
+        store = MemoryStore(clock, numbered())
+        run = Run(store, clock)
+        for operation in program:
+            await run.perform(operation)
+        for query in QUERIES:
+            known = replayed(await everything(store, query))
+            listed = {one.ref: exact(one) for one in (await store.list(query)).resources}
+            assert known == listed
+
+    asyncio.run(scenario())
+
+
+@given(programs)
+def test_generations_follow_the_author_and_revisions_follow_everything(program: list[Operation]) -> None:
+    async def scenario() -> None:
+        clock = FakeClock()
+        store = MemoryStore(clock, numbered())
+        run = Run(store, clock)
+        for operation in program:
+            before = {one.ref: one for one in (await store.list()).resources}
+            await run.perform(operation)
+            for after in (await store.list()).resources:
+                old = before.get(after.ref)
+                if old is None or old.uid != after.uid:
+                    assert after.generation == 1
+                    continue
+                changed = [authored(old) != authored(after), exact(old) != exact(after)]
+                assert changed == [old.generation + 1 == after.generation, old.revision != after.revision]
+
+    asyncio.run(scenario())
+
+
+def authored(resource: Resource) -> bytes:
+    """The part that is the author's, labels and annotations apart."""
+    return canonical({name: part for name, part in resource.document.items() if name not in ("metadata", "status")})
+
+
+async def on_memory(program: list[Operation]) -> list[object]:
+    clock = FakeClock()
+    run = Run(MemoryStore(clock, numbered(), LIMITS), clock)
+    return [await run.perform(operation) for operation in program] + await views(run.store)
+
+
+async def on_sqlite(path: Path, program: list[Operation], reopened: set[int]) -> list[object]:
+    clock, new_uid = FakeClock(), numbered()
+    run = Run(await open_sqlite(path, clock, new_uid, limits=LIMITS), clock)
+    answers = []
+    for number, operation in enumerate(program):
+        if number in reopened:
+            await run.store.close()
+            run.store = await open_sqlite(path, clock, new_uid, limits=LIMITS)
+        answers.append(await run.perform(operation))
+    shown = await views(run.store)
+    await run.store.close()
+    return answers + shown
+
+
+async def views(store: Store) -> list[object]:
+    """All that can be seen of a store."""
+    shown: list[object] = [await store.notes()]
+    for query in QUERIES:
+        events = await everything(store, query)
+        listing = await store.list(query)
+        shown.append([(event.change, event.revision, exact(event.resource)) for event in events])
+        shown.append((listing.revision, [exact(one) for one in listing.resources]))
+    return shown
+
+
+def replayed(events: list[Event]) -> dict[ResourceRef, bytes]:
+    """What somebody believes who heard all events and nothing else."""
+    known: dict[ResourceRef, bytes] = {}
+    for event in events:
+        ref = event.resource.ref
+        assert (event.change is Change.ADDED) == (ref not in known)
+        if event.change is Change.DELETED:
+            del known[ref]
+        else:
+            known[ref] = exact(event.resource)
+    return known
