@@ -1,0 +1,1 @@
+"""How the outside world is reached. Every foreign failure becomes one of our errors here."""

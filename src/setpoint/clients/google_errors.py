@@ -1,0 +1,100 @@
+"""What Google says when it says no, as our errors. Only the class of an error decides what happens next."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from setpoint.clients.http import Answer
+from setpoint.errors import (
+    OperationRunning,
+    RemoteConflict,
+    RemoteError,
+    RemoteRefused,
+    RemoteUnavailable,
+    SetpointError,
+)
+
+# A quota that fills again; Google's older services say so with 403.
+_SLOW_DOWN: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded"})
+_TAKEN: Final = frozenset({"conflict", "alreadyExists", "instanceAlreadyExists", "ALREADY_EXISTS"})
+_WHAT_TO_DO: Final = {
+    302: ". The service is not there: check the address",
+    401: ". Check which account the credentials are for, and that they are still valid",
+    404: ". Check the address, and whether what should hold the object is there",
+}
+_LONGEST_MESSAGE: Final = 500
+
+
+class _Item(Struct):
+    reason: str = ""
+
+
+class _Error(Struct):
+    message: str = ""
+    status: str = ""
+    errors: list[_Item] = []
+
+
+class _Body(Struct):
+    error: _Error
+
+
+_decoder: Final = msgspec.json.Decoder(_Body)
+
+
+def refusal(request: object, method: str, answer: Answer, now: datetime) -> SetpointError:
+    """The error that a bad answer stands for. `request` is how it is called in the message: method and path."""
+    error = _error_in(answer.body)
+    reason = error.errors[0].reason if error.errors else error.status
+    told = f"{request}: {_told(answer.status, reason, error.message)}"
+    if answer.status in (408, 429) or answer.status >= 500 or (answer.status == 403 and reason in _SLOW_DOWN):
+        return RemoteUnavailable(told, seconds_to_wait(answer, now))
+    match answer.status:
+        case 404 if is_absence(answer) and method in ("PATCH", "PUT"):
+            return RemoteConflict(told)
+        case 409:
+            return _conflict(told, reason, method)
+        case 412:
+            return RemoteConflict(told)
+        case status:
+            return RemoteRefused(told + _WHAT_TO_DO.get(status, ""))
+
+
+def is_absence(answer: Answer) -> bool:
+    """Whether the service says that there is no such object. A web page that says 404 is another server's."""
+    return answer.status == 404 and not answer.headers.get("Content-Type", "").startswith("text/html")
+
+
+def seconds_to_wait(answer: Answer, now: datetime) -> float | None:
+    """How long Retry-After asks to wait, written as seconds or as a date; None when it does not, or makes no sense."""
+    text = answer.headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)
+
+
+def _conflict(told: str, reason: str, method: str) -> RemoteError | OperationRunning:
+    if reason == "operationInProgress":
+        return OperationRunning(told)
+    # What cannot be deleted will not be different at the next look.
+    return RemoteConflict(told) if reason in _TAKEN and method != "DELETE" else RemoteRefused(told)
+
+
+def _error_in(body: bytes) -> _Error:
+    try:
+        return _decoder.decode(body).error
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # A proxy's page, or nothing: its text is not Google's word.
+        return _Error()
+
+
+def _told(status: int, reason: str, message: str) -> str:
+    parts = (str(status), reason, " ".join(message.split())[:_LONGEST_MESSAGE])
+    return ": ".join(part for part in parts if part)

@@ -1,0 +1,98 @@
+"""HTTP, and nothing else: bytes out, bytes in. A failure on the way is RemoteUnavailable; a status is not a failure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from setpoint import __version__
+from setpoint.errors import RemoteUnavailable
+
+USER_AGENT = f"setpoint/{__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked. `url` is complete and already quoted; `seconds` is all the time that the answer may take."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    seconds: float = 60.0
+
+    def __str__(self) -> str:
+        """Method and path: the query and the body may hold what nobody should read."""
+        return f"{self.method} {urlsplit(self.url).path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. Names of headers are found in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpClient:
+    """Keeps connections and uses them again. Opened by the first request; `close` lets go of everything."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        # By origin: finding out takes a walk through the environment.
+        self._proxies: dict[str, str | None] = {}
+
+    async def send(self, request: Request) -> Answer:
+        """The whole answer, whatever its status; RemoteUnavailable when there is none, or only a part of it."""
+        session = self._session = self._session or _new_session()
+        try:
+            async with session.request(
+                request.method,
+                URL(request.url, encoded=True),
+                data=request.body,
+                headers=request.headers,
+                proxy=self._proxy_for(request.url),
+                # Whoever we are sent to may not be meant to see our credentials.
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=request.seconds),
+            ) as response:
+                return Answer(response.status, response.headers, await response.read())
+        except TimeoutError as error:
+            raise RemoteUnavailable(f"{request}: no answer within {request.seconds:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise RemoteUnavailable(f"{request}: {_reason(error)}") from error
+
+    async def close(self) -> None:
+        """Closes the connections; a later request opens new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _proxy_for(self, url: str) -> str | None:
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if origin not in self._proxies:
+            self._proxies[origin] = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+        return self._proxies[origin]
+
+
+def _new_session() -> aiohttp.ClientSession:
+    headers = {"User-Agent": USER_AGENT}
+    return aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar())
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the address: that has the query in it."""
+    match error:
+        case aiohttp.InvalidURL():
+            return "that is not an address"
+        case aiohttp.ClientResponseError():
+            return f"that is not HTTP: {error.message}"
+        case aiohttp.ClientConnectorError():
+            return f"cannot connect to {error.host}:{error.port}: {error.strerror or error.os_error}"
+        case _:
+            return str(error) or type(error).__name__

@@ -1,0 +1,75 @@
+"""Config Connector's rules for reading a manifest: project, resource ID, labels, references."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.core.paths import Path, get_at
+from setpoint.engine.kind import Reference, Resolved
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import DependencyNotReady, ManifestInvalid
+
+PROJECT: Final = "cnrm.cloud.google.com/project-id"
+MANAGED: Final = "managed-by-cnrm"
+
+
+class Ref(Struct, forbid_unknown_fields=True, frozen=True):
+    """A reference as authors write it: another resource by name, or anything by its name in the service."""
+
+    external: str | None | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+    namespace: str | None | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The kind of resource that a reference names."""
+
+    group: str
+    kind: str
+
+
+def project_of(resource: Resource) -> str:
+    """The project that the resource belongs to: its annotation says so, or else its namespace."""
+    return resource.annotations.get(PROJECT) or resource.ref.namespace
+
+
+def resource_id(resource: Resource) -> str:
+    """The object's own name in its service."""
+    found = resource.spec.get("resourceID")
+    if found is not None and not (isinstance(found, str) and found):
+        raise ManifestInvalid(f"{resource.ref}: spec.resourceID is not a name: write text, or leave it out")
+    return found or resource.ref.name
+
+
+def google_labels(resource: Resource) -> Mapping[str, str]:
+    """The labels to send: those of Kubernetes' own tools, with one slash in the key, are none of Google's business."""
+    own = {key: value for key, value in resource.labels.items() if key.count("/") != 1}
+    return {**own, MANAGED: "true"}
+
+
+def reference_at(at: str, ref: Ref, resource: Resource, target: Target) -> Reference | None:
+    """What has to be read for the reference in the field `at`; None when it names an object of the service."""
+    if bool(ref.external) == bool(ref.name):
+        raise ManifestInvalid(f"{resource.ref}: {at} needs either name or external, and not both")
+    if not ref.name:
+        return None
+    return Reference(at, ResourceRef(target.group, target.kind, ref.namespace or resource.ref.namespace, ref.name))
+
+
+def self_link(at: str, ref: Ref, resolved: Resolved) -> str:
+    """What the reference in the field `at` comes to: the object's name in its service."""
+    if ref.external:
+        return ref.external
+    found = get_at(resolved.resources[at].document, Path(("status", "selfLink")))
+    if not isinstance(found, str):
+        raise DependencyNotReady(f"reference {resolved.resources[at].ref} is not ready: it has no status.selfLink")
+    return found
+
+
+def relative(link: str) -> str:
+    """A link without its host and version: `projects/p/…`; whatever has no projects in it is left as it is."""
+    _, found, rest = link.partition("/projects/")
+    return f"projects/{rest}" if found else link

@@ -1,0 +1,1 @@
+"""Kinds of Google Cloud, with Config Connector's manifests."""

@@ -1,0 +1,248 @@
+"""SQLDatabase: a database in a Cloud SQL instance."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.clients.google import Call, GoogleClient, Service, decoded
+from setpoint.clients.google_operations import sql_operation
+from setpoint.core.canonical import body_digest, same
+from setpoint.core.overlay import overlay_typed
+from setpoint.core.plan import PLAINLY, Sending, Write
+from setpoint.core.policy import FieldPolicy
+from setpoint.core.shape import Mark
+from setpoint.core.values import Json, Missing
+from setpoint.engine.kind import Absent, Intent, Location, Need, Operation, Present, Reconciliation, Resolved
+from setpoint.engine.resource import Resource, Tree
+from setpoint.errors import ManifestInvalid, RemoteConflict
+from setpoint.kinds.config_connector import PROJECT, Ref, Target, project_of, reference_at, relative, resource_id
+from setpoint.kinds.taken_names import conflict_or_refusal
+from setpoint.kinds.typed_spec import read_spec
+
+GROUP: Final = "sql.cnrm.cloud.google.com"
+INSTANCE: Final = "spec.instanceRef"
+# What the service chooses when nobody says: compared only when the author says it.
+CHOSEN: Final = ("charset", "collation")
+
+
+class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The spec. Charset and collation have no fixed default: they follow from the engine, and from each other."""
+
+    instanceRef: Annotated[Ref, Mark.IMMUTABLE]
+    charset: Annotated[str | None | UnsetType, Mark.PROTECTED] = UNSET
+    collation: Annotated[str | None | UnsetType, Mark.PROTECTED] = UNSET
+    deletionPolicy: Literal["ABANDON", "DELETE"] | None | UnsetType = UNSET
+    resourceID: Annotated[str | None | UnsetType, Mark.IMMUTABLE] = UNSET
+
+
+class SqlDatabaseTree(Struct, frozen=True):
+    """What is compared. The instance and the name are the location: a change of those is refused before any look."""
+
+    spec: SqlDatabaseSpec
+
+
+class SqlDatabase(Struct, frozen=True):
+    """The live database."""
+
+    name: str
+    charset: str | None | UnsetType = UNSET
+    collation: str | None | UnsetType = UNSET
+
+
+class _Aside(Struct, frozen=True):
+    """What comes with a database and is not compared."""
+
+    selfLink: str | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(SqlDatabase)
+_aside: Final = msgspec.json.Decoder(_Aside)
+
+
+def effective_desired_sql_database(
+    spec: SqlDatabaseSpec, live: SqlDatabaseSpec | Missing, policy: FieldPolicy
+) -> SqlDatabaseSpec:
+    """What the database should be: the spec over the live object in the spec's terms; paths start with `spec`."""
+    before = live if isinstance(live, Missing) else SqlDatabaseTree(live)
+    return overlay_typed(SqlDatabaseTree(spec), before, policy).spec
+
+
+@dataclass(slots=True)
+class SqlDatabaseKind:
+    """The kind."""
+
+    google: GoogleClient
+    group: str = GROUP
+    version: str = "v1beta1"
+    name: str = "SQLDatabase"
+    reconciliation: Reconciliation = Reconciliation.STATELESS
+    revision: int = 1
+    annotations: Sequence[str] = (PROJECT,)
+    live_type: type[SqlDatabase] = SqlDatabase
+    tree_type: type[Struct] = SqlDatabaseTree
+
+    def check(self, resource: Resource) -> None:
+        """ManifestInvalid for a spec that no database can have."""
+        if not self.needs(resource):
+            _instance(resource, Resolved())
+        resource_id(resource)
+
+    def needs(self, resource: Resource) -> Sequence[Need]:
+        """The instance, when it is named as a resource; it has to be ready."""
+        ref = read_spec(resource, SqlDatabaseSpec).instanceRef
+        found = reference_at(INSTANCE, ref, resource, Target(GROUP, "SQLInstance"))
+        return () if found is None else (found,)
+
+    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+        """`projects/p/instances/i/databases/d`."""
+        return Location(f"{_instance(resource, resolved)}/databases/{resource_id(resource)}")
+
+    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+        """What the author says about the database itself."""
+        spec = read_spec(resource, SqlDatabaseSpec)
+        return {"spec": _settings(spec.charset, spec.collation)}
+
+    def view(self, live: SqlDatabase) -> Tree:
+        """The live database in the same terms."""
+        settings = _settings(live.charset, live.collation)
+        implied = mysql_charset(settings.get("collation"))
+        return {"spec": settings if implied is None else {**settings, "charset": implied}}
+
+    def sending(self, intent: Intent) -> Sending:
+        """One PUT."""
+        return PLAINLY
+
+    def abandons(self, resource: Resource) -> bool:
+        """Whether the spec says that the database outlives its resource."""
+        return resource.spec.get("deletionPolicy") == "ABANDON"
+
+    async def observe(self, location: Location) -> Absent | Present[SqlDatabase]:
+        """A look."""
+        body = await self.google.get(_call(location))
+        if body is None:
+            return Absent()
+        live, link = decoded(_decoder, body, location), decoded(_aside, body, location).selfLink
+        return Present(live, body_digest(body), outputs={"selfLink": link} if link else {})
+
+    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+        """Makes the database."""
+        project, instance, _ = _parts(intent.location)
+        call = Call(Service.SQL, ("projects", project, "instances", instance, "databases"))
+        try:
+            return _operation(await self.google.post(call, _body(intent, wanted)), project)
+        except RemoteConflict as error:
+            raise await conflict_or_refusal(error, self.observe(intent.location)) from error
+
+    async def update(
+        self, intent: Intent, wanted: Tree, write: Write, before: Present[SqlDatabase]
+    ) -> Operation | None:
+        """Sends what the author says: for the rest the service chooses what goes with it."""
+        return _operation(
+            await self.google.put(_call(intent.location), _body(intent, wanted)), _parts(intent.location)[0]
+        )
+
+    async def delete(self, location: Location, before: Present[SqlDatabase], resource: Resource) -> Operation | None:
+        """Removes the database, unless it is to be abandoned."""
+        body = None if self.abandons(resource) else await self.google.delete(_call(location))
+        return None if body is None else _operation(body, _parts(location)[0])
+
+    async def poll(self, operation: Operation) -> bool:
+        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended."""
+        body = await self.google.get(Call(Service.SQL, tuple(operation.name.split("/"))))
+        return body is None or sql_operation(body).is_done
+
+
+# --- Names -----------------------------------------------------------------------------------------------------------
+
+_LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/databases/(.+)")
+_INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
+
+
+def _parts(location: Location) -> tuple[str, str, str]:
+    """Project, instance and database."""
+    found = _LOCATION.fullmatch(location)
+    assert found is not None, location
+    return found[1], found[2], found[3]
+
+
+def _call(location: Location) -> Call:
+    project, instance, database = _parts(location)
+    return Call(Service.SQL, ("projects", project, "instances", instance, "databases", database))
+
+
+def _instance(resource: Resource, resolved: Resolved) -> str:
+    """`projects/p/instances/i`: the instance's own project counts, for that is where its databases are."""
+    if INSTANCE in resolved.resources:
+        instance = resolved.resources[INSTANCE]
+        return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
+    external = read_spec(resource, SqlDatabaseSpec).instanceRef.external
+    assert isinstance(external, str)
+    found = relative(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
+    if _INSTANCE.fullmatch(found) is None:
+        raise ManifestInvalid(
+            f"{resource.ref}: {INSTANCE}.external is {external!r}: write the instance's name, or projects/…/instances/…"
+        )
+    return found
+
+
+def _operation(body: bytes, project: str) -> Operation | None:
+    """The operation to wait for; None when the answer says that it is done already."""
+    operation = sql_operation(body)
+    return None if operation.is_done else Operation(f"projects/{project}/operations/{operation.name}")
+
+
+# --- Charset and collation -------------------------------------------------------------------------------------------
+
+# A MySQL collation belongs to one character set, and its name starts with it.
+_MYSQL: Final = frozenset(
+    {
+        *("armscii8", "ascii", "big5", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852"),
+        *("cp866", "cp932", "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8"),
+        *("greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5"),
+        *("latin7", "macce", "macroman", "sjis", "swe7", "tis620", "ucs2", "ujis", "utf16"),
+        *("utf16le", "utf32", "utf8", "utf8mb4"),
+    }
+)
+
+
+def _settings(charset: str | None | UnsetType, collation: str | None | UnsetType) -> dict[str, str]:
+    """The two settings in one spelling: the service changes the case, and has two names for one character set."""
+    said = {"charset": charset, "collation": collation}
+    return {name: _one_spelling(name, text) for name, text in said.items() if text}
+
+
+def _one_spelling(name: str, text: str) -> str:
+    """Character sets are the same in any case; MySQL's utf8 is called utf8mb3 by newer versions, in collations too."""
+    text = text.lower() if name == "charset" else text
+    return f"utf8{text.removeprefix('utf8mb3')}" if text == "utf8mb3" or text.startswith("utf8mb3_") else text
+
+
+def mysql_charset(collation: str | None) -> str | None:
+    """The character set that a MySQL collation implies, whatever is reported beside it; None for other engines'."""
+    charset, found, _ = (collation or "").partition("_")
+    return charset if found and charset in _MYSQL else None
+
+
+def _body(intent: Intent, wanted: Tree) -> Json:
+    """What the author says, spelled as the author spells it, and what the API asks for besides."""
+    _, instance, database = _parts(intent.location)
+    spec = wanted["spec"]
+    assert isinstance(spec, Mapping)
+    said = {name: _spelled(name, intent.resource, spec[name]) for name in CHOSEN if name in _declared(intent)}
+    return {**said, "instance": instance, "name": database}
+
+
+def _declared(intent: Intent) -> Mapping[str, Json]:
+    spec = intent.declared.tree["spec"]
+    assert isinstance(spec, Mapping)
+    return spec
+
+
+def _spelled(name: str, resource: Resource, value: Json) -> Json:
+    written = resource.spec.get(name)
+    assert isinstance(written, str)
+    return written if same(_one_spelling(name, written), value) else value

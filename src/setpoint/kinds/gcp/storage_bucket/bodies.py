@@ -1,0 +1,185 @@
+"""What is sent: a new bucket, or the members of one that change."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from setpoint.core.canonical import same
+from setpoint.core.plan import Write
+from setpoint.core.policy import Rule
+from setpoint.core.values import MISSING, Json, Missing
+from setpoint.engine.kind import Intent
+from setpoint.engine.resource import Tree
+from setpoint.kinds.config_connector import relative
+from setpoint.kinds.gcp.storage_bucket.lifecycle import sent_rule
+from setpoint.kinds.gcp.storage_bucket.spec import LOCATION, STORAGE_CLASS
+
+# A tree of StorageBucketTree, or a part of one.
+_Spec: TypeAlias = Mapping[str, Any]
+
+# Sent with every new bucket, said or not.
+_ALWAYS: Final = ("storageClass", "uniformBucketLevelAccess", "lifecycleRule", "location")
+# Which member of the bucket a field of the spec is in, where the names differ.
+_MEMBER: Final = {
+    "uniformBucketLevelAccess": "iamConfiguration",
+    "publicAccessPrevention": "iamConfiguration",
+    "lifecycleRule": "lifecycle",
+    "requesterPays": "billing",
+}
+# Left out of a new bucket: it starts like this.
+_OFF: Final[Mapping[str, Json]] = {
+    "autoclass": {"enabled": False},
+    "billing": {"requesterPays": False},
+    "defaultEventBasedHold": False,
+}
+# Members whose parts stay as they are unless a patch says otherwise: what is to go has to be named.
+_BY_PART: Final = ("labels", "logging", "website", "ipFilter")
+
+
+def insert_body(intent: Intent, wanted: Tree, name: str) -> dict[str, Json]:
+    """The body of an insert: what the author says, and what is always said."""
+    said, spec = _spec(intent.declared.tree), _spec(wanted)
+    sent = {field: value for field, value in spec.items() if field in _ALWAYS or said.get(field) is not None}
+    members = {**_members({"spec": sent, "metadata": wanted["metadata"]}), "name": name}
+    # Where everything unspecified is left to the service, nothing but this has a value yet.
+    members["location"] = spec.get("location", LOCATION)
+    # Taken as the author wrote it: the service corrects what Autoclass does not allow.
+    members["storageClass"] = intent.resource.spec.get("storageClass") or spec.get("storageClass", STORAGE_CLASS)
+    if "customPlacementConfig" in spec:
+        members["customPlacementConfig"] = spec["customPlacementConfig"]
+    if "autoclass" in members:
+        members["autoclass"] = _without_unsaid_terminal(members["autoclass"], said, {})
+    return {member: value for member, value in members.items() if not same([value], [_OFF.get(member)])}
+
+
+def patch_body(intent: Intent, wanted: Tree, write: Write, view: Tree) -> dict[str, Json]:
+    """The body of a patch: every member that changes, whole; null for what is removed."""
+    before, after = _members(view), _members(wanted)
+    body: dict[str, Json] = {member: _patched(member, before, after) for member in _touched(write)}
+    if body.get("autoclass"):
+        body["autoclass"] = _without_unsaid_terminal(body["autoclass"], _spec(intent.declared.tree), _spec(view))
+    return body
+
+
+def comes_from_a_look(intent: Intent, wanted: Tree, write: Write) -> bool:
+    """Whether the patch says something only because it was seen: it is then good for that state of the bucket alone."""
+    said, after = _members(intent.declared.tree), _members(wanted)
+    if any(change.rule is not Rule.SPEC for change in write.changes):
+        return True
+    return any(not same([said.get(member)], [after.get(member)]) for member in _touched(write))
+
+
+def _spec(tree: Tree) -> _Spec:
+    spec = tree["spec"]
+    assert isinstance(spec, Mapping)
+    return spec
+
+
+def _touched(write: Write) -> tuple[str, ...]:
+    """The members that the changes are in."""
+    names = (change.path.steps[1] for change in write.changes)
+    return tuple(dict.fromkeys(_MEMBER.get(str(name), str(name)) for name in names))
+
+
+def _patched(member: str, before: Mapping[str, Json], after: Mapping[str, Json]) -> Json:
+    was, now = before.get(member), after.get(member)
+    if member in _BY_PART and isinstance(was, Mapping) and isinstance(now, Mapping):
+        return {**now, **{part: None for part in was if part not in now}}
+    return now
+
+
+def _without_unsaid_terminal(autoclass: Json, said: _Spec, view: _Spec) -> Json:
+    """Autoclass without the terminal class that is only the default: the service knows it, too."""
+    name = "terminalStorageClass"
+    assert isinstance(autoclass, Mapping)
+    if name in (said.get("autoclass") or {}) or name in (view.get("autoclass") or {}):
+        return autoclass
+    return {part: value for part, value in autoclass.items() if part != name}
+
+
+# --- The members of a bucket, from the fields of the spec -------------------------------------------------------------
+
+
+def _members(tree: Tree) -> dict[str, Json]:
+    """Every member that the tree speaks of, as the API takes it."""
+    spec, metadata = _spec(tree), tree.get("metadata", {})
+    assert isinstance(metadata, Mapping)
+    found = {member: build(spec) for member, build in _BUILDERS.items()}
+    members: dict[str, Json] = {member: one for member, one in found.items() if not isinstance(one, Missing)}
+    return {**members, "labels": metadata.get("labels", {})}
+
+
+def _iam(spec: _Spec) -> Json:
+    prevention = spec.get("publicAccessPrevention")
+    uniform = {"uniformBucketLevelAccess": {"enabled": bool(spec.get("uniformBucketLevelAccess"))}}
+    return {**uniform, "publicAccessPrevention": prevention} if prevention else uniform
+
+
+def _autoclass(spec: _Spec) -> Json | Missing:
+    autoclass = spec.get("autoclass")
+    if not autoclass:
+        return MISSING
+    return dict(autoclass) if autoclass.get("enabled") else {"enabled": False}
+
+
+def _ip_filter(spec: _Spec) -> Json | Missing:
+    said = spec.get("ipFilter")
+    if not said:
+        return MISSING
+    sources = [
+        {
+            "network": relative(source["networkRef"]["external"]),
+            "allowedIpCidrRanges": source.get("allowedIpCidrRanges", []),
+        }
+        for source in said.get("vpcNetworkSources") or ()
+    ]
+    flags = {flag: bool(said.get(flag)) for flag in ("allowCrossOrgVpcs", "allowAllServiceAgentAccess")}
+    public = {name: said[name] for name in ("publicNetworkSource",) if said.get(name)}
+    return {"mode": said.get("mode", "Disabled"), **public, "vpcNetworkSources": sources, **flags}
+
+
+def _text_in(part: str, field: str) -> Callable[[_Spec], Json | Missing]:
+    """A part with one 64-bit integer in it, which JSON carries as text."""
+
+    def build(spec: _Spec) -> Json | Missing:
+        number = (spec.get(part) or {}).get(field)
+        return MISSING if number is None else {field: str(number)}
+
+    return build
+
+
+def _as_it_is(field: str) -> Callable[[_Spec], Json | Missing]:
+    """A field that is a member of the same name and form; an empty one is none."""
+
+    def build(spec: _Spec) -> Json | Missing:
+        value: Json = spec.get(field)
+        return MISSING if value is None or value in ({}, []) else value
+
+    return build
+
+
+def _key(spec: _Spec) -> Json | Missing:
+    encryption = spec.get("encryption")
+    return {"defaultKmsKeyName": encryption["kmsKeyRef"]["external"]} if encryption else MISSING
+
+
+def _billing(spec: _Spec) -> Json | Missing:
+    pays = spec.get("requesterPays")
+    return MISSING if pays is None else {"requesterPays": pays}
+
+
+_BUILDERS: Final[Mapping[str, Callable[[_Spec], Json | Missing]]] = {
+    "autoclass": _autoclass,
+    "billing": _billing,
+    "cors": _as_it_is("cors"),
+    "defaultEventBasedHold": _as_it_is("defaultEventBasedHold"),
+    "encryption": _key,
+    "iamConfiguration": _iam,
+    "ipFilter": _ip_filter,
+    "lifecycle": lambda spec: {"rule": [sent_rule(rule) for rule in spec.get("lifecycleRule") or ()]},
+    "logging": _as_it_is("logging"),
+    "retentionPolicy": _text_in("retentionPolicy", "retentionPeriod"),
+    "softDeletePolicy": _text_in("softDeletePolicy", "retentionDurationSeconds"),
+    "storageClass": _as_it_is("storageClass"),
+    "versioning": _as_it_is("versioning"),
+    "website": _as_it_is("website"),
+}

@@ -1,0 +1,165 @@
+"""The kind StorageBucket: where a bucket is, how it reads, and the four verbs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from setpoint.clients.google import Call, GoogleClient, Service
+from setpoint.core.canonical import body_digest
+from setpoint.core.paths import Path
+from setpoint.core.plan import Sending, Stage, Write
+from setpoint.core.values import Json
+from setpoint.engine.kind import Absent, Intent, Location, Need, Operation, Present, Reconciliation, Resolved
+from setpoint.engine.resource import Resource, Tree
+from setpoint.errors import ImmutableFieldChanged, RemoteConflict
+from setpoint.kinds.config_connector import PROJECT, google_labels, project_of, resource_id
+from setpoint.kinds.gcp.storage_bucket.bodies import comes_from_a_look, insert_body, patch_body
+from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_first
+from setpoint.kinds.gcp.storage_bucket.declared import bucket_needs, check_bucket, declared_bucket
+from setpoint.kinds.gcp.storage_bucket.live import Aside, Bucket, read_bucket
+from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec, StorageBucketTree
+from setpoint.kinds.gcp.storage_bucket.view import bucket_view
+from setpoint.kinds.taken_names import conflict_or_refusal
+
+GROUP: Final = "storage.cnrm.cloud.google.com"
+_LOCATION: Final = re.compile(r"projects/([^/]+)/buckets/([^/]+)")
+_LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
+_LOCK: Final = "lock"
+# A policy is locked when it is as it should be: the lock cannot be undone.
+_SENDING: Final = Sending(
+    (
+        Stage(
+            "update",
+            (
+                Path(("metadata",)),
+                *(Path(("spec", one.name)) for one in fields(StorageBucketSpec) if one.name != "retentionPolicy"),
+                Path(("spec", "retentionPolicy", "retentionPeriod")),
+            ),
+        ),
+        Stage(_LOCK, (_LOCKED,)),
+    )
+)
+
+
+@dataclass(slots=True)
+class StorageBucketKind:
+    """The kind."""
+
+    google: GoogleClient
+    group: str = GROUP
+    version: str = "v1beta1"
+    name: str = "StorageBucket"
+    reconciliation: Reconciliation = Reconciliation.STATEFUL
+    revision: int = 1
+    annotations: Sequence[str] = (PROJECT, FORCE_DESTROY)
+    live_type: type[Bucket] = Bucket
+    tree_type: type[Struct] = StorageBucketTree
+
+    def check(self, resource: Resource) -> None:
+        """ManifestInvalid for a spec that no bucket can have."""
+        check_bucket(resource)
+
+    def needs(self, resource: Resource) -> Sequence[Need]:
+        """The key and the networks that are named as resources."""
+        return bucket_needs(resource)
+
+    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+        """`projects/p/buckets/b`."""
+        return Location(f"projects/{project_of(resource)}/buckets/{resource_id(resource)}")
+
+    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+        """The spec, and the labels to send."""
+        return {"spec": declared_bucket(resource, resolved), "metadata": {"labels": google_labels(resource)}}
+
+    def view(self, live: Bucket) -> Tree:
+        """The live bucket in the same terms."""
+        return bucket_view(live)
+
+    def abandons(self, resource: Resource) -> bool:
+        """Never by its spec."""
+        return False
+
+    def sending(self, intent: Intent) -> Sending:
+        """One patch, and the lock of the retention policy as a write of its own."""
+        return _SENDING
+
+    async def observe(self, location: Location) -> Absent | Present[Bucket]:
+        """A look."""
+        body = await self.google.get(_call(location))
+        if body is None:
+            return Absent()
+        found = read_bucket(body, location)
+        outputs = _outputs(found.bucket, found.aside)
+        return Present(found.bucket, body_digest(body), found.aside.metageneration, outputs)
+
+    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+        """Makes the bucket. A lock on its retention policy follows as a change."""
+        project, name = _parts(intent.location)
+        call = Call(Service.STORAGE, ("b",), {"project": project})
+        try:
+            await self.google.post(call, insert_body(intent, wanted, name))
+        except RemoteConflict as error:
+            raise await conflict_or_refusal(error, self.observe(intent.location)) from error
+        return None
+
+    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Bucket]) -> Operation | None:
+        """Sends one write of the plan."""
+        if write.name == _LOCK:
+            await self._lock(intent.location, write, before)
+            return None
+        guard = before.version if comes_from_a_look(intent, wanted, write) else None
+        body = patch_body(intent, wanted, write, self.view(before.live))
+        await self.google.patch(_call(intent.location, guard), body)
+        return None
+
+    async def _lock(self, location: Location, write: Write, before: Present[Bucket]) -> None:
+        if write.changes[0].after is not True:
+            raise ImmutableFieldChanged(
+                f"{_LOCKED} cannot change from true to false: a locked retention policy stays locked. Put true back",
+                (str(_LOCKED),),
+            )
+        _, name = _parts(location)
+        query = {"ifMetagenerationMatch": before.version or ""}
+        await self.google.post(Call(Service.STORAGE, ("b", name, "lockRetentionPolicy"), query))
+
+    async def delete(self, location: Location, before: Present[Bucket], resource: Resource) -> Operation | None:
+        """Removes the bucket; what is in it only if the author says so."""
+        _, name = _parts(location)
+        await empty_first(name, resource, self.google)
+        await self.google.delete(_call(location))
+        return None
+
+    async def poll(self, operation: Operation) -> bool:
+        """Buckets are done at once: there is nothing to wait for."""
+        return True
+
+
+def _outputs(live: Bucket, aside: Aside) -> Tree:
+    observed: dict[str, Json] = {}
+    if live.softDeletePolicy:
+        seconds = live.softDeletePolicy.retentionDurationSeconds
+        policy: dict[str, Json] = {"retentionDurationSeconds": seconds} if isinstance(seconds, int) else {}
+        if aside.softDeletePolicy and aside.softDeletePolicy.effectiveTime:
+            policy["effectiveTime"] = aside.softDeletePolicy.effectiveTime
+        observed["softDeletePolicy"] = policy
+    if live.storageClass:
+        observed["storageClass"] = live.storageClass
+    shown: dict[str, Json] = {"observedState": observed, "url": f"gs://{live.name}"}
+    return {**shown, "selfLink": aside.selfLink} if aside.selfLink else shown
+
+
+def _parts(location: Location) -> tuple[str, str]:
+    """Project and bucket."""
+    found = _LOCATION.fullmatch(location)
+    assert found is not None, location
+    return found[1], found[2]
+
+
+def _call(location: Location, metageneration: str | None = None) -> Call:
+    _, name = _parts(location)
+    query = {} if metageneration is None else {"ifMetagenerationMatch": metageneration}
+    return Call(Service.STORAGE, ("b", name), query)

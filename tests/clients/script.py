@@ -1,0 +1,28 @@
+"""An HTTP client whose answers are written down beforehand."""
+
+import msgspec
+
+from setpoint.clients.http import Answer, HttpClient, Request
+
+
+class Script(HttpClient):
+    """Answers in order; the last one again and again."""
+
+    def __init__(self, *answers: Answer) -> None:
+        super().__init__()
+        self.answers = list(answers)
+        self.requests: list[Request] = []
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def says(status: int, body: object = None, **headers: str) -> Answer:
+    return Answer(status, {name.replace("_", "-"): text for name, text in headers.items()}, msgspec.json.encode(body))
+
+
+def says_no(status: int, reason: str, message: str = "No.", **headers: str) -> Answer:
+    """Google's form of an error."""
+    error = {"code": status, "message": message, "errors": [{"domain": "global", "reason": reason, "message": message}]}
+    return says(status, {"error": error}, **headers)

@@ -1,0 +1,251 @@
+"""Google's services: where they are, what is sent to them, and what their answers mean."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from setpoint.clients.google import (
+    Anonymous,
+    Auth,
+    Call,
+    Credentials,
+    GoogleClient,
+    GoogleSettings,
+    Service,
+    credentials_for,
+    settings_from,
+)
+from setpoint.clients.google_auth import TokenCredentials
+from setpoint.clients.google_errors import seconds_to_wait
+from setpoint.clients.http import Answer, HttpClient
+from setpoint.errors import (
+    OperationRunning,
+    RemoteConflict,
+    RemoteRefused,
+    RemoteUnavailable,
+    SetpointError,
+    UserError,
+)
+from tests.clients.script import Script, says, says_no
+
+BUCKET = Call(Service.STORAGE, ("b", "some-bucket"))
+NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@dataclass
+class Tokens:
+    """A new token whenever the last one was refused."""
+
+    given: int = 1
+    refused: list[Mapping[str, str]] = field(default_factory=list)
+
+    async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        if refused is not None:
+            self.refused.append(refused)
+            self.given += 1
+        return {"Authorization": f"Bearer token-{self.given}"}
+
+
+def client(http: HttpClient, credentials: Credentials | None = None) -> GoogleClient:
+    return GoogleClient(http, GoogleSettings(), credentials or Anonymous())
+
+
+# --- Settings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "settings"),
+    [
+        ({}, GoogleSettings("https://sqladmin.googleapis.com", "https://storage.googleapis.com", Auth.DEFAULT)),
+        ({"SETPOINT_GCP_AUTH": "anonymous"}, GoogleSettings(auth=Auth.ANONYMOUS)),
+        ({"STORAGE_EMULATOR_HOST": "http://localhost:1"}, GoogleSettings(storage="http://localhost:1")),
+        ({"STORAGE_EMULATOR_HOST": "localhost:1"}, GoogleSettings(storage="http://localhost:1")),
+        ({"STORAGE_EMULATOR_HOST": "http://[::1]:1/storage/v1/"}, GoogleSettings(storage="http://[::1]:1")),
+        ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "https://sql.test/"}, GoogleSettings(sql="https://sql.test")),
+        ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "https://x/sql/v1beta4/"}, GoogleSettings(sql="https://x")),
+        ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "", "SETPOINT_GCP_AUTH": ""}, GoogleSettings()),
+    ],
+)
+def test_reads_the_names_that_google_s_own_tools_read(environment: dict[str, str], settings: GoogleSettings) -> None:
+    assert settings_from(environment) == settings
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"SETPOINT_GCP_AUTH": "nobody"}, "SETPOINT_GCP_AUTH is 'nobody': write default or anonymous"),
+        (
+            {"STORAGE_EMULATOR_HOST": "ftp://x"},
+            "STORAGE_EMULATOR_HOST is 'ftp://x': write an address such as http://localhost:8080",
+        ),
+    ],
+)
+def test_says_what_is_wrong_with_a_setting(environment: dict[str, str], told: str) -> None:
+    with pytest.raises(UserError) as caught:
+        settings_from(environment)
+
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(("auth", "kind"), [(Auth.ANONYMOUS, Anonymous), (Auth.DEFAULT, TokenCredentials)])
+def test_the_settings_name_the_credentials(auth: Auth, kind: type[Credentials]) -> None:
+    assert type(credentials_for(GoogleSettings(auth=auth))) is kind
+
+
+# --- Requests --------------------------------------------------------------------------------------------------------
+
+
+def test_quotes_every_part_of_a_path_and_query() -> None:
+    http = Script(says(200, {}))
+
+    asyncio.run(client(http).get(Call(Service.STORAGE, ("b", "x", "o", "a/b c?"), {"generation": "1&2"})))
+
+    assert http.requests[0].url == (
+        "https://storage.googleapis.com/storage/v1/b/x/o/a%2Fb%20c%3F?generation=1%262&alt=json&prettyPrint=false"
+    )
+
+
+def test_sends_json() -> None:
+    http = Script(says(200, {"name": "x"}))
+
+    answer = asyncio.run(client(http).patch(BUCKET, {"labels": {"a": None}}))
+
+    assert (http.requests[0].method, http.requests[0].body) == ("PATCH", b'{"labels":{"a":null}}')
+    assert http.requests[0].headers["Content-Type"] == "application/json"
+    assert answer == b'{"name":"x"}'
+
+
+def test_a_refused_token_is_replaced_once() -> None:
+    http, tokens = Script(says_no(401, "authError"), says(200, {})), Tokens()
+
+    asyncio.run(client(http, tokens).get(BUCKET))
+
+    assert [one.headers["Authorization"] for one in http.requests] == ["Bearer token-1", "Bearer token-2"]
+    assert tokens.refused == [{"Authorization": "Bearer token-1"}]
+
+
+def test_a_second_refusal_of_the_token_is_told() -> None:
+    http = Script(says_no(401, "authError", "Invalid Credentials"))
+
+    error = error_of(client(http, Tokens()), "GET")
+
+    assert isinstance(error, RemoteRefused)
+    assert str(error) == (
+        "GET /storage/v1/b/some-bucket: 401: authError: Invalid Credentials. "
+        "Check which account the credentials are for, and that they are still valid"
+    )
+    assert len(http.requests) == 2
+
+
+def test_a_token_is_sent_to_nobody_who_listens_in_the_clear() -> None:
+    http = Script(says(200, {}))
+    google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), Tokens())
+
+    asyncio.run(google.get(BUCKET))
+
+    assert http.requests[0].headers == {}
+
+
+# --- Answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_not_found_is_absence_and_nothing_else_is() -> None:
+    absent = client(Script(says_no(404, "notFound")))
+
+    assert asyncio.run(absent.get(BUCKET)) is None
+    assert asyncio.run(absent.delete(BUCKET)) is None
+
+
+def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
+    page = Answer(404, {"Content-Type": "text/html; charset=UTF-8"}, b"<html>404</html>")
+
+    for method in ("GET", "DELETE"):
+        error = error_of(client(Script(page)), method)
+
+        assert isinstance(error, RemoteRefused)
+        assert str(error) == (
+            f"{method} /storage/v1/b/some-bucket: 404. "
+            "Check the address, and whether what should hold the object is there"
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "kind"),
+    [
+        ("GET", says_no(400, "invalid"), RemoteRefused),
+        ("GET", says_no(403, "forbidden"), RemoteRefused),
+        ("GET", says_no(403, "rateLimitExceeded"), RemoteUnavailable),
+        ("GET", says_no(408, "timeout"), RemoteUnavailable),
+        ("GET", says_no(429, "rateLimitExceeded"), RemoteUnavailable),
+        ("GET", says_no(500, "backendError"), RemoteUnavailable),
+        ("GET", says_no(503, "backendError"), RemoteUnavailable),
+        ("GET", Answer(502, {}, b"<html>"), RemoteUnavailable),
+        ("GET", Answer(302, {}, b""), RemoteRefused),
+        ("GET", Answer(400, {}, b'{"error": "invalid_grant"}'), RemoteRefused),
+        ("POST", says_no(404, "instanceDoesNotExist"), RemoteRefused),
+        ("PATCH", says_no(404, "notFound"), RemoteConflict),
+        ("POST", says_no(409, "conflict"), RemoteConflict),
+        ("POST", says_no(409, "instanceAlreadyExists"), RemoteConflict),
+        ("POST", says_no(409, "operationInProgress"), OperationRunning),
+        ("DELETE", says_no(409, "operationInProgress"), OperationRunning),
+        ("DELETE", says_no(409, "conflict"), RemoteRefused),
+        ("PATCH", says_no(409, "invalidState"), RemoteRefused),
+        ("PATCH", says_no(412, "conditionNotMet"), RemoteConflict),
+        ("PUT", says_no(412, "staleData"), RemoteConflict),
+    ],
+)
+def test_every_refusal_becomes_the_error_that_decides_the_retry(
+    method: str, answer: Answer, kind: type[SetpointError]
+) -> None:
+    assert type(error_of(client(Script(answer)), method)) is kind
+
+
+def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
+    secret = Call(Service.SQL, ("projects", "p", "users"), {"password": "hunter2"})
+    google = client(Script(says_no(403, "forbidden", "The caller does not have\n permission")))
+
+    with pytest.raises(RemoteRefused) as caught:
+        asyncio.run(google.post(secret, {"password": "hunter2"}))
+
+    assert str(caught.value) == (
+        "POST /sql/v1beta4/projects/p/users: 403: forbidden: The caller does not have permission"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("Thu, 01 Jan 2026 12:00:30 GMT", 30.0),
+        ("Thu, 01 Jan 2026 11:00:00 GMT", 0.0),
+        ("soon", None),
+        ("", None),
+        ("-1", None),
+    ],
+)
+def test_knows_how_long_the_service_asks_to_wait(header: str, seconds: float | None) -> None:
+    assert seconds_to_wait(Answer(503, {"Retry-After": header}, b""), NOW) == seconds
+
+
+def test_the_time_to_wait_goes_with_the_error() -> None:
+    error = error_of(client(Script(says_no(429, "rateLimitExceeded", Retry_After="7"))), "GET")
+
+    assert isinstance(error, RemoteUnavailable)
+    assert error.after == 7.0
+
+
+def error_of(google: GoogleClient, method: str) -> SetpointError:
+    calls: dict[str, Any] = {
+        "GET": lambda: google.get(BUCKET),
+        "DELETE": lambda: google.delete(BUCKET),
+        "POST": lambda: google.post(BUCKET, {}),
+        "PUT": lambda: google.put(BUCKET, {}),
+        "PATCH": lambda: google.patch(BUCKET, {}),
+    }
+    with pytest.raises(SetpointError) as caught:
+        asyncio.run(calls[method]())
+    return caught.value

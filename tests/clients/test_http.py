@@ -1,0 +1,183 @@
+"""The HTTP client: what comes back, and what every failure on the way becomes."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from setpoint import __version__
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.errors import RemoteUnavailable
+from tests.clients.loopback import Conversation, http_server, raw_server, says
+
+
+async def ask(request: Request) -> Answer:
+    client = HttpClient()
+    try:
+        return await client.send(request)
+    finally:
+        await client.close()
+
+
+async def echo(request: web.BaseRequest) -> web.Response:
+    return web.Response(status=418, body=await request.read(), headers={"X-Seen": str(request.rel_url)})
+
+
+def test_gives_status_headers_and_body_as_they_came() -> None:
+    async def main() -> Answer:
+        async with http_server(echo) as url:
+            return await ask(Request("POST", f"{url}/a%2Fb?c=%25", body=b'{"d":1}'))
+
+    answer = asyncio.run(main())
+
+    assert (answer.status, answer.body, answer.headers["x-seen"]) == (418, b'{"d":1}', "/a%2Fb?c=%25")
+
+
+def test_says_who_it_is() -> None:
+    async def handler(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=request.headers["User-Agent"])
+
+    async def main() -> Answer:
+        async with http_server(handler) as url:
+            return await ask(Request("GET", url))
+
+    assert asyncio.run(main()).body == f"setpoint/{__version__}".encode()
+
+
+def test_uses_a_connection_again() -> None:
+    async def handler(request: web.BaseRequest) -> web.Response:
+        assert request.transport is not None
+        return web.Response(text=str(request.transport.get_extra_info("peername")))
+
+    async def main() -> set[bytes]:
+        client = HttpClient()
+        async with http_server(handler) as url:
+            peers = {(await client.send(Request("GET", url))).body for _ in range(3)}
+            await client.close()
+            return peers
+
+    assert len(asyncio.run(main())) == 1
+
+
+def test_can_be_used_again_after_it_was_closed() -> None:
+    async def main() -> list[int]:
+        client = HttpClient()
+        statuses = []
+        async with http_server(echo) as url:
+            for _ in range(2):
+                statuses.append((await client.send(Request("GET", url))).status)
+                await client.close()
+        return statuses
+
+    assert asyncio.run(main()) == [418, 418]
+
+
+def test_says_that_an_order_without_a_body_is_empty() -> None:
+    async def handler(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=request.headers["Content-Length"])
+
+    async def main() -> Answer:
+        async with http_server(handler) as url:
+            return await ask(Request("POST", url))
+
+    assert asyncio.run(main()).body == b"0"
+
+
+def test_does_not_go_where_it_is_sent() -> None:
+    asked: list[str] = []
+
+    async def handler(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    async def main() -> Answer:
+        async with http_server(handler) as url:
+            return await ask(Request("GET", f"{url}/here"))
+
+    assert asyncio.run(main()).status == 307
+    assert asked == ["/here"]
+
+
+async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        resets,
+        says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"),
+        says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nonly"),
+        says("this is not HTTP\r\n\r\n"),
+        says(""),
+    ],
+    ids=["reset", "truncated", "truncated chunk", "not HTTP", "closed"],
+)
+def test_a_broken_answer_is_no_answer(conversation: Conversation) -> None:
+    async def main() -> None:
+        async with raw_server(conversation) as place:
+            await ask(Request("GET", f"http://{place}/path?password=hunter2", {"Authorization": "Bearer hunter2"}))
+
+    told = message_of(main)
+
+    assert told.startswith("GET /path: ")
+    assert "hunter2" not in told
+
+
+def test_no_tls_is_no_answer() -> None:
+    async def main() -> None:
+        async with http_server(echo) as url:
+            await ask(Request("GET", url.replace("http://", "https://") + "/path?password=hunter2"))
+
+    told = message_of(main)
+
+    assert told.startswith("GET /path: cannot connect to 127.0.0.1:")
+    assert "hunter2" not in told
+
+
+def test_nobody_there_is_no_answer() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+
+        async def main() -> None:
+            await ask(Request("PUT", f"http://127.0.0.1:{port}/path?password=hunter2", body=b"hunter2"))
+
+        told = message_of(main)
+
+    assert told.startswith(f"PUT /path: cannot connect to 127.0.0.1:{port}: ")
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize("address", ["http://no-such-host.invalid/path", "http:///path"])
+def test_a_wrong_address_is_no_answer(address: str) -> None:
+    async def main() -> None:
+        await ask(Request("GET", f"{address}?password=hunter2"))
+
+    told = message_of(main)
+
+    assert told.startswith("GET /path: ")
+    assert "hunter2" not in told
+
+
+def test_an_answer_that_takes_too_long_is_no_answer() -> None:
+    async def main() -> None:
+        never = asyncio.Event()
+
+        async def handler(_request: web.BaseRequest) -> web.Response:
+            await never.wait()
+            raise AssertionError
+
+        async with http_server(handler) as url:
+            await ask(Request("GET", f"{url}/path", seconds=0.05))
+
+    assert message_of(main) == "GET /path: no answer within 0.05 s"
+
+
+def message_of(main: Callable[[], Coroutine[Any, Any, None]]) -> str:
+    with pytest.raises(RemoteUnavailable) as caught:
+        asyncio.run(main())
+    return str(caught.value)

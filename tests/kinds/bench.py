@@ -1,0 +1,147 @@
+"""A world with Google's kinds in it and the local cloud around it, driven one step at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, TypeVar
+
+from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.errors import OperationRunning
+from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
+from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.journal import Entry
+from setpoint.localcloud.server import LocalCloud
+from setpoint.stores.memory import MemoryStore
+from tests.engine.clock import FakeClock
+
+STORAGE, SQL = "storage.cnrm.cloud.google.com", "sql.cnrm.cloud.google.com"
+PROJECT = "some-project"
+T = TypeVar("T")
+
+
+class Interrupted(HttpClient):
+    """Lets somebody else in just before a request is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interrupt: Callable[[Request], None] = lambda request: None
+
+    async def send(self, request: Request) -> Answer:
+        self.interrupt(request)
+        return await super().send(request)
+
+
+@dataclass
+class Bench:
+    """One resource of each kind at a time: what is applied last under a name counts."""
+
+    cloud: LocalCloud
+    http: Interrupted
+    google: GoogleClient
+    clock: FakeClock = field(default_factory=FakeClock)
+    uids: "count[int]" = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(self.clock, lambda: str(next(self.uids)))
+        kinds: tuple[AnyKind, ...] = (StorageBucketKind(self.google), SqlDatabaseKind(self.google))
+        self.world = World(self.store, self.clock, {(kind.group, kind.name): kind for kind in kinds})
+
+    async def apply(self, manifest: Mapping[str, Any]) -> ResourceRef:
+        """Hands a manifest in."""
+        return (await self.store.apply(manifest)).ref
+
+    async def settle(self, manifest: Mapping[str, Any]) -> Outcome:
+        """Hands a manifest in, and steps until there is nothing to wait for any more."""
+        return await self.go_on(await self.apply(manifest))
+
+    async def go_on(self, ref: ResourceRef) -> Outcome:
+        """Steps until there is nothing to wait for any more."""
+        while True:
+            outcome = await step(ref, self.world)
+            if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
+                return outcome
+            self.cloud.advance(1)
+
+    async def delete(self, ref: ResourceRef) -> Outcome:
+        """Asks for the deletion, and steps until there is nothing to wait for any more."""
+        await self.store.delete(ref)
+        return await self.go_on(ref)
+
+    async def resource(self, ref: ResourceRef) -> Resource:
+        found = await self.store.get(ref)
+        assert found is not None
+        return found
+
+    async def ready(self, ref: ResourceRef) -> tuple[str, str, str]:
+        """Status, reason and message of the one condition."""
+        conditions: Any = (await self.resource(ref)).status["conditions"]
+        assert len(conditions) == 1
+        return conditions[0]["status"], conditions[0]["reason"], conditions[0]["message"]
+
+    @property
+    def writes(self) -> list[Entry]:
+        return [entry for entry in self.cloud.journal.entries if entry.is_write]
+
+    @property
+    def sent(self) -> list[tuple[str, Any]]:
+        """Method and body of every write."""
+        return [(entry.method, entry.body) for entry in self.writes]
+
+    def live(self, path: str) -> dict[str, Any]:
+        """The object at an API path."""
+        body = self.cloud.call("GET", path).body
+        assert body is not None
+        return body
+
+
+@asynccontextmanager
+async def bench() -> AsyncIterator[Bench]:
+    """A new world; the cloud's time stands still unless it is moved."""
+    async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+        http = Interrupted()
+        google = GoogleClient(http, GoogleSettings(cloud.url, cloud.url, Auth.ANONYMOUS))
+        try:
+            yield Bench(cloud, http, google)
+        finally:
+            await google.close()
+
+
+def on_bench(scenario: Callable[[Bench], Awaitable[T]]) -> T:
+    """What the scenario comes to in a new world."""
+
+    async def main() -> T:
+        async with bench() as world:
+            return await scenario(world)
+
+    return asyncio.run(main())
+
+
+def bucket(spec: Mapping[str, Any], name: str = "some-bucket", **metadata: Any) -> dict[str, Any]:
+    """A StorageBucket manifest."""
+    annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}
+    return {
+        "apiVersion": f"{STORAGE}/v1beta1",
+        "kind": "StorageBucket",
+        "metadata": {"name": name, "namespace": "team", "annotations": annotations, **metadata},
+        "spec": dict(spec),
+    }
+
+
+def database(spec: Mapping[str, Any], name: str = "some-database", **metadata: Any) -> dict[str, Any]:
+    """A SQLDatabase manifest."""
+    annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}
+    return {
+        "apiVersion": f"{SQL}/v1beta1",
+        "kind": "SQLDatabase",
+        "metadata": {"name": name, "namespace": "team", "annotations": annotations, **metadata},
+        "spec": dict(spec),
+    }

@@ -1,0 +1,121 @@
+"""The stand of StorageBucket."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar, Final
+
+from setpoint.clients.google import GoogleClient
+from setpoint.core.values import MISSING, Json
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.resource import ResourceRef
+from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
+from tests.engine.stand import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
+
+NAME: Final = "some-bucket"
+BUCKETS: Final = "/storage/v1/b"
+MINIMAL: Final[Spec] = {"location": "EU", "storageClass": "NEARLINE"}
+KEY: Final = "projects/some-project/locations/eu/keyRings/ring/cryptoKeys/key"
+_AT_ONCE: Final = "Cloud Storage answers when it is done: there are no operations"
+
+
+class BucketStand(GoogleStand):
+    """A bucket."""
+
+    title = "StorageBucket"
+    without: ClassVar[Mapping[Part, str]] = {
+        Part.OPERATIONS: _AT_ONCE,
+        Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
+        Part.SECRET: "nothing in a bucket is secret",
+        Part.SLOW_CREATE: _AT_ONCE,
+        Part.STATELESS: "it keeps a cookie",
+    }
+    path = f"{BUCKETS}/{NAME}"
+    api_kind = "storage#bucket"
+    api_version = "storage.cnrm.cloud.google.com/v1beta1"
+    ref = ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", NAMESPACE, NAME)
+    field = Specified("spec.storageClass", "storageClass", "NEARLINE", "COLDLINE", "ARCHIVE")
+    bare: ClassVar[Spec] = {}
+    moved: ClassVar[Spec] = {**MINIMAL, "resourceID": "another-bucket"}
+    unspecified = Unspecified(MINIMAL, "spec.website", "website", {"mainPageSuffix": "index.html"})
+    unlisted = Unspecified(MINIMAL, "spec.defaultEventBasedHold", "defaultEventBasedHold", True, False)
+    referring = Referring(
+        {**MINIMAL, "encryption": {"kmsKeyRef": {"name": "key"}}},
+        {
+            "apiVersion": "kms.cnrm.cloud.google.com/v1beta1",
+            "kind": "KMSCryptoKey",
+            "metadata": {"name": "key", "namespace": NAMESPACE},
+            "spec": {},
+        },
+        "reference KMSCryptoKey team/key",
+        {"selfLink": KEY},
+    )
+    outputs: ClassVar[Mapping[str, Json]] = {
+        "url": "gs://some-bucket",
+        "selfLink": "https://www.googleapis.com/storage/v1/b/some-bucket",
+    }
+    fixed = Fixed(MINIMAL, {**MINIMAL, "location": "US"}, 'spec.location cannot change from "EU" to "US"')
+    protections = (
+        Protection(
+            {**MINIMAL, "publicAccessPrevention": "enforced"},
+            {**MINIMAL, "storageClass": "COLDLINE"},
+            {**MINIMAL, "publicAccessPrevention": "inherited"},
+            "iamConfiguration.publicAccessPrevention",
+            "enforced",
+            "inherited",
+        ),
+        Protection(
+            {**MINIMAL, "retentionPolicy": {"retentionPeriod": 3600}},
+            {**MINIMAL, "storageClass": "COLDLINE"},
+            {**MINIMAL, "retentionPolicy": None},
+            "retentionPolicy.retentionPeriod",
+            "3600",
+            MISSING,
+        ),
+        Protection(
+            {**MINIMAL, "softDeletePolicy": {"retentionDurationSeconds": 864000}},
+            {**MINIMAL, "storageClass": "COLDLINE"},
+            {**MINIMAL, "softDeletePolicy": {"retentionDurationSeconds": 0}},
+            "softDeletePolicy.retentionDurationSeconds",
+            "864000",
+            "0",
+        ),
+    )
+
+    def new_kind(self, google: GoogleClient) -> AnyKind:
+        return StorageBucketKind(google)
+
+    def spec(self, value: Json) -> Spec:
+        return {**MINIMAL, "storageClass": value}
+
+    def live(self) -> dict[str, Any] | None:
+        found = self.cloud.storage.state.buckets.get(NAME)
+        return None if found is None else found.resource
+
+    @property
+    def objects(self) -> list[str]:
+        return list(self.cloud.storage.state.buckets)
+
+    def plant(self, value: Json) -> None:
+        body = {"name": NAME, "location": "EU", "storageClass": value, "labels": {"managed-by-cnrm": "true"}}
+        assert self.cloud.call("POST", f"{BUCKETS}?project={PROJECT}", body).status == 200
+        self.cloud.journal.clear()
+
+    def remove(self) -> None:
+        del self.cloud.storage.state.buckets[NAME]
+
+    def move_output(self) -> Mapping[str, Json]:
+        self.edit("softDeletePolicy.effectiveTime", "2026-02-02T00:00:00.000Z")
+        policy: Json = {"retentionDurationSeconds": 604800, "effectiveTime": "2026-02-02T00:00:00.000Z"}
+        return {"observedState": {"softDeletePolicy": policy, "storageClass": "NEARLINE"}}
+
+
+@asynccontextmanager
+async def bucket_stand() -> AsyncIterator[BucketStand]:
+    """A new cloud with no bucket in it."""
+    async with held_cloud() as cloud:
+        stand = BucketStand(cloud)
+        try:
+            yield stand
+        finally:
+            await stand.google.close()

@@ -1,0 +1,114 @@
+"""What the stands of Google's kinds share: a local cloud on the loopback device, with its clock held."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
+
+from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient
+from setpoint.core.paths import Path, get_at, set_at
+from setpoint.core.values import Json, Missing
+from setpoint.engine.kind import AnyKind
+from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.faults import Drop, Fail, FailOperation, Fault, Grow, Moment, Rewrite
+from setpoint.localcloud.server import LocalCloud
+from tests.engine.stand import EVERY_VERB, Stand, Trouble
+
+PROJECT: Final = "some-project"
+NAMESPACE: Final = "team"
+OPERATION_SECONDS: Final = 10.0
+_METHODS: Final = {"get": "GET", "create": "POST", "update": "PATCH|PUT", "delete": "DELETE"}
+_VERBS: Final = {method: verb for verb, methods in _METHODS.items() for method in methods.split("|")}
+_STATUSES: Final = {Trouble.UNAVAILABLE: 503, Trouble.QUOTA: 429, Trouble.REFUSED: 403, Trouble.CONFLICT: 412}
+
+
+def held_cloud() -> LocalCloud:
+    """A local cloud whose time stands still until a stand moves it."""
+    return LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=OPERATION_SECONDS)
+
+
+class GoogleStand(Stand):
+    """One object in the local cloud. Requests over HTTP are real; meddling goes past them."""
+
+    # Where the object is in the API, and what its resources say they are.
+    path: ClassVar[str]
+    api_kind: ClassVar[str]
+    api_version: ClassVar[str]
+
+    def __init__(self, cloud: LocalCloud) -> None:
+        self.cloud = cloud
+        self._connect()
+
+    def _connect(self) -> None:
+        settings = GoogleSettings(self.cloud.url, self.cloud.url, Auth.ANONYMOUS)
+        self.google = GoogleClient(HttpClient(), settings)
+        self.kind = self.new_kind(self.google)
+
+    def new_kind(self, google: GoogleClient) -> AnyKind:
+        """The kind over this client."""
+        raise NotImplementedError
+
+    def live(self) -> dict[str, Any] | None:
+        """The object as the service keeps it; None when it is not there."""
+        raise NotImplementedError
+
+    def manifest(self, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}
+        names = {"name": self.ref.name, "namespace": self.ref.namespace}
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.ref.kind,
+            "metadata": {**names, "annotations": annotations, **metadata},
+            "spec": spec,
+        }
+
+    def read(self, member: str) -> Json | Missing:
+        return get_at(self.live() or {}, Path.parse(member))
+
+    def edit(self, member: str, value: Json) -> None:
+        patch = set_at({}, Path.parse(member), value)
+        assert isinstance(patch, dict)
+        self.cloud.edit(self.path, patch)
+
+    @property
+    def calls(self) -> list[str]:
+        return [_VERBS[entry.method] for entry in self.cloud.journal.entries]
+
+    def trouble(self, trouble: Trouble, verbs: Sequence[str] = EVERY_VERB, times: int = 10**6) -> None:
+        self.cloud.inject(_fault(trouble, "|".join(_METHODS[verb] for verb in verbs), times))
+
+    def calm(self) -> None:
+        self.cloud.faults.clear()
+
+    def rewrite(self, member: str, value: Json) -> None:
+        self.cloud.inject(Rewrite(self.api_kind, member, value))
+
+    def grow(self) -> None:
+        self.cloud.inject(Grow({"addedTomorrow": {"x": 1}}, self.api_kind))
+
+    def make_slow(self) -> None:
+        """They are slow already: the clock is held."""
+
+    def fail_operation(self, told: str) -> None:
+        self.cloud.inject(FailOperation(message=told))
+
+    def finish(self) -> None:
+        self.cloud.advance(OPERATION_SECONDS)
+
+    def kind_over(self, wrap: Callable[[Any], Any]) -> AnyKind:
+        kind: AnyKind = wrap(self.new_kind(wrap(self.google)))
+        return kind
+
+    async def restart(self) -> None:
+        await self.google.close()
+        self._connect()
+
+
+def _fault(trouble: Trouble, method: str, times: int) -> Fault:
+    match trouble:
+        case Trouble.CUT:
+            return Drop(method=method, times=times)
+        case Trouble.LOST:
+            return Drop(method=method, times=times, moment=Moment.AFTER)
+        case _:
+            return Fail(_STATUSES[trouble], method=method, times=times)

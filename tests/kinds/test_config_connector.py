@@ -1,0 +1,95 @@
+"""Config Connector's rules for reading a manifest."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.engine.kind import Reference, Resolved
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import DependencyNotReady, ManifestInvalid
+from setpoint.kinds.config_connector import (
+    Ref,
+    Target,
+    google_labels,
+    project_of,
+    reference_at,
+    relative,
+    resource_id,
+    self_link,
+)
+
+KEY = Target("kms.cnrm.cloud.google.com", "KMSCryptoKey")
+
+
+def resource(spec: dict[str, Any] | None = None, **metadata: Any) -> Resource:
+    return Resource(
+        {
+            "apiVersion": "g/v1",
+            "kind": "K",
+            "metadata": {"name": "n", "namespace": "team", **metadata},
+            "spec": spec or {},
+        }
+    )
+
+
+def test_the_project_is_the_annotation_s_or_else_the_namespace() -> None:
+    assert project_of(resource()) == "team"
+    assert project_of(resource(annotations={"cnrm.cloud.google.com/project-id": "p"})) == "p"
+
+
+def test_the_resource_id_is_the_spec_s_or_else_the_name() -> None:
+    assert resource_id(resource()) == "n"
+    assert resource_id(resource({"resourceID": None})) == "n"
+    assert resource_id(resource({"resourceID": "other"})) == "other"
+
+
+@pytest.mark.parametrize("wrong", [7, "", ["x"]])
+def test_a_resource_id_is_text(wrong: object) -> None:
+    with pytest.raises(ManifestInvalid):
+        resource_id(resource({"resourceID": wrong}))
+
+
+def test_labels_of_kubernetes_own_tools_stay_at_home() -> None:
+    labels = {"app": "x", "app.kubernetes.io/name": "y", "a/b/c": "z"}
+
+    assert google_labels(resource(labels=labels)) == {"app": "x", "a/b/c": "z", "managed-by-cnrm": "true"}
+
+
+def test_a_reference_is_in_the_same_namespace_unless_it_says_otherwise() -> None:
+    near = reference_at("spec.k", Ref(name="key"), resource(), KEY)
+    far = reference_at("spec.k", Ref(name="key", namespace="other"), resource(), KEY)
+
+    assert near == Reference("spec.k", ResourceRef(KEY.group, KEY.kind, "team", "key"))
+    assert far == Reference("spec.k", ResourceRef(KEY.group, KEY.kind, "other", "key"))
+    assert reference_at("spec.k", Ref(external="projects/p/x"), resource(), KEY) is None
+
+
+@pytest.mark.parametrize("ref", [Ref(), Ref(name="a", external="b"), Ref(namespace="team"), Ref(external="")])
+def test_a_reference_names_one_thing(ref: Ref) -> None:
+    with pytest.raises(ManifestInvalid, match=r"spec\.k needs either name or external, and not both"):
+        reference_at("spec.k", ref, resource(), KEY)
+
+
+def test_a_reference_comes_to_the_link_in_the_other_s_status() -> None:
+    key = Resource({**resource().document, "status": {"selfLink": "projects/p/keys/k"}})
+
+    assert self_link("spec.k", Ref(name="n"), Resolved({"spec.k": key})) == "projects/p/keys/k"
+    assert self_link("spec.k", Ref(external="projects/p/keys/e"), Resolved()) == "projects/p/keys/e"
+
+
+def test_a_reference_without_a_link_is_waited_for() -> None:
+    with pytest.raises(DependencyNotReady, match="reference K team/n is not ready"):
+        self_link("spec.k", Ref(name="n"), Resolved({"spec.k": resource()}))
+
+
+@pytest.mark.parametrize(
+    ("link", "short"),
+    [
+        ("https://www.googleapis.com/compute/v1/projects/p/global/networks/n", "projects/p/global/networks/n"),
+        ("//compute.googleapis.com/projects/p/global/networks/n", "projects/p/global/networks/n"),
+        ("projects/p/global/networks/n", "projects/p/global/networks/n"),
+        ("n", "n"),
+    ],
+)
+def test_one_name_for_all_forms_of_a_link(link: str, short: str) -> None:
+    assert relative(link) == short

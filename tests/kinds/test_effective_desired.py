@@ -1,0 +1,217 @@
+"""The effective desired state of Google's kinds, typed: spec over live, neither of them changed."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import UNSET
+
+from setpoint.core.canonical import canonical
+from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy
+from setpoint.core.shape import shape_of
+from setpoint.core.values import MISSING
+from setpoint.kinds.config_connector import Ref
+from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree, effective_desired_sql_database
+from setpoint.kinds.gcp.storage_bucket import (
+    Bucket,
+    StorageBucketSpec,
+    StorageBucketTree,
+    effective_desired_storage_bucket,
+    in_spec_terms,
+)
+
+RULE = {"action": {"type": "Delete"}, "condition": {"age": 7}}
+OTHER_RULE = {"action": {"type": "Delete"}, "condition": {"age": 30}}
+
+
+def spec(**fields: Any) -> StorageBucketSpec:
+    return msgspec.convert(fields, StorageBucketSpec)
+
+
+def policy(**annotations: str) -> FieldPolicy:
+    found = {f"cnrm.cloud.google.com/{name.replace('_', '-')}": text for name, text in annotations.items()}
+    return FieldPolicy.parse(found, shape_of(StorageBucketTree))
+
+
+def desired(said: StorageBucketSpec, live: StorageBucketSpec, policy: FieldPolicy) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(effective_desired_storage_bucket(said, live, policy))
+    return result
+
+
+LISTED = policy(default_to_gcp_fields="spec.storageClass,spec.website.notFoundPage")
+UNMANAGED = policy(unmanaged="spec.versioning,spec.lifecycleRule")
+
+
+@pytest.mark.parametrize(
+    ("said", "live", "rules", "field", "wanted"),
+    [
+        # A value, and the default, where the spec is silent.
+        (spec(), spec(storageClass="NEARLINE"), PRUNE, "storageClass", "STANDARD"),
+        (spec(), spec(storageClass="NEARLINE"), IGNORE, "storageClass", "NEARLINE"),
+        (spec(), spec(storageClass="NEARLINE"), LISTED, "storageClass", "NEARLINE"),
+        (spec(storageClass="ARCHIVE"), spec(storageClass="NEARLINE"), LISTED, "storageClass", "ARCHIVE"),
+        # Nested fields.
+        (
+            spec(website={"mainPageSuffix": "a"}),
+            spec(website={"mainPageSuffix": "x", "notFoundPage": "y"}),
+            PRUNE,
+            "website",
+            {"mainPageSuffix": "a"},
+        ),
+        (
+            spec(website={"mainPageSuffix": "a"}),
+            spec(website={"mainPageSuffix": "x", "notFoundPage": "y"}),
+            IGNORE,
+            "website",
+            {"mainPageSuffix": "a", "notFoundPage": "y"},
+        ),
+        (
+            spec(website={"mainPageSuffix": "a"}),
+            spec(website={"mainPageSuffix": "x", "notFoundPage": "y"}),
+            LISTED,
+            "website",
+            {"mainPageSuffix": "a", "notFoundPage": "y"},
+        ),
+        (spec(website=None), spec(website={"mainPageSuffix": "x"}), IGNORE, "website", None),
+        # Lists are one unit.
+        (spec(lifecycleRule=[RULE]), spec(lifecycleRule=[OTHER_RULE, RULE]), IGNORE, "lifecycleRule", [RULE]),
+        (spec(), spec(lifecycleRule=[RULE]), PRUNE, "lifecycleRule", None),
+        (spec(), spec(lifecycleRule=[RULE]), IGNORE, "lifecycleRule", [RULE]),
+        (spec(lifecycleRule=[OTHER_RULE]), spec(lifecycleRule=[RULE]), UNMANAGED, "lifecycleRule", [RULE]),
+        # Zero and empty are values.
+        (spec(lifecycleRule=[]), spec(lifecycleRule=[RULE]), IGNORE, "lifecycleRule", []),
+        (
+            spec(versioning={"enabled": False}),
+            spec(versioning={"enabled": True}),
+            IGNORE,
+            "versioning",
+            {"enabled": False},
+        ),
+        (
+            spec(versioning={"enabled": False}),
+            spec(versioning={"enabled": True}),
+            UNMANAGED,
+            "versioning",
+            {"enabled": True},
+        ),
+        (
+            spec(softDeletePolicy={"retentionDurationSeconds": 0}),
+            spec(softDeletePolicy={"retentionDurationSeconds": 604800}),
+            PRUNE,
+            "softDeletePolicy",
+            {"retentionDurationSeconds": 0},
+        ),
+        # Silence gives up nothing that protects, and moves nothing that is fixed.
+        (
+            spec(),
+            spec(retentionPolicy={"retentionPeriod": 60, "isLocked": True}),
+            PRUNE,
+            "retentionPolicy",
+            {"retentionPeriod": 60, "isLocked": True},
+        ),
+        (
+            spec(softDeletePolicy={}),
+            spec(softDeletePolicy={"retentionDurationSeconds": 9}),
+            PRUNE,
+            "softDeletePolicy",
+            {"retentionDurationSeconds": 9},
+        ),
+        (spec(), spec(publicAccessPrevention="enforced"), PRUNE, "publicAccessPrevention", "enforced"),
+        (
+            spec(publicAccessPrevention=None),
+            spec(publicAccessPrevention="enforced"),
+            PRUNE,
+            "publicAccessPrevention",
+            "inherited",
+        ),
+        (spec(), spec(location="EU"), PRUNE, "location", "EU"),
+        # While Autoclass is on, the service decides about the class.
+        (
+            spec(storageClass="ARCHIVE", autoclass={"enabled": True}),
+            spec(storageClass="STANDARD"),
+            PRUNE,
+            "storageClass",
+            "STANDARD",
+        ),
+        (
+            spec(storageClass="ARCHIVE"),
+            spec(storageClass="STANDARD", autoclass={"enabled": True}),
+            IGNORE,
+            "storageClass",
+            "STANDARD",
+        ),
+    ],
+)
+def test_a_bucket_field(
+    said: StorageBucketSpec, live: StorageBucketSpec, rules: FieldPolicy, field: str, wanted: object
+) -> None:
+    before = canonical(said), canonical(live)
+
+    assert desired(said, live, rules).get(field) == wanted
+    assert (canonical(said), canonical(live)) == before
+
+
+def test_a_bucket_that_is_not_there_gets_the_defaults() -> None:
+    wanted = effective_desired_storage_bucket(spec(softDeletePolicy={}), MISSING, PRUNE)
+
+    assert msgspec.to_builtins(wanted) == {
+        "location": "US",
+        "storageClass": "STANDARD",
+        "uniformBucketLevelAccess": False,
+        "publicAccessPrevention": "inherited",
+        "defaultEventBasedHold": False,
+        "requesterPays": False,
+        "softDeletePolicy": {"retentionDurationSeconds": 604800},
+    }
+
+
+def test_a_live_bucket_in_the_spec_s_terms_is_its_own_desired_state() -> None:
+    live = in_spec_terms(
+        msgspec.convert(
+            {
+                "name": "b",
+                "location": "US",
+                "storageClass": "STANDARD",
+                "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
+                "autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"},
+                "lifecycle": {"rule": [{"action": {"type": "Delete"}, "condition": {"age": 0, "isLive": False}}]},
+                "encryption": {"defaultKmsKeyName": "projects/p/keys/k"},
+            },
+            Bucket,
+        )
+    )
+
+    assert effective_desired_storage_bucket(live, live, IGNORE) == live
+
+
+def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:
+    return SqlDatabaseSpec(instanceRef=Ref(external="main"), charset=charset, collation=collation)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        (database(), database("utf8", "utf8_bin")),
+        (database("latin1"), database("latin1", "utf8_bin")),
+        (database(collation="utf8_general_ci"), database("utf8", "utf8_general_ci")),
+        (database("", ""), database("", "")),
+    ],
+)
+@pytest.mark.parametrize("rules", [PRUNE, IGNORE])
+def test_a_database_field(said: SqlDatabaseSpec, wanted: SqlDatabaseSpec, rules: FieldPolicy) -> None:
+    live = database("utf8", "utf8_bin")
+    before = canonical(said), canonical(live)
+
+    assert effective_desired_sql_database(said, live, rules) == wanted
+    assert (canonical(said), canonical(live)) == before
+
+
+def test_an_unmanaged_setting_of_a_database_stays_even_if_the_spec_names_one() -> None:
+    found = {"cnrm.cloud.google.com/unmanaged": "spec.charset"}
+    rules = FieldPolicy.parse(found, shape_of(SqlDatabaseTree))
+
+    assert effective_desired_sql_database(database("latin1"), database("utf8"), rules) == database("utf8")
+
+
+def test_a_database_that_is_not_there_is_what_the_spec_says() -> None:
+    assert effective_desired_sql_database(database("utf8"), MISSING, PRUNE) == database("utf8")

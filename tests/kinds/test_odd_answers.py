@@ -1,0 +1,81 @@
+"""Answers that a service gives seldom, and that must not be taken for something else."""
+
+import asyncio
+from collections.abc import Callable
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
+from setpoint.clients.http import Answer
+from setpoint.core.overlay import overlay
+from setpoint.core.values import MISSING
+from setpoint.engine.intent import intent_of
+from setpoint.engine.kind import AnyKind, Location, Operation, Present, Resolved
+from setpoint.engine.resource import Resource
+from setpoint.errors import RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
+from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.kinds.gcp.storage_bucket import Bucket, StorageBucketKind
+from tests.clients.script import Script, says, says_no
+from tests.kinds.bench import bucket, database
+
+BUCKET = Location("projects/p/buckets/some-bucket")
+DATABASE = Location("projects/p/instances/main/databases/some-database")
+ABSENT = says_no(404, "notFound")
+TAKEN = says_no(409, "conflict")
+
+
+def google(*answers: Answer) -> GoogleClient:
+    return GoogleClient(Script(*answers), GoogleSettings(), Anonymous())
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"name": 7}', b'{"name": "\xff"}'])
+@pytest.mark.parametrize(("kind", "place"), [(StorageBucketKind, BUCKET), (SqlDatabaseKind, DATABASE)])
+def test_an_answer_that_is_no_object_says_nothing(
+    kind: Callable[[GoogleClient], AnyKind], place: Location, body: bytes
+) -> None:
+    look = kind(google(Answer(200, {}, body))).observe(place)
+
+    with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
+        asyncio.run(look)
+
+
+@pytest.mark.parametrize(
+    ("after", "error"), [(ABSENT, RemoteRefused), (says(200, {"name": "some-bucket"}), RemoteConflict)]
+)
+@pytest.mark.parametrize("kind", [StorageBucketKind, SqlDatabaseKind])
+def test_a_taken_name_is_looked_at_again(
+    kind: Callable[[GoogleClient], AnyKind], after: Answer, error: type[SetpointError]
+) -> None:
+    manifest = bucket({}) if kind is StorageBucketKind else database({"instanceRef": {"external": "main"}})
+    one = kind(google(TAKEN, after))
+    intent = intent_of(Resource(manifest), one, Resolved())
+
+    with pytest.raises(error):
+        asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
+
+
+def test_an_operation_that_nobody_remembers_is_over() -> None:
+    assert asyncio.run(SqlDatabaseKind(google(ABSENT)).poll(Operation("projects/p/operations/o")))
+
+
+def test_an_empty_page_is_not_an_empty_bucket() -> None:
+    pages = [says(200, {"nextPageToken": "next"}), says(200, {"items": [{"name": "a", "generation": "1"}]})]
+    http = Script(*pages)
+    kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+
+    with pytest.raises(RemoteRefused, match="is not empty: it holds 'a'"):
+        asyncio.run(kind.delete(BUCKET, Present(Bucket(name="some-bucket")), Resource(bucket({}))))
+
+    asked = [dict(parse_qsl(urlsplit(request.url).query)).get("pageToken") for request in http.requests]
+    assert asked == [None, "next"]
+
+
+def test_a_bucket_whose_contents_cannot_be_read_is_not_deleted() -> None:
+    http = Script(says(200, {"items": 7}))
+    kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+
+    with pytest.raises(RemoteUnavailable):
+        asyncio.run(kind.delete(BUCKET, Present(Bucket(name="some-bucket")), Resource(bucket({}))))
+
+    assert [request.method for request in http.requests] == ["GET"]

@@ -1,0 +1,316 @@
+"""The life of a database in the local cloud, with the operations that carry it."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.engine.intent import check_manifest
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.errors import (
+    DependencyNotFound,
+    DependencyNotReady,
+    LocationChanged,
+    ManifestInvalid,
+    OperationRunning,
+    RemoteRefused,
+    RemoteUnavailable,
+    SetpointError,
+)
+from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.localcloud.faults import Fail, FailOperation
+from tests.kinds.bench import PROJECT, SQL, Bench, database, on_bench
+
+REF = ResourceRef(SQL, "SQLDatabase", "team", "some-database")
+INSTANCES = f"/sql/v1beta4/projects/{PROJECT}/instances"
+PATH = f"{INSTANCES}/main/databases/some-database"
+MAIN = {"instanceRef": {"name": "main"}}
+READY: dict[str, Any] = {
+    "conditions": [{"type": "Ready", "status": "True", "reason": "UpToDate", "message": "", "lastTransitionTime": ""}],
+    "observedGeneration": 1,
+}
+
+
+async def with_instance(world: Bench, version: str = "MYSQL_8_0") -> None:
+    """The instance main, in the cloud and, ready, in the store."""
+    settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
+    body = {"name": "main", "region": "us-central1", "databaseVersion": version, "settings": settings}
+    assert world.cloud.call("POST", INSTANCES, body).status == 200
+    world.cloud.advance(10)
+    world.cloud.journal.clear()
+    applied = await world.store.apply({**database({}, "main"), "kind": "SQLInstance"})
+    await world.store.update_status(applied, READY)
+
+
+def error_in(outcome: Outcome) -> SetpointError:
+    assert isinstance(outcome, Stopped), outcome
+    return outcome.error
+
+
+# --- What is sent ----------------------------------------------------------------------------------------------------
+
+
+def test_sends_what_the_author_says_and_no_more() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        for spec in ({"charset": "utf8"}, {"charset": "utf8mb4", "collation": "utf8mb4_bin"}):
+            outcome = await world.settle(database({**MAIN, **spec}))
+            assert isinstance(outcome, Settled)
+            await world.go_on(REF)
+        await world.delete(REF)
+        return [(entry.method, entry.path, entry.body) for entry in world.writes]
+
+    named = {"instance": "main", "name": "some-database"}
+    assert on_bench(scenario) == [
+        ("POST", f"{INSTANCES}/main/databases", {"charset": "utf8", **named}),
+        ("PUT", PATH, {"charset": "utf8mb4", "collation": "utf8mb4_bin", **named}),
+        ("DELETE", PATH, None),
+    ]
+
+
+def test_a_database_of_which_nothing_is_said_is_the_service_s_choice() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database(MAIN))
+        world.cloud.edit(PATH, {"collation": "utf8mb4_bin"})
+        await world.go_on(REF)
+        return world.sent
+
+    assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-database"})]
+
+
+def test_a_new_character_set_takes_its_own_collation_along() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database({**MAIN, "charset": "latin1"}))
+        await world.settle(database({**MAIN, "charset": "utf8mb4"}))
+        return world.sent[-1][1], world.live(PATH)["collation"]
+
+    assert on_bench(scenario) == (
+        {"charset": "utf8mb4", "instance": "main", "name": "some-database"},
+        "utf8mb4_0900_ai_ci",
+    )
+
+
+def test_puts_back_what_drifted() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database({**MAIN, "charset": "utf8mb4", "collation": "utf8mb4_bin"}))
+        world.cloud.edit(PATH, {"collation": "utf8mb4_general_ci"})
+        await world.go_on(REF)
+        return [entry.method for entry in world.writes], world.live(PATH)["collation"]
+
+    assert on_bench(scenario) == (["POST", "PUT"], "utf8mb4_bin")
+
+
+@pytest.mark.parametrize(
+    ("version", "live", "said"),
+    [
+        ("POSTGRES_16", {"charset": "UTF8", "collation": "en_US.UTF8"}, {"charset": "utf8"}),
+        ("MYSQL_8_0", {"charset": "utf8mb3", "collation": "utf8mb3_bin"}, {"charset": "utf8", "collation": "utf8_bin"}),
+        ("MYSQL_8_0", {"charset": "UTF8MB4", "collation": "utf8mb4_bin"}, {"charset": "utf8mb4"}),
+        ("MYSQL_5_7", {"charset": "utf8", "collation": "utf8mb4_bin"}, {"charset": "utf8mb4"}),
+    ],
+    ids=["any case", "two names for one", "any case again", "the collation decides"],
+)
+def test_two_spellings_of_one_thing_are_no_difference(version: str, live: dict[str, str], said: dict[str, str]) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, version)
+        await world.settle(database(MAIN))
+        world.cloud.edit(PATH, live)
+        outcome = await world.settle(database({**MAIN, **said}))
+        return outcome, world.sent[1:]
+
+    outcome, sent = on_bench(scenario)
+
+    assert isinstance(outcome, Settled)
+    assert (outcome.ready.reason, sent) == ("UpToDate", [])
+
+
+def test_the_author_s_spelling_is_sent() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, "POSTGRES_16")
+        await world.settle(database({**MAIN, "charset": "UTF8"}))
+        return world.sent[0][1]["charset"]
+
+    assert on_bench(scenario) == "UTF8"
+
+
+def test_what_the_engine_cannot_change_is_its_own_to_refuse() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, "POSTGRES_16")
+        await world.settle(database(MAIN))
+        return await world.settle(database({**MAIN, "collation": "de_DE.UTF8"}))
+
+    error = error_in(on_bench(scenario))
+
+    assert isinstance(error, RemoteRefused)
+    assert "collation cannot change from en_US.UTF8 to de_DE.UTF8" in str(error)
+
+
+# --- Operations ------------------------------------------------------------------------------------------------------
+
+
+def test_waits_for_an_operation_across_steps_and_says_which() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database({**MAIN, "charset": "latin1"}))
+        await world.apply(database({**MAIN, "charset": "utf8mb4"}))
+        first, second = await step(REF, world.world), await step(REF, world.world)
+        on_record: Any = (await world.resource(REF)).status["setpoint"]
+        world.cloud.advance(10)
+        return first, second, on_record["operation"], await step(REF, world.world)
+
+    first, second, operation, last = on_bench(scenario)
+
+    assert isinstance(error_in(first), OperationRunning)
+    assert isinstance(error_in(second), OperationRunning)
+    assert operation.startswith(f"projects/{PROJECT}/operations/")
+    assert isinstance(last, Settled)
+
+
+def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        world.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_DATABASE"))
+        return await world.settle(database(MAIN))
+
+    error = error_in(on_bench(scenario))
+
+    assert isinstance(error, RemoteRefused)
+    assert str(error) == "operation CREATE_DATABASE on main failed: INTERNAL_ERROR: It broke."
+
+
+def test_an_instance_at_work_is_waited_for() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        world.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
+        return await step(await world.apply(database(MAIN)), world.world)
+
+    assert isinstance(error_in(on_bench(scenario)), OperationRunning)
+
+
+# --- Where it is -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "external",
+    [
+        "main",
+        f"projects/{PROJECT}/instances/main",
+        f"https://sqladmin.googleapis.com/sql/v1beta4/projects/{PROJECT}/instances/main",
+    ],
+)
+def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database({"instanceRef": {"external": external}, "resourceID": "other name"}))
+        status = (await world.resource(REF)).status
+        return status["selfLink"], world.live(f"{INSTANCES}/main/databases/other%20name")["name"]
+
+    assert on_bench(scenario) == (
+        f"https://sqladmin.googleapis.com/sql/v1beta4/projects/{PROJECT}/instances/main/databases/other name",
+        "other name",
+    )
+
+
+def test_the_instance_has_to_be_there_and_ready() -> None:
+    async def scenario(world: Bench) -> Any:
+        missing = await world.settle(database(MAIN))
+        await world.store.apply({**database({}, "main"), "kind": "SQLInstance"})
+        return missing, await world.settle(database(MAIN)), await world.ready(REF), world.cloud.journal.entries
+
+    missing, unready, told, asked = on_bench(scenario)
+
+    assert type(error_in(missing)) is DependencyNotFound
+    assert type(error_in(unready)) is DependencyNotReady
+    assert told == ("False", "DependencyNotReady", "reference SQLInstance team/main is not ready")
+    assert asked == ()
+
+
+def test_a_database_does_not_move_to_another_instance() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database(MAIN))
+        return await world.settle(database({"instanceRef": {"external": "other"}}))
+
+    assert isinstance(error_in(on_bench(scenario)), LocationChanged)
+
+
+# --- Deletion --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("manifest", "left"),
+    [
+        (database(MAIN), 404),
+        (database({**MAIN, "deletionPolicy": "DELETE"}), 404),
+        (database({**MAIN, "deletionPolicy": "ABANDON"}), 200),
+        (database(MAIN, annotations={"cnrm.cloud.google.com/deletion-policy": "abandon"}), 200),
+    ],
+)
+def test_goes_unless_it_is_abandoned(manifest: dict[str, Any], left: int) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(manifest)
+        return await world.delete(REF), world.cloud.call("GET", PATH).status
+
+    assert on_bench(scenario) == (Gone(), left)
+
+
+def test_goes_when_its_instance_is_gone_already() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database(MAIN))
+        world.cloud.call("DELETE", f"{INSTANCES}/main")
+        world.cloud.advance(10)
+        await world.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
+        return await world.delete(REF), await world.store.get(REF)
+
+    assert on_bench(scenario) == (Gone(), None)
+
+
+def test_an_outage_is_not_absence() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(database(MAIN))
+        world.cloud.inject(Fail(500, method="GET"))
+        return await world.delete(REF), (await world.resource(REF)).finalizers
+
+    outcome, finalizers = on_bench(scenario)
+
+    assert isinstance(error_in(outcome), RemoteUnavailable)
+    assert finalizers
+
+
+# --- Manifests that cannot be ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({}, "spec.instanceRef is missing"),
+        *(
+            ({"instanceRef": {"external": wrong}}, "write the instance's name, or projects/…/instances/…")
+            for wrong in ("projects/p", "p:region:main/x", "https://x/instances/main")
+        ),
+        ({**MAIN, "resourceID": 7}, "spec.resourceID"),
+        ({"instanceRef": {}}, "spec.instanceRef needs either name or external"),
+        ({**MAIN, "charSet": "utf8"}, "there is no field spec.charSet; did you mean spec.charset?"),
+        ({**MAIN, "deletionPolicy": "KEEP"}, "spec.deletionPolicy: invalid enum value 'KEEP'"),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        with pytest.raises(ManifestInvalid) as caught:
+            check_manifest(Resource(database(spec)), SqlDatabaseKind(world.google))
+        return caught.value, await world.settle(database(spec)), world.cloud.journal.entries
+
+    at_once, outcome, asked = on_bench(scenario)
+
+    error = error_in(outcome)
+    assert isinstance(error, ManifestInvalid)
+    assert told in str(error)
+    assert str(at_once) == str(error)
+    assert asked == ()

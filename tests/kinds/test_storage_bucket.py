@@ -1,0 +1,378 @@
+"""The life of a bucket in the local cloud: adopted, put back, locked, fought over, deleted."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.clients.http import Request
+from setpoint.core.decide import Decision
+from setpoint.engine.intent import check_manifest
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import FINALIZER, Gone, Outcome, Settled, Stopped
+from setpoint.errors import (
+    DependencyNotFound,
+    DependencyNotReady,
+    ImmutableFieldChanged,
+    LocationChanged,
+    ManifestInvalid,
+    RemoteConflict,
+    RemoteRefused,
+    RemoteUnavailable,
+    SetpointError,
+)
+from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
+from setpoint.localcloud.faults import Fail, Grow
+from tests.kinds.bench import PROJECT, STORAGE, Bench, bucket, on_bench
+
+REF = ResourceRef(STORAGE, "StorageBucket", "team", "some-bucket")
+PATH = "/storage/v1/b/some-bucket"
+IGNORE = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
+FORCE = {"cnrm.cloud.google.com/force-destroy": "true"}
+
+
+def make_by_hand(world: Bench, **members: Any) -> None:
+    """A bucket that nobody declared."""
+    world.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": "some-bucket", **members})
+    world.cloud.journal.clear()
+
+
+def error_in(outcome: Outcome) -> SetpointError:
+    assert isinstance(outcome, Stopped), outcome
+    return outcome.error
+
+
+# --- Looking ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_status_shows_what_config_connector_shows() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({}))
+        status = (await world.resource(REF)).status
+        return {name: status[name] for name in ("url", "selfLink", "observedState", "observedGeneration")}
+
+    assert on_bench(scenario) == {
+        "url": "gs://some-bucket",
+        "selfLink": "https://www.googleapis.com/storage/v1/b/some-bucket",
+        "observedState": {
+            "softDeletePolicy": {"effectiveTime": "2026-01-01T00:00:00.000Z", "retentionDurationSeconds": 604800},
+            "storageClass": "STANDARD",
+        },
+        "observedGeneration": 1,
+    }
+
+
+def test_a_bucket_that_is_as_declared_is_adopted_without_a_write() -> None:
+    async def scenario(world: Bench) -> Any:
+        make_by_hand(world, labels={"managed-by-cnrm": "true"}, location="EU", versioning={"enabled": True})
+        outcome = await world.settle(bucket({"versioning": {"enabled": True}}))
+        return outcome, world.sent
+
+    outcome, sent = on_bench(scenario)
+
+    assert isinstance(outcome, Settled)
+    assert (outcome.ready.reason, sent) == ("UpToDate", [])
+
+
+def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
+    async def scenario(world: Bench) -> Outcome:
+        await world.settle(bucket({"autoclass": {"enabled": True}}))
+        world.cloud.inject(Grow({"novelty": {"enabled": True}, "autoclass": {"mood": "good"}}, kind="storage#bucket"))
+        world.cloud.edit(PATH, {"updated": "2026-02-02T00:00:00Z", "autoclass": {"toggleTime": "2026-02-02T00:00:00Z"}})
+        return await step(REF, world.world)
+
+    outcome = on_bench(scenario)
+
+    assert isinstance(outcome, Settled)
+    assert outcome.plan.decision is Decision.IN_SYNC
+
+
+def test_an_outage_is_not_absence() -> None:
+    async def scenario(world: Bench) -> Any:
+        ref = await world.apply(bucket({}))
+        world.cloud.inject(Fail(503, method="GET", retry_after=9))
+        return await step(ref, world.world), world.sent
+
+    outcome, sent = on_bench(scenario)
+
+    error = error_in(outcome)
+    assert isinstance(error, RemoteUnavailable)
+    assert (error.after, sent) == (9.0, [])
+
+
+# --- Changing --------------------------------------------------------------------------------------------------------
+
+
+def test_puts_back_what_drifted_and_leaves_the_service_s_own_labels() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({"storageClass": "NEARLINE"}))
+        world.cloud.edit(PATH, {"storageClass": "ARCHIVE", "labels": {"foreign": "x", "goog-dataplex-zone": "y"}})
+        await world.go_on(REF)
+        return world.sent[1:], world.live(PATH)["labels"]
+
+    assert on_bench(scenario) == (
+        [("PATCH", {"storageClass": "NEARLINE", "labels": {"managed-by-cnrm": "true", "foreign": None}})],
+        {"managed-by-cnrm": "true", "goog-dataplex-zone": "y"},
+    )
+
+
+def test_what_the_author_leaves_to_others_stays() -> None:
+    async def scenario(world: Bench) -> Any:
+        make_by_hand(world, labels={"foreign": "x"}, storageClass="ARCHIVE", versioning={"enabled": True})
+        await world.settle(bucket({"requesterPays": True}, annotations=IGNORE))
+        return world.sent
+
+    assert on_bench(scenario) == [
+        ("PATCH", {"billing": {"requesterPays": True}, "labels": {"foreign": "x", "managed-by-cnrm": "true"}})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "guarded"),
+    [
+        (bucket({"versioning": {"enabled": True}}, labels={"team": "red"}), False),
+        (bucket({"versioning": {"enabled": True}}), True),
+        (bucket({"uniformBucketLevelAccess": True}, labels={"team": "red"}), True),
+        (
+            bucket(
+                {"uniformBucketLevelAccess": True, "publicAccessPrevention": "enforced"},
+                labels={"team": "red"},
+            ),
+            False,
+        ),
+    ],
+    ids=["all said", "label removed", "neighbour kept", "neighbour said"],
+)
+def test_a_patch_that_says_what_it_saw_is_for_that_state_only(after: dict[str, Any], guarded: bool) -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({}, labels={"team": "red"}))
+        await world.settle(after)
+        return world.writes[-1].query.get("ifMetagenerationMatch")
+
+    assert on_bench(scenario) == ("1" if guarded else None)
+
+
+def test_whoever_comes_first_is_not_overwritten_by_what_was_seen_before() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({}))
+        ref = await world.apply(bucket({"uniformBucketLevelAccess": True}))
+
+        def meddle(request: Request) -> None:
+            if request.method == "PATCH":
+                world.http.interrupt = lambda request: None
+                world.cloud.edit(PATH, {"iamConfiguration": {"publicAccessPrevention": "enforced"}})
+
+        world.http.interrupt = meddle
+        first, second = await step(ref, world.world), await step(ref, world.world)
+        return first, second, world.live(PATH)["iamConfiguration"]["publicAccessPrevention"]
+
+    first, second, prevention = on_bench(scenario)
+
+    assert isinstance(error_in(first), RemoteConflict)
+    assert isinstance(second, Settled)
+    assert prevention == "enforced"
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ({"location": "EU"}, 'spec.location cannot change from "US" to "EU"'),
+        (
+            {"customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]}},
+            'spec.customPlacementConfig.dataLocations cannot change from nothing to ["US-EAST1","US-WEST1"]',
+        ),
+    ],
+)
+def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({}))
+        return await world.settle(bucket(after)), world.sent[1:]
+
+    outcome, sent = on_bench(scenario)
+
+    error = error_in(outcome)
+    assert isinstance(error, ImmutableFieldChanged)
+    assert str(error).startswith(told)
+    assert sent == []
+
+
+def test_a_resource_does_not_move_to_another_bucket() -> None:
+    async def scenario(world: Bench) -> Outcome:
+        await world.settle(bucket({}))
+        return await world.settle(bucket({"resourceID": "other-bucket"}))
+
+    assert isinstance(error_in(on_bench(scenario)), LocationChanged)
+
+
+# --- The lock --------------------------------------------------------------------------------------------------------
+
+
+def test_a_retention_policy_is_locked_after_it_is_as_declared() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
+        return [(entry.method, entry.path, entry.query.get("ifMetagenerationMatch")) for entry in world.writes]
+
+    assert on_bench(scenario) == [
+        ("POST", "/storage/v1/b", None),
+        ("POST", f"{PATH}/lockRetentionPolicy", "1"),
+    ]
+
+
+def test_a_longer_period_is_sent_before_the_lock() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
+        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 90, "isLocked": True}}))
+        return world.sent[1:]
+
+    assert on_bench(scenario) == [("PATCH", {"retentionPolicy": {"retentionPeriod": "90"}}), ("POST", None)]
+
+
+def test_a_lock_is_kept_in_silence_and_cannot_be_undone() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
+        silent = await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
+        opened = await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": False}}))
+        return silent, opened, len(world.sent)
+
+    silent, opened, sent = on_bench(scenario)
+
+    assert isinstance(silent, Settled)
+    assert isinstance(error_in(opened), ImmutableFieldChanged)
+    assert sent == 2
+
+
+# --- References ------------------------------------------------------------------------------------------------------
+
+
+def key(status: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "kms.cnrm.cloud.google.com/v1beta1",
+        "kind": "KMSCryptoKey",
+        "metadata": {"name": "some-key", "namespace": "team"},
+        "spec": {},
+        "status": status,
+    }
+
+
+def test_a_key_named_as_a_resource_is_waited_for() -> None:
+    async def scenario(world: Bench) -> Any:
+        manifest = bucket({"encryption": {"kmsKeyRef": {"name": "some-key"}}})
+        missing = await world.settle(manifest)
+        unready = await world.store.apply(key({}))
+        waiting = await world.settle(manifest)
+        await world.store.update_status(unready, {**ready(), "selfLink": "projects/p/keys/k"})
+        await world.settle(manifest)
+        return missing, waiting, world.live(PATH)["encryption"]
+
+    missing, waiting, encryption = on_bench(scenario)
+
+    assert type(error_in(missing)) is DependencyNotFound
+    assert type(error_in(waiting)) is DependencyNotReady
+    assert encryption == {"defaultKmsKeyName": "projects/p/keys/k"}
+
+
+def test_a_network_named_as_a_resource_is_sent_by_its_link() -> None:
+    network = {**key({}), "apiVersion": "compute.cnrm.cloud.google.com/v1beta1", "kind": "ComputeNetwork"}
+    source = {"networkRef": {"name": "some-key"}, "allowedIpCidrRanges": ["10.0.0.0/8"]}
+
+    async def scenario(world: Bench) -> Any:
+        applied = await world.store.apply(network)
+        link = "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"
+        await world.store.update_status(applied, {**ready(), "selfLink": link})
+        await world.settle(bucket({"ipFilter": {"mode": "Enabled", "vpcNetworkSources": [source]}}))
+        return world.sent[0][1]["ipFilter"]["vpcNetworkSources"]
+
+    assert on_bench(scenario) == [{"network": "projects/p/global/networks/n", "allowedIpCidrRanges": ["10.0.0.0/8"]}]
+
+
+def ready() -> dict[str, Any]:
+    condition = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": "", "lastTransitionTime": ""}
+    return {"conditions": [condition], "observedGeneration": 1}
+
+
+# --- Deletion --------------------------------------------------------------------------------------------------------
+
+
+def upload(world: Bench, *names: str) -> None:
+    for name in names:
+        world.cloud.call("POST", f"/upload{PATH}/o?uploadType=media&name={name}", {})
+
+
+def test_an_empty_bucket_is_deleted() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({}))
+        return await world.delete(REF), world.cloud.call("GET", PATH).status, await world.store.get(REF)
+
+    assert on_bench(scenario) == (Gone(), 404, None)
+
+
+def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({}))
+        upload(world, "precious")
+        outcome = await world.delete(REF)
+        return outcome, world.live(PATH)["name"], (await world.resource(REF)).finalizers, await world.ready(REF)
+
+    outcome, name, finalizers, told = on_bench(scenario)
+
+    error = error_in(outcome)
+    assert isinstance(error, RemoteRefused)
+    assert str(error) == (
+        "bucket some-bucket is not empty: it holds 'precious'. Delete its objects, old versions too; or set "
+        'cnrm.cloud.google.com/force-destroy: "true" to have them deleted; or '
+        "cnrm.cloud.google.com/deletion-policy: abandon to leave the bucket"
+    )
+    assert (name, finalizers) == ("some-bucket", (FINALIZER,))
+    assert told == ("False", "DeleteFailed", f"Delete call failed: {error}")
+
+
+def test_with_force_destroy_everything_goes_old_versions_too() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({"versioning": {"enabled": True}}, annotations=FORCE))
+        upload(world, *[f"folder/{number}%3F" for number in range(30)], "twice", "twice")
+        return await world.delete(REF), world.cloud.call("GET", PATH).status
+
+    assert on_bench(scenario) == (Gone(), 404)
+
+
+def test_what_has_to_be_retained_stops_the_destruction() -> None:
+    async def scenario(world: Bench) -> Any:
+        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}, annotations=FORCE))
+        upload(world, "kept")
+        return await world.delete(REF)
+
+    error = error_in(on_bench(scenario))
+
+    assert isinstance(error, RemoteRefused)
+    assert "retentionPolicyNotMet" in str(error)
+
+
+# --- Manifests that cannot be ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"versionning": {"enabled": True}}, "there is no field spec.versionning; did you mean spec.versioning?"),
+        (
+            {"lifecycleRule": [{"action": {"type": "Delete"}, "condition": {"withState": "ANY"}}]},
+            "spec.lifecycleRule[0].condition says nothing",
+        ),
+        ({"customPlacementConfig": {"dataLocations": ["us-east1", "US-EAST1"]}}, "has to name two regions"),
+        ({"resourceID": ""}, "spec.resourceID is not a name"),
+        ({"encryption": {"kmsKeyRef": {}}}, "spec.encryption.kmsKeyRef needs either name or external"),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        with pytest.raises(ManifestInvalid) as caught:
+            check_manifest(Resource(bucket(spec)), StorageBucketKind(world.google))
+        return caught.value, await world.settle(bucket(spec)), world.cloud.journal.entries
+
+    at_once, outcome, asked = on_bench(scenario)
+
+    error = error_in(outcome)
+    assert isinstance(error, ManifestInvalid)
+    assert told in str(error)
+    assert str(at_once) == str(error)
+    assert asked == ()

@@ -1,0 +1,42 @@
+"""A spec that its type does not allow: the field is named as the author wrote it, and what may have been meant."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.engine.resource import Resource
+from setpoint.errors import ManifestInvalid
+from setpoint.kinds.gcp.storage_bucket import StorageBucketSpec
+from setpoint.kinds.typed_spec import read_spec
+from tests.kinds.bench import bucket
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"storageclass": "X"}, "there is no field spec.storageclass; did you mean spec.storageClass?"),
+        (
+            {"versioning": {"enable": True}},
+            "there is no field spec.versioning.enable; did you mean spec.versioning.enabled?",
+        ),
+        (
+            {"retentionPeriod": 1},
+            "there is no field spec.retentionPeriod; "
+            "did you mean spec.retentionPolicy.retentionPeriod or spec.retentionPolicy?",
+        ),
+        (
+            {"lifecycleRule": [{"action": {"typ": "Delete"}}]},
+            "there is no field spec.lifecycleRule[0].action.typ; did you mean spec.lifecycleRule[0].action.type?",
+        ),
+        ({"zzz": 1}, "there is no field spec.zzz"),
+        ({"versioning": {}}, "spec.versioning.enabled is missing"),
+        ({"versioning": {"enabled": "yes"}}, "spec.versioning.enabled: expected bool, got str"),
+        ({"cors": {}}, "spec.cors: expected array | null, got object"),
+        ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'"),
+    ],
+)
+def test_says_which_field_is_wrong_and_what_is_right(spec: dict[str, Any], told: str) -> None:
+    with pytest.raises(ManifestInvalid) as caught:
+        read_spec(Resource(bucket(spec)), StorageBucketSpec)
+
+    assert str(caught.value) == f"StorageBucket team/some-bucket: {told}"
