@@ -6,9 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from setpoint import __version__
-from setpoint.cli.demo import story
+from setpoint.cli.help_text import HELP
 from setpoint.cli.main import main
-from setpoint.errors import ImmutableFieldChanged
 
 PICTURE = Path("docs/demo.svg")
 
@@ -31,28 +30,36 @@ def test_help_names_every_command(flag: str) -> None:
     assert "version" in shown
 
 
-def test_the_story_has_a_plan_for_everything_that_happens_and_a_refusal_at_the_end() -> None:
-    chapters = list(story())
+def test_the_demo_tells_the_whole_story_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
 
-    plans = [chapter.world.plan() for chapter in chapters[:-1]]
-
-    assert [plan.decision.value for plan in plans] == ["create", "in sync", "drifted", "both", "intent changed"]
-    assert [[str(change.path) for change in plan.changes] for plan in plans[2:]] == [
-        ["spec.settings.tier", "spec.settings.maintenance"],
-        ["spec.settings.tier"],
-        ["spec.settings.tier", "spec.settings.maintenance"],
-    ]
-    assert [str(change.path) for change in plans[4].kept] == ["spec.settings.backup.enabled"]
-    with pytest.raises(ImmutableFieldChanged, match=r"spec\.region cannot change"):
-        chapters[-1].world.plan()
-
-
-def test_the_demo_tells_who_changed_what() -> None:
     told = _run("demo")
 
-    assert "drifted: the live object changed" in told
-    assert "kept (protected)" in told
-    assert "refused: spec.region cannot change" in told
+    for line in (
+        "create: not there yet",
+        "StorageBucket default/build-logs created",
+        "StorageBucket default/build-logs unchanged",
+        "drifted: the live object changed",
+        "by setpoint reconcile: drifted",
+        "kept (ignore-unspecified-fields)",
+        "kept (unmanaged)",
+        'spec.location cannot change from "EU" to "US"',
+        "StorageBucket default/build-logs deleted",
+    ):
+        assert line in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_is_the_same_with_and_without_its_short_cut() -> None:
+    assert CliRunner().invoke(main, ["--help"], prog_name="setpoint").output == HELP
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell: str) -> None:
+    assert "_SETPOINT_COMPLETE" in _run("completion", shell)
 
 
 def test_the_picture_in_the_readme_is_what_the_demo_draws(tmp_path: Path) -> None:

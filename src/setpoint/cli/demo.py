@@ -1,161 +1,150 @@
-"""The story: one database, and everything that can happen to it."""
+"""The story: one bucket on a local cloud, and everything that can happen to it. Leaves nothing behind."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Final
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from msgspec import UNSET, Struct, UnsetType
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console
 from rich.text import Text
 
+from setpoint.app import Settings, SystemClock
+from setpoint.cli.commands import COMMANDS
 from setpoint.cli.picture import PICTURE
-from setpoint.cli.show import plan_view
-from setpoint.core.canonical import digest
-from setpoint.core.cookie import Cookie
-from setpoint.core.decide import Decision, decide
-from setpoint.core.overlay import Declared, Tree, overlay
-from setpoint.core.paths import Path, remove_at, set_at
-from setpoint.core.plan import Plan, plan_fields
-from setpoint.core.policy import IGNORE_UNSPECIFIED, FieldPolicy
-from setpoint.core.shape import Default, Keyed, Mark, shape_of
-from setpoint.core.values import MISSING, Json, Missing
-from setpoint.errors import UserError
+from setpoint.cli.requests import Request
+from setpoint.core.values import Json
+from setpoint.localcloud.server import LocalCloud
 
-
-class Flag(Struct):
-    """A database flag, known by its name."""
-
-    name: str
-    value: str
-
-
-class Backup(Struct):
-    """Backups; once on, silence does not turn them off."""
-
-    enabled: Annotated[bool | UnsetType, Mark.PROTECTED] = UNSET
-
-
-class Settings(Struct):
-    """What the author may say about the database."""
-
-    tier: str | UnsetType = UNSET
-    autoresize: Annotated[bool | UnsetType, Default(True)] = UNSET
-    flags: Annotated[list[Flag] | UnsetType, Keyed("name")] = UNSET
-    backup: Backup | UnsetType = UNSET
-    maintenance: str | UnsetType = UNSET
-
-
-class Spec(Struct):
-    """The spec of the story's database."""
-
-    region: Annotated[str, Mark.IMMUTABLE]
-    settings: Settings
-
-
-class Database(Struct):
-    """A resource with nothing but a spec."""
-
-    spec: Spec
-
-
-_SHAPE: Final = shape_of(Database)
-_DECLARED: Final[Tree] = {
-    "spec": {
-        "region": "europe-west1",
-        "settings": {"tier": "small", "flags": [{"name": "log", "value": "on"}], "backup": {"enabled": True}},
-    }
-}
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """The author's side, the live side, and the cookie between them."""
-
-    tree: Tree
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    live: Tree | Missing = MISSING
-    cookie: Cookie | None = None
-
-    def plan(self) -> Plan:
-        """What a step would do now."""
-        decision = self._decision()
-        return Plan(decision) if decision is Decision.IN_SYNC else plan_fields(decision, self._declared(), self.live)
-
-    def step(self) -> "World":
-        """The world after a step: carried out, and settled with a new cookie."""
-        live = self.live if self._decision() is Decision.IN_SYNC else overlay(self._declared(), self.live)
-        assert not isinstance(live, Missing)
-        return replace(self, live=live, cookie=Cookie(self._intent(), digest(live)))
-
-    def written(self, path: str, value: Json) -> "World":
-        """The world after the author wrote `value`."""
-        return replace(self, tree=_object(set_at(self.tree, Path.parse(path), value)))
-
-    def without(self, path: str) -> "World":
-        """The world after the author took a field out of the spec."""
-        return replace(self, tree=_object(remove_at(self.tree, Path.parse(path))))
-
-    def edited(self, path: str, value: Json) -> "World":
-        """The world after somebody else changed the live object."""
-        return replace(self, live=_object(set_at(self.live, Path.parse(path), value)))
-
-    def annotated(self, annotations: Mapping[str, str]) -> "World":
-        """The world after the author gave the resource these annotations, and no others."""
-        return replace(self, annotations=annotations)
-
-    def _declared(self) -> Declared:
-        return Declared(self.tree, _SHAPE, FieldPolicy.parse(self.annotations, _SHAPE))
-
-    def _intent(self) -> str:
-        return digest({"tree": self.tree, "annotations": self.annotations})
-
-    def _decision(self) -> Decision:
-        return decide(self.cookie, self._intent(), MISSING if isinstance(self.live, Missing) else digest(self.live))
-
-
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """A thing that happens, and the world right after it."""
-
-    title: str
-    world: World
-
-
-def story() -> Iterator[Chapter]:
-    """What happens to the database, in order; a step is taken between chapters."""
-    world = World(_DECLARED)
-    yield Chapter("You declare a database", world)
-    world = world.step()
-    yield Chapter("A second look", world)
-    world = world.edited("spec.settings.tier", "huge").edited("spec.settings.maintenance", "sunday")
-    yield Chapter("Somebody changes it in the console", world)
-    ignoring = world.annotated({IGNORE_UNSPECIFIED: "true"})
-    yield Chapter("The same, with ignore-unspecified-fields", ignoring)
-    world = ignoring.step().without("spec.settings.tier").without("spec.settings.backup").annotated({})
-    yield Chapter("You remove tier, backups and annotation", world)
-    yield Chapter("You move it to another region", world.step().written("spec.region", "us-east1"))
+_IGNORE = "cnrm.cloud.google.com/ignore-unspecified-fields"
+_UNMANAGED = "cnrm.cloud.google.com/unmanaged"
+_BUCKET = "/storage/v1/b/build-logs"
+_NAME = "StorageBucket/build-logs"
 
 
 def tell(svg: str | None = None) -> None:
     """Print the story, and draw it to the file `svg` when one is named."""
-    console = Console(record=svg is not None, width=100 if svg else None)
-    for number, chapter in enumerate(story(), start=1):
-        console.print(Text(f"{number}. {chapter.title}", style="bold cyan"))
-        console.print(Padding(_view(chapter.world), (0, 0, 1, 3)))
+    console = Console(record=svg is not None, width=110 if svg else None, highlight=False)
+    asyncio.run(_tell(console))
     if svg is not None:
         console.save_svg(svg, title="setpoint demo", code_format=PICTURE, unique_id="setpoint")
 
 
-def _object(value: Json) -> Tree:
-    assert isinstance(value, dict)
-    return value
+async def _tell(console: Console) -> None:
+    async with _stage(console) as stage:
+        for chapter in (_declare, _drift, _ignore, _unmanage, _refuse, _delete):
+            await chapter(stage)
 
 
-def _view(world: World) -> RenderableType:
-    try:
-        plan = plan_view(world.plan())
-    except UserError as error:
-        plan = Text(f"refused: {error}", style="red")
-    cookie = f"cookie {world.cookie.intent[:8]}…/{world.cookie.live[:8]}…" if world.cookie else "no cookie yet"
-    return Group(plan, Text(cookie, style="dim"))
+class StoryClock(SystemClock):
+    """It is always the same morning: the story reads the same every time."""
+
+    def now(self) -> str:
+        """See Clock."""
+        return "2026-01-05T09:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A local cloud, a folder for the manifest and the store, and a console to play on."""
+
+    cloud: LocalCloud
+    folder: Path
+    request: Request
+
+    async def run(self, name: str, *words: str) -> None:
+        """Shows a command, and runs it."""
+        console = self.request.console
+        console.print(Text(f"$ setpoint {name} {' '.join(words)}", style="bold green"))
+        files = (str(self.folder / "bucket.yaml"),) if "-f" in words else ()
+        targets = tuple(word for word in words if "/" in word)
+        await COMMANDS[name](replace(self.request, files=files, targets=targets))
+
+    def say(self, text: str) -> None:
+        """Tells what comes next."""
+        self.request.console.print(Text(f"\n{text}", style="bold cyan"))
+
+    def write(self, location: str = "EU", **annotations: str) -> None:
+        """The author's manifest."""
+        lines = [f"    {key}: {value}" for key, value in annotations.items()]
+        (self.folder / "bucket.yaml").write_text(_manifest(location, lines), encoding="utf-8")
+
+    def edit(self, patch: dict[str, Json]) -> None:
+        """Somebody changes the live bucket."""
+        self.cloud.edit(_BUCKET, patch)
+
+
+def _manifest(location: str, annotations: list[str]) -> str:
+    lines = [
+        "apiVersion: storage.cnrm.cloud.google.com/v1beta1",
+        "kind: StorageBucket",
+        "metadata:",
+        "  name: build-logs",
+        "  annotations:",
+        "    cnrm.cloud.google.com/project-id: demo-project",
+        *annotations,
+        "spec:",
+        f"  location: {location}",
+        "  versioning: {enabled: true}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@asynccontextmanager
+async def _stage(console: Console) -> AsyncIterator[Stage]:
+    with tempfile.TemporaryDirectory(prefix="setpoint-demo-") as folder:
+        async with LocalCloud() as cloud:
+            environment = {
+                "STORAGE_EMULATOR_HOST": cloud.url,
+                "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud.url}/",
+                "SETPOINT_GCP_AUTH": "anonymous",
+            }
+            settings = Settings(f"sqlite:///{folder}/state.db", environment=environment, clock=StoryClock())
+            yield Stage(cloud, Path(folder), Request(settings, console))
+
+
+async def _declare(stage: Stage) -> None:
+    stage.say("You declare a bucket: what would happen, then make it so.")
+    stage.write()
+    await stage.run("plan", "-f", "bucket.yaml")
+    await stage.run("apply", "-f", "bucket.yaml")
+    stage.say("Once more: both digests match, so nothing is compared and nothing is written.")
+    await stage.run("apply", "-f", "bucket.yaml")
+
+
+async def _drift(stage: Stage) -> None:
+    stage.say("Somebody turns versioning off and adds a website, in the console.")
+    stage.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
+    await stage.run("plan", _NAME)
+    await stage.run("reconcile", _NAME)
+    await stage.run("explain", _NAME)
+
+
+async def _ignore(stage: Stage) -> None:
+    stage.say("With ignore-unspecified-fields the website would have been theirs to keep.")
+    stage.write(**{_IGNORE: '"true"'})
+    await stage.run("apply", "-f", "bucket.yaml")
+    stage.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
+    await stage.run("plan", _NAME)
+    await stage.run("reconcile", _NAME)
+
+
+async def _unmanage(stage: Stage) -> None:
+    stage.say("Unmanaged: versioning is somebody else's now, whatever the spec says.")
+    stage.write(**{_IGNORE: '"true"', _UNMANAGED: "spec.versioning"})
+    await stage.run("apply", "-f", "bucket.yaml")
+    stage.edit({"versioning": {"enabled": False}})
+    await stage.run("plan", _NAME)
+
+
+async def _refuse(stage: Stage) -> None:
+    stage.say("A bucket cannot move: refused by name, before anything is sent.")
+    stage.write("US", **{_IGNORE: '"true"'})
+    await stage.run("plan", "-f", "bucket.yaml")
+
+
+async def _delete(stage: Stage) -> None:
+    stage.say("Delete it: verified by its absence.")
+    await stage.run("delete", _NAME)
+    await stage.run("get", "-A")

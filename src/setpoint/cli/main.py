@@ -1,13 +1,47 @@
 """The command line. Each command loads what it needs when it runs, so that `--help` answers at once."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import click
 
 from setpoint import __version__
 
+F = TypeVar("F", bound=Callable[..., None])
+
+_FILES = click.option(
+    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file, a folder, or - for standard input."
+)
+_TARGETS = click.argument("targets", nargs=-1, metavar="[KIND/NAME]...")
+_WAIT = click.option("--wait/--no-wait", default=True, help="Wait until everything is settled, blocked or failed.")
+_TIMEOUT = click.option(
+    "--timeout", default="5m", metavar="TIME", show_default=True, help="How long to wait: 90s, 5m, 1h30m."
+)
+_NAMESPACE = click.option("-n", "--namespace", default="default", show_default=True, help="The namespace of KIND/NAME.")
+_OUTPUT = click.option(
+    "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
+)
+_WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every change.")
+
+
+def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order given."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
+@click.option("--store", envvar="SETPOINT_STORE", metavar="URL", help="Where resources are kept: sqlite:///path.")
+@click.option("--cookie-location", type=click.Choice(["status", "annotation"]), default="status", hidden=True)
+@click.pass_context
+def main(context: click.Context, store: str | None, cookie_location: str) -> None:
     """Keeps cloud and Kubernetes resources as they were declared."""
+    context.obj = (store, cookie_location)
 
 
 @main.command()
@@ -23,3 +57,98 @@ def demo(svg: str | None) -> None:
     from setpoint.cli.demo import tell
 
     tell(svg)
+
+
+@main.command()
+@_options(_FILES, _WAIT, _TIMEOUT)
+@click.pass_context
+def apply(context: click.Context, /, **options: object) -> None:
+    """Declare what is in PATH, and make it so. Exit 0 settled, 1 failed, 3 still waiting or blocked."""
+    _run("apply", context, options)
+
+
+@main.command()
+@_options(_FILES, _TARGETS, _NAMESPACE, _OUTPUT)
+@click.pass_context
+def plan(context: click.Context, /, **options: object) -> None:
+    """Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error."""
+    _run("plan", context, options)
+
+
+@main.command()
+@_options(_FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT)
+@click.pass_context
+def reconcile(context: click.Context, /, **options: object) -> None:
+    """Look now, and try again where a service would not follow."""
+    _run("reconcile", context, options)
+
+
+@main.command()
+@_options(_FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT)
+@click.pass_context
+def delete(context: click.Context, /, **options: object) -> None:
+    """Delete resources and what they stand for."""
+    _run("delete", context, options)
+
+
+@main.command()
+@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@click.pass_context
+def get(context: click.Context, /, **options: object) -> None:
+    """List resources, or print some of them."""
+    _run("get", context, options)
+
+
+@main.command()
+@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
+@click.pass_context
+def describe(context: click.Context, /, **options: object) -> None:
+    """Everything about a resource."""
+    _run("describe", context, options)
+
+
+@main.command()
+@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
+@click.pass_context
+def explain(context: click.Context, /, **options: object) -> None:
+    """Why the last step did what it did: what moved, which fields, which rule."""
+    _run("explain", context, options)
+
+
+@main.command()
+@_options(_TARGETS, _NAMESPACE, _OUTPUT)
+@click.pass_context
+def events(context: click.Context, /, **options: object) -> None:
+    """What happened to resources, oldest first."""
+    _run("events", context, options)
+
+
+@main.command("local-cloud")
+@click.option("--port", default=0, show_default=True, help="0 takes any that is free.")
+@click.option("--state", type=click.Path(dir_okay=False), help="Keep everything in this file across restarts.")
+def local_cloud(port: int, state: str | None) -> None:
+    """Serve a strict local Cloud SQL and Cloud Storage, for demos and tests."""
+    from pathlib import Path
+
+    from setpoint.localcloud.server import serve
+
+    serve(port=port, state=None if state is None else Path(state))
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script: eval "$(setpoint completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())
+
+
+def _run(name: str, context: click.Context, options: dict[str, object]) -> None:
+    from setpoint.cli.commands import run
+
+    store, cookies = context.obj
+    context.exit(run(name, {**options, "store": store, "cookies": cookies}))

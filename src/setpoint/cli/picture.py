@@ -15,7 +15,7 @@ PICTURE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width}
 {chrome}
 <g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
 {backgrounds}
-<g class="{unique_id}-matrix">
+<g class="{unique_id}-matrix" xml:space="preserve">
 {matrix}
 </g>
 </g>

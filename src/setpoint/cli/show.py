@@ -36,8 +36,8 @@ _RULES = {
 def plan_view(plan: Plan) -> RenderableType:
     """A plan at a glance: why, each write with its fields, and what was kept."""
     table = Table.grid(padding=(0, 2))
-    for overflow in ("fold", "fold", "ellipsis", "fold"):
-        table.add_column(overflow=overflow, no_wrap=overflow == "ellipsis")
+    for is_value in (False, False, True, False):
+        table.add_column(overflow="ellipsis" if is_value else "fold", no_wrap=True)
     for write in plan.writes:
         for change in write.changes:
             table.add_row(*_row(change, _SIGNS[write.action]), style=_COLOURS[write.action])

@@ -1,0 +1,25 @@
+"""What `setpoint --help` prints; a test holds it against the commands."""
+
+HELP = """\
+Usage: setpoint [OPTIONS] COMMAND [ARGS]...
+
+  Keeps cloud and Kubernetes resources as they were declared.
+
+Options:
+  --store URL  Where resources are kept: sqlite:///path.
+  -h, --help   Show this message and exit.
+
+Commands:
+  apply        Declare what is in PATH, and make it so.
+  completion   Print the completion script: eval "$(setpoint completion...
+  delete       Delete resources and what they stand for.
+  demo         Tell in one minute what setpoint tells apart.
+  describe     Everything about a resource.
+  events       What happened to resources, oldest first.
+  explain      Why the last step did what it did: what moved, which fields,...
+  get          List resources, or print some of them.
+  local-cloud  Serve a strict local Cloud SQL and Cloud Storage, for demos...
+  plan         Show what a step would write, and why; writes nothing.
+  reconcile    Look now, and try again where a service would not follow.
+  version      Print the version.
+"""

@@ -1,0 +1,124 @@
+"""Manifests from files, folders and standard input, with the place of each mistake."""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from setpoint.core.canonical import canonical
+from setpoint.core.paths import Path as FieldPath
+from setpoint.core.yaml_documents import Document, read_documents
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.errors import ManifestInvalid, NotJson
+
+_ENDINGS = (".yaml", ".yml", ".json")
+# The first field that a message names.
+_FIELD = re.compile(r"\b(?:spec|metadata)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
+_LARGEST = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One resource as its author wrote it, and where."""
+
+    tree: Tree
+    document: Document
+
+    def place_of(self, message: str) -> str:
+        """`file:line` of the field that `message` names, or of the manifest's beginning."""
+        for key in self.resource.annotations:
+            if message.startswith(key):
+                return self.document.where(FieldPath(("metadata", "annotations", key)))
+        named = _FIELD.search(message)
+        if named is None:
+            return f"{self.document.source}:{min(self.document.lines.values())}"
+        return self.document.where(FieldPath.parse(named[0]))
+
+    @property
+    def resource(self) -> Resource:
+        """The resource it declares, in the namespace it will have."""
+        metadata = self.tree["metadata"]
+        assert isinstance(metadata, dict)
+        return Resource({**self.tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default"}})
+
+    @property
+    def ref(self) -> ResourceRef:
+        """Which resource it declares."""
+        return self.resource.ref
+
+
+def load(paths: Sequence[str]) -> tuple[Manifest, ...]:
+    """Every manifest in `paths`, lists taken apart; ManifestInvalid names file, line and what to do."""
+    found = [manifest for path in paths for source, text in _texts(path) for manifest in _manifests(text, source)]
+    if not found:
+        raise ManifestInvalid(f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name")
+    _refuse_doubles(found)
+    return tuple(found)
+
+
+def _texts(path: str) -> Iterator[tuple[str, str]]:
+    if path == "-":
+        yield "standard input", _decoded(sys.stdin.buffer.read(_LARGEST + 1), "standard input")
+        return
+    file = Path(path)
+    files = sorted(one for one in file.rglob("*") if one.suffix in _ENDINGS) if file.is_dir() else [file]
+    for one in files:
+        try:
+            yield str(one), _decoded(one.read_bytes(), str(one))
+        except OSError as error:
+            raise ManifestInvalid(f"{one}: {error.strerror}: name a file, a folder or - for standard input") from error
+
+
+def _decoded(data: bytes, source: str) -> str:
+    if len(data) > _LARGEST:
+        raise ManifestInvalid(f"{source}: larger than {_LARGEST // 2**20} MiB: split it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text") from error
+
+
+def _manifests(text: str, source: str) -> Iterator[Manifest]:
+    for document in read_documents(text, source):
+        value = document.value
+        if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+            for item in value["items"]:
+                yield _manifest(item, document)
+        else:
+            yield _manifest(value, document)
+
+
+def _manifest(value: object, document: Document) -> Manifest:
+    start = f"{document.source}:{min(document.lines.values())}"
+    if not isinstance(value, dict):
+        raise ManifestInvalid(f"{start}: a manifest is a map with apiVersion, kind and metadata, not {_article(value)}")
+    metadata = value.get("metadata")
+    named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    for member, there in (
+        ("apiVersion", isinstance(value.get("apiVersion"), str)),
+        ("kind", isinstance(value.get("kind"), str)),
+        ("metadata.name", named),
+    ):
+        if not there:
+            raise ManifestInvalid(f"{start}: {member} is missing or not text")
+    try:
+        canonical(value)
+    except NotJson as error:
+        raise ManifestInvalid(f"{start}: {error}") from error
+    return Manifest(value, document)
+
+
+def _article(value: object) -> str:
+    names = {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "nothing")
+
+
+def _refuse_doubles(manifests: Sequence[Manifest]) -> None:
+    seen: dict[ResourceRef, Manifest] = {}
+    for manifest in manifests:
+        first = seen.setdefault(manifest.ref, manifest)
+        if first is not manifest:
+            places = f"{first.document.source} and {manifest.document.source}"
+            raise ManifestInvalid(f"{manifest.ref} is declared twice, in {places}: keep one of them")

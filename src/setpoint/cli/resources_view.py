@@ -1,0 +1,169 @@
+"""Resources as people read them: a table, the whole of one, why the last step did what it did."""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from setpoint.cli.show import value_text
+from setpoint.core.conditions import Condition, find_condition, from_data
+from setpoint.core.cookie import Cookie
+from setpoint.core.diff import REDACTED
+from setpoint.core.values import Json
+from setpoint.engine.ports import Note
+from setpoint.engine.remembered import Remembered
+from setpoint.engine.resource import Resource, Tree
+
+
+def table_of(resources: Iterable[Resource], now: datetime.datetime, *, wide: bool) -> Table:
+    """One line for each resource."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for name in ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE", *(("LOCATION", "MESSAGE") if wide else ())):
+        table.add_column(name, no_wrap=name != "MESSAGE")
+    for resource in resources:
+        ready = ready_of(resource)
+        words = (ready.status, ready.reason) if ready else ("Unknown", "NotLookedAt")
+        more = (Remembered.of(resource).location or "", ready.message if ready else "") if wide else ()
+        cells = (resource.ref.kind, resource.ref.namespace, resource.ref.name, *words, age_of(resource, now), *more)
+        table.add_row(*(Text(cell) for cell in cells), style=_colour(ready))
+    return table
+
+
+def ready_of(resource: Resource) -> Condition | None:
+    """The Ready condition, if a step has been taken."""
+    return find_condition(from_data(resource.status.get("conditions")), "Ready")
+
+
+def age_of(resource: Resource, now: datetime.datetime) -> str:
+    """How long ago the resource was declared: 5s, 12m, 3h, 8d."""
+    metadata: Any = resource.document.get("metadata", {})
+    try:
+        born = datetime.datetime.fromisoformat(str(metadata.get("creationTimestamp")))
+    except ValueError:
+        return ""
+    seconds = max(0, int((now - born).total_seconds()))
+    for size, letter in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{letter}"
+    return f"{seconds}s"
+
+
+def shown_tree(resource: Resource) -> Tree:
+    """The whole resource for people and programs; a Secret without its values."""
+    document = resource.document
+    data = document.get("data")
+    if resource.ref.kind != "Secret" or not isinstance(data, Mapping):
+        return document
+    return {**document, "data": dict.fromkeys(data, REDACTED)}
+
+
+def as_yaml(tree: Json) -> str:
+    """A tree as YAML, in the order it has."""
+    text: str = yaml.dump(tree, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    return text
+
+
+def description_of(resource: Resource, notes: Iterable[Note], now: datetime.datetime) -> RenderableType:
+    """Everything about one resource."""
+    ready = ready_of(resource)
+    facts = Table.grid(padding=(0, 3))
+    memory = Remembered.of(resource)
+    for name, value in (
+        ("Ready", f"{ready.status} ({ready.reason})" if ready else "not looked at yet"),
+        ("Message", ready.message if ready else ""),
+        ("Since", ready.last_transition_time if ready else ""),
+        ("Location", memory.location or ""),
+        ("Cookie", str(memory.cookie) if memory.cookie else "none"),
+        ("Operation", memory.operation.name if memory.operation else ""),
+        ("Server defaults", ", ".join(memory.server_defaults)),
+        ("Generation", f"{resource.generation}, observed {resource.status.get('observedGeneration', 'none')}"),
+        ("Age", age_of(resource, now)),
+        ("Deleting", "yes" if resource.is_deleting else ""),
+    ):
+        if value:
+            facts.add_row(Text(name, style="bold"), Text(value))
+    parts: list[RenderableType] = [Text(str(resource.ref), style="bold cyan"), facts]
+    parts += [Text("\nSpec", style="bold"), Text(as_yaml(resource.spec))] if resource.spec else []
+    outputs = outputs_of(resource)
+    parts += [Text("Outputs", style="bold"), Text(as_yaml(outputs))] if outputs else []
+    return Group(*parts, notes_table(notes))
+
+
+def outputs_of(resource: Resource) -> Tree:
+    """What the status shows of the live object."""
+    ours = ("conditions", "observedGeneration", "lastModifiedCookie", "serverDefaults", "setpoint")
+    return {name: value for name, value in resource.status.items() if name not in ours}
+
+
+def notes_table(notes: Iterable[Note]) -> Table:
+    """Notes, oldest first."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for name in ("WHEN", "TYPE", "REASON", "RESOURCE", "COUNT", "MESSAGE"):
+        table.add_column(name, no_wrap=name != "MESSAGE")
+    for note in notes:
+        table.add_row(*map(Text, (note.at, note.severity, note.reason, str(note.ref), str(note.count), note.message)))
+    return table
+
+
+def note_data(note: Note) -> Json:
+    """A note for programs."""
+    ref: Json = {"kind": note.ref.kind, "namespace": note.ref.namespace, "name": note.ref.name}
+    rest: dict[str, Json] = {"severity": note.severity, "reason": note.reason, "message": note.message}
+    return {"at": note.at, "resource": ref, "count": note.count, **rest}
+
+
+def explanation_data(resource: Resource) -> Json:
+    """The record of the last step for programs; null when none has been taken."""
+    ref = resource.ref
+    step = Remembered.of(resource).step
+    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "step": step, "moved": moved_of(step)}
+
+
+def moved_of(step: Tree | None) -> list[Json]:
+    """Which digests were others than when intent and live last agreed."""
+    cookies = step.get("cookie") if step else None
+    if not isinstance(cookies, Mapping):
+        return []
+    before, after = Cookie.parse(cookies.get("before")), Cookie.parse(cookies.get("after"))
+    if before is None or after is None:
+        return []
+    sides = {"intent": before.intent != after.intent, "live": before.live != after.live}
+    return [side for side, moved in sides.items() if moved]
+
+
+def explanation_of(resource: Resource) -> RenderableType:
+    """Why the last step that did or found something did what it did, and what happens next."""
+    step: Any = Remembered.of(resource).step
+    ready = ready_of(resource)
+    if not step:
+        return Text(f"{resource.ref}: no step has been taken yet; `setpoint reconcile` takes one")
+    lines = [
+        Text(f"{resource.ref}", style="bold cyan"),
+        Text(f"{step['at']}, by {step['trigger']}: {step['decision']}"),
+    ]
+    for write in step["writes"]:
+        lines.append(Text(f"  wrote: {write['name']}", style="yellow"))
+        lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]
+    if not step["writes"]:
+        lines.append(Text("  wrote nothing", style="green"))
+    lines += [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
+    lines.append(Text(f"now: {ready.reason}, {ready.message}" if ready else "now: not looked at"))
+    lines.append(Text("next look: with the next `setpoint apply` or `setpoint reconcile`", style="dim"))
+    return Group(*lines)
+
+
+def _change_text(change: Mapping[str, Json]) -> str:
+    before = value_text(change["before"]) if "before" in change else "unset"
+    after = value_text(change["after"]) if "after" in change else "unset"
+    moved = before if before == after else f"{before} → {after}"
+    return f"{change['path']}: {moved} ({change['rule']})"
+
+
+def _colour(ready: Condition | None) -> str:
+    if ready is None or ready.status == "Unknown":
+        return "dim"
+    return "" if ready.status == "True" else "yellow"

@@ -1,0 +1,55 @@
+"""What became of a resource, in one word, one line and one exit code."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from setpoint.core.plan import Action
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.errors import NotReady, RemoteUnavailable, Retry
+
+
+class Exit(IntEnum):
+    """What a command tells its caller."""
+
+    DONE = 0
+    FAILED = 1
+    CHANGES = 2
+    WAITING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A word for the table, the rest of the line, a colour, and what it means for the command."""
+
+    word: str
+    detail: str
+    style: str
+    code: Exit
+
+
+_DONE_WORDS = {Action.CREATE: "created", Action.UPDATE: "updated", Action.REPLACE: "replaced", Action.DELETE: "deleted"}
+
+
+def state_of(outcome: Outcome) -> State:
+    """How it stands after `outcome`."""
+    match outcome:
+        case Gone():
+            return State("deleted", "", "green", Exit.DONE)
+        case Settled(plan, ready) if ready.status == "True":
+            word = _DONE_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
+            return State(word, "", "green", Exit.DONE)
+        case Settled(_, ready):
+            code = Exit.DONE if ready.reason in ("Observed", "Paused") else Exit.FAILED
+            return State(ready.reason.lower(), ready.message, "yellow" if code is Exit.DONE else "red", code)
+        case Stopped(error) if isinstance(error, NotReady | RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
+            word = "retrying" if isinstance(error, RemoteUnavailable) else "waiting"
+            return State(word, str(error), "yellow", Exit.WAITING)
+        case Stopped(error):
+            return State("failed", str(error), "red", Exit.FAILED)
+
+
+def worst(codes: Iterable[Exit]) -> Exit:
+    """The one that counts when there are several: failed, then changes, then waiting, then done."""
+    found = set(codes)
+    return next((code for code in (Exit.FAILED, Exit.CHANGES, Exit.WAITING) if code in found), Exit.DONE)

@@ -1,0 +1,79 @@
+"""Manifests from files, folders and standard input."""
+
+from pathlib import Path
+
+import pytest
+
+from setpoint.cli.manifests import load
+from setpoint.errors import ManifestInvalid
+
+GADGET = "apiVersion: test.setpoint.dev/v1\nkind: Gadget\nmetadata:\n  name: {}\n"
+
+
+def _write(folder: Path, name: str, text: str | bytes) -> str:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(file)
+
+
+def test_a_file_may_hold_several(tmp_path: Path) -> None:
+    file = _write(tmp_path, "a.yaml", GADGET.format("a") + "---\n" + GADGET.format("b"))
+
+    assert [str(manifest.ref) for manifest in load([file])] == ["Gadget default/a", "Gadget default/b"]
+
+
+def test_a_folder_is_searched_for_yaml_and_json_in_order(tmp_path: Path) -> None:
+    _write(tmp_path, "z.yml", GADGET.format("z"))
+    _write(tmp_path, "sub/a.yaml", GADGET.format("a"))
+    _write(tmp_path, "b.json", '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b", "namespace": "n"}}')
+    _write(tmp_path, "notes.txt", "not a manifest")
+
+    assert [str(one.ref) for one in load([str(tmp_path)])] == ["Secret n/b", "Gadget default/a", "Gadget default/z"]
+
+
+def test_a_list_is_taken_apart(tmp_path: Path) -> None:
+    items = "".join(f"- apiVersion: v1\n  kind: Secret\n  metadata: {{name: {name}}}\n" for name in "ab")
+    file = _write(tmp_path, "a.yaml", f"apiVersion: v1\nkind: List\nitems:\n{items}")
+
+    assert [one.ref.name for one in load([file])] == ["a", "b"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    file = _write(tmp_path, "a.yaml", b"\xef\xbb\xbf" + GADGET.format("a").encode())
+
+    assert load([file])[0].ref.name == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no manifest in .*: a manifest has apiVersion, kind and metadata.name"),
+        ("- 1\n", "a.yaml:1: a manifest is a map with apiVersion, kind and metadata, not a list"),
+        ("just text", "a.yaml:1: a manifest is a map .*, not text"),
+        ("\nkind: Gadget\n", "a.yaml:2: apiVersion is missing or not text"),
+        ("apiVersion: v1\nkind: 7\n", "a.yaml:1: kind is missing or not text"),
+        ("apiVersion: v1\nkind: Gadget\nmetadata: []\n", "a.yaml:1: metadata.name is missing or not text"),
+        (GADGET.format("a") + "spec: {x: .inf}\n", None),
+        (GADGET.format("a") + "spec: {x: 1e999}\n", "a.yaml:1: spec.x: inf is not a JSON number"),
+        (b"\xff\xfe", "a.yaml:1: this is not UTF-8 text"),
+        (b"a: 1\nb: \xc3\x28\n", "a.yaml:2: this is not UTF-8 text"),
+        (
+            GADGET.format("a") + "---\n" + GADGET.format("a"),
+            "Gadget default/a is declared twice, in .* and .*: keep one",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_file_and_line(tmp_path: Path, text: str | bytes, message: str | None) -> None:
+    file = _write(tmp_path, "a.yaml", text)
+    if message is None:
+        assert load([file])[0].tree["spec"] == {"x": ".inf"}
+        return
+
+    with pytest.raises(ManifestInvalid, match=message):
+        load([file])
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ManifestInvalid, match=r"nosuch\.yaml: No such file or directory: name a file, a folder or -"):
+        load([str(tmp_path / "nosuch.yaml")])
