@@ -69,6 +69,17 @@ def test_a_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def _printed(arguments: list[str]) -> str:
+    output: str = CliRunner().invoke(main, arguments, prog_name="setpoint", catch_exceptions=False).output
+    return output
+
+
+def test_every_command_is_in_the_docs() -> None:
+    page = Path("docs/commands.md").read_text(encoding="utf-8")
+
+    assert [name for name in main.commands if f"$ setpoint {name} --help" not in page] == []
+
+
 CONSOLE = [page for page in TESTED if any(fence[0] == "console" for fence in _fences(page))]
 
 
@@ -98,5 +109,5 @@ def test_a_session_in_the_docs_goes_as_it_is_shown(
             (tmp_path / "manifest.yaml").write_text(body, encoding="utf-8")
         elif language == "console":
             for command, shown in re.findall(r"^\$ setpoint (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE):
-                printed = CliRunner().invoke(main, shlex.split(command), catch_exceptions=False).output
+                printed = _printed(shlex.split(command))
                 assert "\n".join(line.rstrip() for line in printed.splitlines()) + "\n" == shown

@@ -47,6 +47,15 @@ async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked
 
     `trigger` is for people: what made somebody take this step.
     """
+    started = world.clock.monotonic()
+    outcome = await _step(ref, world, trigger, asked=asked)
+    labels = {"kind": ref.kind, "outcome": type(outcome).__name__.lower()}
+    world.metrics.count("setpoint_steps_total", labels)
+    world.metrics.observe("setpoint_step_seconds", world.clock.monotonic() - started, labels)
+    return outcome
+
+
+async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) -> Outcome:
     resource = await world.store.get(ref)
     if resource is None:
         return Gone()

@@ -1,14 +1,14 @@
 """What one step works with, and what it may leave behind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from setpoint.core.canonical import same
 from setpoint.core.plan import Plan
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.ports import Clock, Note, Store
+from setpoint.engine.ports import Clock, Metrics, Note, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION, Remembered
 from setpoint.engine.report import Ready, with_ready
 from setpoint.engine.resource import Resource, Tree
@@ -34,6 +34,16 @@ class Management(StrEnum):
     PAUSED = "paused"
 
 
+class Unmeasured:
+    """Metrics that nobody reads."""
+
+    def count(self, name: str, labels: Mapping[str, str]) -> None:
+        """See Metrics."""
+
+    def observe(self, name: str, seconds: float, labels: Mapping[str, str]) -> None:
+        """See Metrics."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Where resources are kept, what time it is, and every kind by API group and name."""
@@ -42,6 +52,7 @@ class World:
     clock: Clock
     kinds: Mapping[tuple[str, str], AnyKind]
     cookies: CookieLocation = CookieLocation.STATUS
+    metrics: Metrics = field(default_factory=Unmeasured)
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind that handles `resource`."""
