@@ -29,6 +29,7 @@ from setpoint.errors import Retry, retry_for
         (errors.StoreInUse("x"), Retry.STOP),
         (errors.LeaseLost("x"), Retry.STOP),
         (errors.SetpointError("x"), Retry.BUG),
+        (errors.Bug("x"), Retry.BUG),
         (KeyError("x"), Retry.BUG),
     ],
 )

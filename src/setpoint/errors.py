@@ -21,6 +21,10 @@ class SetpointError(Exception):
     retry: ClassVar[Retry] = Retry.BUG
 
 
+class Bug(SetpointError):
+    """A mistake of ours: not the author's, not the service's."""
+
+
 class UserError(SetpointError):
     """The author has to change something; trying again changes nothing."""
 

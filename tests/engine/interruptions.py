@@ -1,7 +1,7 @@
 """Something happens right after one of the awaits of a step: the process dies, or somebody else acts."""
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -66,10 +66,18 @@ class _Watched:
         return watched
 
 
-def interrupted(bench: Bench, interruption: Interruption) -> Bench:
-    """The same bench, its store, its kind and its kind's client under watch."""
-    kind = bench.stand.kind_over(interruption.wrap)
-    return replace(bench, store=interruption.wrap(bench.store), kind=kind)
+class Side(StrEnum):
+    """Who a step talks to."""
+
+    STORE = "the store"
+    SERVICE = "the service"
+
+
+def interrupted(bench: Bench, interruption: Interruption, sides: Collection[Side] = tuple(Side)) -> Bench:
+    """The same bench, its store under watch, and its kind with the kind's client."""
+    store = interruption.wrap(bench.store) if Side.STORE in sides else bench.store
+    kind = bench.stand.kind_over(interruption.wrap) if Side.SERVICE in sides else None
+    return replace(bench, store=store, kind=kind)
 
 
 class Doing(StrEnum):

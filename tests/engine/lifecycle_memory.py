@@ -5,6 +5,7 @@ from typing import Any
 from setpoint.core.cookie import Cookie
 from setpoint.core.decide import Decision
 from setpoint.core.policy import IGNORE_UNSPECIFIED
+from setpoint.engine.kind import Reconciliation
 from setpoint.engine.remembered import COOKIE, COOKIE_ANNOTATION, Remembered
 from setpoint.engine.scene import MANAGEMENT, CookieLocation, Outcome, Settled
 from tests.engine.bench import Bench
@@ -82,6 +83,17 @@ async def a_raised_revision_of_the_kind_means_one_close_look_and_no_write(bench:
     first, second = await bench.step(), await bench.step()
 
     assert (_decision(first), _decision(second)) == (Decision.INTENT_CHANGED, Decision.IN_SYNC)
+    assert bench.stand.writes == ["create"]
+
+
+async def a_kind_that_gives_up_its_cookie_compares_from_then_on(bench: Bench) -> None:
+    await bench.settle()
+    bench.stand.kind.reconciliation = Reconciliation.STATELESS
+
+    outcome = await bench.step()
+
+    assert _decision(outcome) is Decision.FIRST_LOOK
+    assert Remembered.of(await bench.resource()).cookie is None
     assert bench.stand.writes == ["create"]
 
 
@@ -198,6 +210,7 @@ CLAIMS = (
     claim(the_cookie_is_read_wherever_it_was_written, Part.COOKIE),
     claim(a_foreign_cookie_means_a_close_look_and_no_write, Part.COOKIE),
     claim(a_raised_revision_of_the_kind_means_one_close_look_and_no_write, Part.COOKIE),
+    claim(a_kind_that_gives_up_its_cookie_compares_from_then_on, Part.COOKIE),
     claim(drift_that_nobody_minds_means_one_close_look, Part.COOKIE),
     claim(no_cookie_is_kept_after_a_failure, Part.COOKIE),
     claim(without_a_cookie_it_compares_every_time, Part.STATELESS),

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from setpoint.engine.run import Run
-from setpoint.engine.scene import Gone, Outcome, Settled
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.errors import RemoteUnavailable, SetpointError, StoreError
 from tests.engine.bench import Bench
-from tests.engine.interruptions import ENOUGH, Doing, Interruption, begun, interrupted
+from tests.engine.interruptions import ENOUGH, Doing, Interruption, Side, begun, interrupted
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.stand import Part
 
@@ -82,6 +83,42 @@ def test_whatever_happens_after_any_await_it_ends_as_declared(
     for awaits in range(1, ENOUGH):
         if not asyncio.run(happens_after(awaits)):
             assert awaits > 4
+            return
+    pytest.fail("a step never ended")
+
+
+FAILURES: dict[Side, SetpointError] = {
+    Side.STORE: StoreError("the disk is full"),
+    Side.SERVICE: RemoteUnavailable("the line went dead"),
+}
+FAILING = [
+    pytest.param(setting, doing, side, id=f"{setting}: {doing}, {side} fails")
+    for setting in SETTINGS
+    for doing in (Doing.CREATING, Doing.UPDATING, Doing.DELETING, Doing.FAILING)
+    for side in Side
+]
+
+
+@pytest.mark.parametrize(("setting", "doing", "side"), FAILING)
+def test_a_failure_after_any_call_stops_the_step_and_loses_nothing(
+    setting: Setting, doing: Doing, side: Side, tmp_path: Path
+) -> None:
+    async def fail() -> None:
+        raise FAILURES[side]
+
+    async def fails_after(calls: int) -> bool:
+        async with begun(setting, doing, tmp_path / str(calls)) as bench:
+            interruption = Interruption(calls, fail)
+            outcome = await interrupted(bench, interruption, [side]).step()
+            bench.stand.calm()
+            assert outcome == Stopped(FAILURES[side]) or not interruption.has_happened
+            await _ends_as_declared(bench, is_to_go=doing is Doing.DELETING)
+            assert bench.stand.writes.count("create") == 1
+            return interruption.has_happened
+
+    for calls in range(1, ENOUGH):
+        if not asyncio.run(fails_after(calls)):
+            assert calls > 1
             return
     pytest.fail("a step never ended")
 

@@ -37,6 +37,7 @@ CLAIMS_ABOUT = {
         "the cookie is read wherever it was written",
         "a foreign cookie means a close look and no write",
         "a raised revision of the kind means one close look and no write",
+        "a kind that gives up its cookie compares from then on",
         "drift that nobody minds means one close look",
         "no cookie is kept after a failure",
     ],

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.run import FIRST_DELAY, LONGEST_DELAY, Backoff, Run
 from setpoint.engine.scene import Outcome, Settled, Stopped
 from setpoint.errors import (
+    Bug,
     DependencyNotFound,
     DependencyNotReady,
     ManifestInvalid,
@@ -127,6 +129,35 @@ def test_an_outage_is_waited_out() -> None:
 
         assert isinstance(outcomes["a"], Settled)
         assert [type(one.error) for one in seen if isinstance(one, Stopped)] == [RemoteUnavailable] * 3
+
+    _play(scenario)
+
+
+def test_a_conflict_that_goes_on_is_not_met_with_haste() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        stand.trouble(Trouble.CONFLICT, ["create"], times=20)
+        refs = await _apply(bench, a={"size": 1})
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert isinstance(outcomes["a"], Settled)
+        assert bench.clock.seconds > 60
+
+    _play(scenario)
+
+
+def test_a_bug_in_one_kind_leaves_the_rest_alone() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        stand.make_slow()
+        refs = await _apply(bench, a={"size": 1}, c={"size": 1})
+        stand.service.objects["a"] = {"size": "not a number, so that the kind cannot read it"}
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert is_ready(await bench.resource(refs[1]))
+        assert isinstance(outcomes["a"], Stopped)
+        assert isinstance(outcomes["a"].error, Bug)
+        assert "not a number" not in str(outcomes["a"].error)
 
     _play(scenario)
 

@@ -4,8 +4,9 @@ A step looks, decides, plans, and does what is left to do. It may be killed afte
 about to do is on record before it does it, and every verb can run twice.
 """
 
+import logging
 from dataclasses import replace
-from typing import NoReturn, assert_never
+from typing import Final, NoReturn, assert_never
 
 from setpoint.core.canonical import digest
 from setpoint.core.cookie import Cookie
@@ -30,6 +31,7 @@ from setpoint.engine.scene import (
     World,
 )
 from setpoint.errors import (
+    Bug,
     LocationChanged,
     ManifestInvalid,
     OperationRunning,
@@ -41,6 +43,8 @@ from setpoint.errors import (
     UserError,
 )
 
+_log: Final = logging.getLogger(__name__)
+
 
 async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False) -> Outcome:
     """One step for `ref`. `asked`: the author wants another try at what the service would not follow.
@@ -48,7 +52,16 @@ async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked
     `trigger` is for people: what made somebody take this step.
     """
     started = world.clock.monotonic()
-    outcome = await _step(ref, world, trigger, asked=asked)
+    try:
+        outcome = await _step(ref, world, trigger, asked=asked)
+    except StoreError as error:
+        outcome = Stopped(error)
+    except Exception as error:
+        # Ours to mend, and no reason to drop what else is going on. Its text may hold what nobody should see.
+        _log.exception("step broke", extra={"ref": str(ref)})
+        outcome = Stopped(
+            Bug(f"{type(error).__name__} in the step of {ref}: a bug of setpoint; the log has its traceback")
+        )
     labels = {"kind": ref.kind, "outcome": type(outcome).__name__.lower()}
     world.metrics.count("setpoint_steps_total", labels)
     world.metrics.observe("setpoint_step_seconds", world.clock.monotonic() - started, labels)
@@ -67,8 +80,8 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) ->
         return Stopped(error)
     try:
         return await (_remove(scene) if resource.is_deleting else _keep(scene))
-    except StoreError as error:
-        return Stopped(error)
+    except StoreError:
+        raise
     except SetpointError as error:
         return await _stop(scene, error)
 
@@ -267,10 +280,7 @@ async def _stop(scene: Scene, error: SetpointError) -> Outcome:
     resource = await scene.world.store.get(scene.resource.ref)
     if resource is not None:
         now = replace(scene, resource=resource, remembered=Remembered.of(resource))
-        try:
-            await now.tell(report.failure(error, deleting=resource.is_deleting))
-        except StoreError as conflict:
-            return Stopped(conflict)
+        await now.tell(report.failure(error, deleting=resource.is_deleting))
     return Stopped(error)
 
 

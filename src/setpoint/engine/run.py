@@ -29,6 +29,11 @@ class Backoff:
     jitter: Callable[[], float] = random.random
     failures: int = 0
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has failed yet."""
+        return self.failures == 0
+
     def next(self, asked: float | None = None) -> float:
         """How long to wait now."""
         doubled = min(FIRST_DELAY * 2.0**self.failures, LONGEST_DELAY)
@@ -104,12 +109,14 @@ class Run:
 
 
 def _is_final(error: SetpointError) -> bool:
-    """Whether only a person can go on from here: an edit, or whatever a service refuses."""
-    return error.retry in (Retry.ON_EDIT, Retry.STOP) or isinstance(error, RemoteRefused)
+    """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug."""
+    return error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG) or isinstance(error, RemoteRefused)
 
 
 def _delay(error: SetpointError, backoff: Backoff) -> float:
-    if error.retry is Retry.STEP_AGAIN:
+    if error.retry is Retry.STEP_AGAIN and backoff.is_new:
+        # Somebody was faster: at once, once. Whoever always is, is not raced.
+        backoff.next()
         return 0.0
     asked = error.after if isinstance(error, OperationRunning | RemoteUnavailable) else None
     return backoff.next(asked)
