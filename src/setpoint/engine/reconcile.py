@@ -56,12 +56,10 @@ async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked
         outcome = await _step(ref, world, trigger, asked=asked)
     except StoreError as error:
         outcome = Stopped(error)
-    except Exception as error:
-        # Ours to mend, and no reason to drop what else is going on. Its text may hold what nobody should see.
+    except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
         _log.exception("step broke", extra={"ref": str(ref)})
-        outcome = Stopped(
-            Bug(f"{type(error).__name__} in the step of {ref}: a bug of setpoint; the log has its traceback")
-        )
+        # Without its text, which may hold what nobody should see.
+        outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
     labels = {"kind": ref.kind, "outcome": type(outcome).__name__.lower()}
     world.metrics.count("setpoint_steps_total", labels)
     world.metrics.observe("setpoint_step_seconds", world.clock.monotonic() - started, labels)
