@@ -142,6 +142,7 @@ def test_the_rule_of_an_element_that_stays_is_the_one_that_lists_something_in_it
 
     assert keeper_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
     assert keeper_at(declared, Path.parse("spec.settings.flags[name=y]")) is Rule.SPEC
+    assert keeper_at(_declared({}, policy), Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
     assert keeper_at(declared, Path.parse("spec.settings.edition")) is Rule.PROTECTED
     assert rule_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.SPEC
 

@@ -150,6 +150,10 @@ def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, li
 
 
 @given(declared, live_objects)
+@example(
+    Declared({}, SHAPE, FieldPolicy(listed=(LISTABLE[8],))),
+    {"spec": {"settings": {"flags": [{"name": "x", "value": ""}]}}},
+)
 def test_every_kept_field_names_the_rule_that_kept_it(one: Declared, live: Tree) -> None:
     for kept in _plan(one, live).kept:
         assert kept.rule in {Rule.UNMANAGED, Rule.LISTED, Rule.IGNORED, Rule.PROTECTED, Rule.FIXED}

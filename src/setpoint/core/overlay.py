@@ -70,7 +70,7 @@ def rule_at(declared: Declared, path: Path) -> Rule:
 def keeper_at(declared: Declared, path: Path) -> Rule:
     """The rule that keeps what a bare prune would change at `path`: for an element, that of something listed in it."""
     rule = rule_at(declared, path)
-    if rule is not Rule.SPEC:
+    if rule not in (Rule.SPEC, Rule.PRUNED, Rule.DEFAULT):
         return rule
     stance = declared.policy.stance
     for step in path.steps:
