@@ -1,5 +1,6 @@
 """Who owns a field: the five rules, case by case."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from msgspec import UNSET
 from setpoint.core.overlay import Declared, Tree, keeper_at, overlay, overlay_typed, rule_at
 from setpoint.core.paths import Path
 from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy, Rule
-from setpoint.core.shape import with_defaults
+from setpoint.core.shape import Mark, with_defaults, with_marks
 from setpoint.core.values import MISSING, Json
 from setpoint.errors import ManifestInvalid
 from tests.laws.worlds import SHAPE, Backup, Database, Flag, Metadata, Settings, Spec
@@ -231,6 +232,38 @@ def test_an_object_with_a_default_of_its_own_is_made_when_absent() -> None:
             }
         }
     }
+
+
+@pytest.mark.parametrize("written", [{}, {"tier": None}])
+@pytest.mark.parametrize("policy", [PRUNE, IGNORE])
+def test_what_the_service_chooses_stands_until_somebody_says_something(written: Json, policy: FieldPolicy) -> None:
+    chosen = with_marks(SHAPE, {"spec.settings.tier": Mark.CHOSEN})
+    live: Tree = {"spec": {"settings": {"tier": "b"}}}
+
+    assert _chosen_tier(overlay(Declared({"spec": {"settings": written}}, chosen, policy), live)) == "b"
+    assert _chosen_tier(overlay(Declared({"spec": {"settings": {"tier": "a"}}}, chosen, policy), live)) == "a"
+
+
+def _chosen_tier(wanted: Any) -> Json:
+    tier: Json = wanted["spec"]["settings"]["tier"]
+    return tier
+
+
+def test_the_rule_of_what_the_service_chooses_has_a_name_of_its_own() -> None:
+    declared = Declared({"spec": {}}, with_marks(SHAPE, {"spec.settings.tier": Mark.CHOSEN}))
+
+    assert rule_at(declared, Path.parse("spec.settings.tier")) is Rule.CHOSEN
+
+
+def test_what_is_asked_for_can_depend_on_the_live_object() -> None:
+    def fitted(declared: Declared, live: Tree) -> Declared:
+        return replace(declared, shape=with_defaults(declared.shape, {"spec.settings.tier": "small"}))
+
+    small = Database(Spec(settings=Settings(tier="small", resize=True)))
+    said = Database(Spec(settings=Settings()))
+
+    assert overlay_typed(said, said, PRUNE, fitted) == small
+    assert overlay_typed(said, UNSET, PRUNE, fitted) == Database(Spec(settings=Settings(resize=True)))
 
 
 def test_typed_specs_and_live_objects_give_a_typed_result() -> None:

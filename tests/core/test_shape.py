@@ -19,6 +19,7 @@ from setpoint.core.shape import (
     paths_of,
     shape_of,
     with_defaults,
+    with_marks,
 )
 from setpoint.core.values import MISSING
 from setpoint.errors import UnknownField
@@ -157,10 +158,17 @@ def test_defaults_that_depend_on_the_spec_can_be_put_in_later() -> None:
 
 
 def test_a_default_goes_to_a_field_of_an_object_that_exists() -> None:
-    with pytest.raises(UnknownField, match="no field spce; nearest: spec"):
+    with pytest.raises(UnknownField, match=r"no field spce\.settings; nearest: spec\.settings"):
         with_defaults(SHAPE, {"spce.settings": {}})
-    with pytest.raises(UnknownField, match=r"no default can be set at flags\[name=x\].value: flags is not an object"):
+    with pytest.raises(UnknownField, match=r"flags\[name=x\].value cannot be changed: flags is not an object"):
         with_defaults(SHAPE, {"spec.settings.flags[name=x].value": ""})
+
+
+def test_marks_that_depend_on_the_live_object_can_be_put_in_later() -> None:
+    shape = with_marks(SHAPE, {"spec.settings.backup.start": Mark.IMMUTABLE})
+
+    assert _at("spec.settings.backup.start", shape).immutable
+    assert not _at("spec.settings.backup.start").immutable
 
 
 def test_a_shape_with_a_default_anywhere_below_is_not_plain() -> None:

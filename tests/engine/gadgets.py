@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.core.overlay import Declared
 from setpoint.core.plan import Sending, Write
 from setpoint.core.shape import Default, Keyed, Mark
 from setpoint.core.values import Json
@@ -204,6 +205,9 @@ class GadgetKind:
         members = msgspec.to_builtins(live)
         labels = members.pop("labels", {})
         return {"spec": members, "metadata": {"labels": labels}}
+
+    def fitted(self, declared: Declared, live: Tree) -> Declared:
+        return declared
 
     def check(self, resource: Resource) -> None:
         """Anything goes."""

@@ -11,6 +11,7 @@ from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
 from setpoint.errors import (
     DependencyNotFound,
     DependencyNotReady,
+    ImmutableFieldChanged,
     LocationChanged,
     ManifestInvalid,
     OperationRunning,
@@ -137,16 +138,17 @@ def test_the_author_s_spelling_is_sent() -> None:
     assert on_bench(scenario) == "UTF8"
 
 
-def test_what_the_engine_cannot_change_is_its_own_to_refuse() -> None:
+def test_only_mysql_gives_a_database_another_collation() -> None:
     async def scenario(world: Bench) -> Any:
         await with_instance(world, "POSTGRES_16")
         await world.settle(database(MAIN))
-        return await world.settle(database({**MAIN, "collation": "de_DE.UTF8"}))
+        return await world.settle(database({**MAIN, "collation": "de_DE.UTF8"})), world.sent[1:]
 
-    error = error_in(on_bench(scenario))
+    outcome, sent = on_bench(scenario)
+    error = error_in(outcome)
 
-    assert isinstance(error, RemoteRefused)
-    assert "collation cannot change from en_US.UTF8 to de_DE.UTF8" in str(error)
+    assert isinstance(error, ImmutableFieldChanged)
+    assert (error.paths, sent) == (("spec.collation",), [])
 
 
 # --- Operations ------------------------------------------------------------------------------------------------------

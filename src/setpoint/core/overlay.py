@@ -3,9 +3,9 @@
 Neither input is changed and nothing is copied that stayed the same: what equals the live value *is* the live value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from setpoint.core.shape import UNTYPED, Field, KeyedList, MapOf, Mark, Object, 
 from setpoint.core.values import MISSING, Json, Missing
 
 Tree: TypeAlias = Mapping[str, Json]
+# Strongest first.
+_HOLDING: Final = {Mark.PROTECTED: Rule.PROTECTED, Mark.CHOSEN: Rule.CHOSEN, Mark.IMMUTABLE: Rule.FIXED}
 S = TypeVar("S", bound=msgspec.Struct)
 
 
@@ -29,6 +31,9 @@ class Declared:
     policy: FieldPolicy = PRUNE
 
 
+Fitting: TypeAlias = Callable[[Declared, Tree], Declared]
+
+
 def overlay(declared: Declared, live: Tree | Missing) -> Tree:
     """What the live object should be; the very same `live` when nothing is to change. MISSING: it is not there yet."""
     if isinstance(live, Missing):
@@ -37,10 +42,15 @@ def overlay(declared: Declared, live: Tree | Missing) -> Tree:
     return live if stance.rule is Rule.UNMANAGED else _entries(declared.tree, live, declared.shape, stance)
 
 
-def overlay_typed(spec: S, live: S | Missing, policy: FieldPolicy = PRUNE) -> S:
-    """`overlay` for a spec and a live object of one struct type, the live one in the spec's terms."""
+def overlay_typed(spec: S, live: S | Missing, policy: FieldPolicy = PRUNE, fitted: Fitting | None = None) -> S:
+    """`overlay` for a spec and a live object of one struct type, the live one in the spec's terms.
+
+    `fitted`: what is asked for of this very live object.
+    """
     live_tree = MISSING if isinstance(live, Missing) else msgspec.to_builtins(live)
     declared = Declared(msgspec.to_builtins(spec), shape_of(type(spec)), policy)
+    if fitted is not None and not isinstance(live_tree, Missing):
+        declared = fitted(declared, live_tree)
     return msgspec.convert(overlay(declared, live_tree), type(spec))
 
 
@@ -88,9 +98,7 @@ def _held_by(place: Field, stance: Stance) -> Rule | None:
     """The rule that keeps a live value here, and everything below it, from being pruned."""
     if stance.rule is not Rule.PRUNED:
         return stance.rule
-    if place.held:
-        return Rule.PROTECTED if Mark.PROTECTED in place.marks else Rule.FIXED
-    return None
+    return next((rule for mark, rule in _HOLDING.items() if mark in place.marks), None)
 
 
 def _absent_rule(place: Field) -> Rule:
@@ -112,7 +120,7 @@ def _value(spec: Json | Missing, live: Json | Missing, place: Field, stance: Sta
 
 def _absent(live: Json | Missing, place: Field, stance: Stance) -> Json | Missing:
     there = live is not MISSING and live is not None
-    if there and place.held and stance.rule is not Rule.RELEASED:
+    if there and place.held and (place.chosen or stance.rule is not Rule.RELEASED):
         return live
     if there and (place.entries or place.elements):
         empty: Json = {} if place.entries else []

@@ -26,6 +26,7 @@ class Rule(StrEnum):
     IGNORED = "ignore-unspecified-fields"
     PROTECTED = "protected"
     FIXED = "immutable"
+    CHOSEN = "chosen by the service"
     DEFAULT = "default"
     PRUNED = "pruned"
     # An explicit null: pruned, protected or not.

@@ -36,6 +36,7 @@ class Mark(Enum):
     WRITE_ONLY = "sent, never read back"
     IMMUTABLE = "fixed when the object is created"
     PROTECTED = "given up only by an explicit value in the spec"
+    CHOSEN = "chosen by the service when nobody says"
     OUTPUT_ONLY = "set by the service"
 
 
@@ -107,6 +108,7 @@ class Field:
     output_only: bool = field(init=False)
     immutable: bool = field(init=False)
     held: bool = field(init=False)
+    chosen: bool = field(init=False)
     is_plain: bool = field(init=False)
     entries: "Object | MapOf | None" = field(init=False)
     elements: "KeyedList | None" = field(init=False)
@@ -115,7 +117,8 @@ class Field:
         object.__setattr__(self, "write_only", Mark.WRITE_ONLY in self.marks)
         object.__setattr__(self, "output_only", Mark.OUTPUT_ONLY in self.marks)
         object.__setattr__(self, "immutable", Mark.IMMUTABLE in self.marks)
-        object.__setattr__(self, "held", not self.marks.isdisjoint((Mark.IMMUTABLE, Mark.PROTECTED)))
+        object.__setattr__(self, "held", not self.marks.isdisjoint((Mark.IMMUTABLE, Mark.PROTECTED, Mark.CHOSEN)))
+        object.__setattr__(self, "chosen", Mark.CHOSEN in self.marks)
         object.__setattr__(self, "is_plain", self.default is MISSING and _is_plain(self.shape))
         object.__setattr__(self, "entries", self.shape if isinstance(self.shape, Object | MapOf) else None)
         object.__setattr__(self, "elements", self.shape if isinstance(self.shape, KeyedList) else None)
@@ -151,7 +154,17 @@ def object_of(fields: Mapping[str, Field]) -> Object:
 def with_defaults(shape: Object, defaults: Mapping[str, Json]) -> Object:
     """`shape` with other defaults at these paths, for those that depend on the rest of the spec."""
     for text, value in defaults.items():
-        shape = _with_default(shape, Path.parse(text), value)
+        path = Path.parse(text)
+        shape = _with_field(shape, path, replace(field_at(shape, path), default=value))
+    return shape
+
+
+def with_marks(shape: Object, marks: Mapping[str, Mark]) -> Object:
+    """`shape` with one more mark at these paths, for what depends on the live object."""
+    for text, mark in marks.items():
+        path = Path.parse(text)
+        place = field_at(shape, path)
+        shape = _with_field(shape, path, replace(place, marks=place.marks | {mark}))
     return shape
 
 
@@ -246,18 +259,16 @@ def _keyed(shape: Shape, keyed: Keyed) -> KeyedList:
             raise TypeError(f"{keyed} is for lists of structs that have these fields")
 
 
-def _with_default(holder: Object, path: Path, value: Json) -> Object:
-    name = path.steps[0]
-    below = field_at(holder, Path((name,)))
+def _with_field(holder: Object, path: Path, new: Field) -> Object:
+    """`holder` with another field at `path`; what is on the way there is made anew, the rest is shared."""
+    name, rest = path.steps[0], Path(path.steps[1:])
     assert isinstance(name, str)
-    rest = Path(path.steps[1:])
-    if not rest:
-        changed = replace(below, default=value)
-    elif isinstance(below.shape, Object):
-        changed = replace(below, shape=_with_default(below.shape, rest, value))
-    else:
-        raise UnknownField(f"no default can be set at {path}: {name} is not an object")
-    return object_of({**holder.fields, name: changed})
+    below = holder.fields[name]
+    if rest and not isinstance(below.shape, Object):
+        raise UnknownField(f"{path} cannot be changed: {name} is not an object")
+    if isinstance(below.shape, Object) and rest:
+        new = replace(below, shape=_with_field(below.shape, rest, new))
+    return object_of({**holder.fields, name: new})
 
 
 # --- Names -----------------------------------------------------------------------------------------------------------

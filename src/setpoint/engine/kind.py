@@ -128,6 +128,10 @@ class Kind(Protocol[L]):
         """The live object as a tree of `tree_type`."""
         ...
 
+    def fitted(self, declared: Declared, live: Tree) -> Declared:
+        """What the author asks for of this very object: with what the service decides, or fixes, given the rest."""
+        ...
+
     def abandons(self, resource: Resource) -> bool:
         """Whether the spec itself says that the object stays when the resource goes."""
         ...

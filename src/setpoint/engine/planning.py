@@ -7,7 +7,7 @@ from setpoint.core.canonical import digest
 from setpoint.core.cookie import Cookie
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
-from setpoint.core.overlay import overlay
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.paths import Path
 from setpoint.core.plan import Plan, plan_fields
 from setpoint.core.policy import Rule
@@ -25,7 +25,7 @@ def live_digest(look: Look) -> str | Missing:
 
 def wanted_tree(intent: Intent, look: Look, scene: Scene) -> Tree:
     """The effective desired state."""
-    return overlay(intent.declared, _view(look, scene))
+    return overlay(*_sides(intent, look, scene))
 
 
 def plan_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Plan:
@@ -35,14 +35,14 @@ def plan_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Pl
     known, versions = scene.remembered.secrets, intent.resolved.versions
     rotated = tuple(Path.parse(name) for name, version in versions.items() if known.get(name) != version)
     sending = replace(scene.kind.sending(intent), resend=rotated)
-    plan = plan_fields(decision, intent.declared, _view(look, scene), sending)
+    plan = plan_fields(decision, *_sides(intent, look, scene), sending)
     return plan if isinstance(look, Absent) else _without_tried(plan, intent, scene.remembered)
 
 
 def residual(intent: Intent, look: Look, scene: Scene) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The fields that still differ: those the author specified, and those nobody did."""
     sending = replace(scene.kind.sending(intent), resend=())
-    changes = plan_fields(Decision.FIRST_LOOK, intent.declared, _view(look, scene), sending).changes
+    changes = plan_fields(Decision.FIRST_LOOK, *_sides(intent, look, scene), sending).changes
     said = [change for change in changes if change.rule is Rule.SPEC]
     return _paths(said), _paths(change for change in changes if change not in said)
 
@@ -55,8 +55,12 @@ def is_stuck(intent: Intent, look: Look, remembered: Remembered) -> bool:
     return attempt.stuck_at == Cookie(intent.digest, live)
 
 
-def _view(look: Look, scene: Scene) -> Tree | Missing:
-    return MISSING if isinstance(look, Absent) else scene.kind.view(look.live)
+def _sides(intent: Intent, look: Look, scene: Scene) -> tuple[Declared, Tree | Missing]:
+    """What is asked for and what is there, in the same terms."""
+    if isinstance(look, Absent):
+        return intent.declared, MISSING
+    view = scene.kind.view(look.live)
+    return scene.kind.fitted(intent.declared, view), view
 
 
 def _without_tried(plan: Plan, intent: Intent, remembered: Remembered) -> Plan:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -11,10 +11,10 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google import Call, GoogleClient, Service, decoded
 from setpoint.clients.google_operations import sql_operation
 from setpoint.core.canonical import body_digest, same
-from setpoint.core.overlay import overlay_typed
+from setpoint.core.overlay import Declared, overlay_typed
 from setpoint.core.plan import PLAINLY, Sending, Write
 from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import Mark
+from setpoint.core.shape import Mark, with_marks
 from setpoint.core.values import Json, Missing
 from setpoint.engine.kind import Absent, Intent, Location, Need, Operation, Present, Reconciliation, Resolved
 from setpoint.engine.resource import Resource, Tree
@@ -27,14 +27,15 @@ GROUP: Final = "sql.cnrm.cloud.google.com"
 INSTANCE: Final = "spec.instanceRef"
 # What the service chooses when nobody says: compared only when the author says it.
 CHOSEN: Final = ("charset", "collation")
+_FIXED: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
 
 
 class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The spec. Charset and collation have no fixed default: they follow from the engine, and from each other."""
 
     instanceRef: Annotated[Ref, Mark.IMMUTABLE]
-    charset: Annotated[str | None | UnsetType, Mark.PROTECTED] = UNSET
-    collation: Annotated[str | None | UnsetType, Mark.PROTECTED] = UNSET
+    charset: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
+    collation: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
     deletionPolicy: Literal["ABANDON", "DELETE"] | None | UnsetType = UNSET
     resourceID: Annotated[str | None | UnsetType, Mark.IMMUTABLE] = UNSET
 
@@ -68,7 +69,17 @@ def effective_desired_sql_database(
 ) -> SqlDatabaseSpec:
     """What the database should be: the spec over the live object in the spec's terms; paths start with `spec`."""
     before = live if isinstance(live, Missing) else SqlDatabaseTree(live)
-    return overlay_typed(SqlDatabaseTree(spec), before, policy).spec
+    return overlay_typed(SqlDatabaseTree(spec), before, policy, fitted_database).spec
+
+
+def fitted_database(declared: Declared, live: Tree) -> Declared:
+    """Only MySQL can give a database another character set and collation."""
+    spec = live["spec"]
+    assert isinstance(spec, Mapping)
+    collation = spec.get("collation")
+    if not isinstance(collation, str) or mysql_charset(collation):
+        return declared
+    return replace(declared, shape=with_marks(declared.shape, _FIXED))
 
 
 @dataclass(slots=True)
@@ -111,6 +122,10 @@ class SqlDatabaseKind:
         settings = _settings(live.charset, live.collation)
         implied = mysql_charset(settings.get("collation"))
         return {"spec": settings if implied is None else {**settings, "charset": implied}}
+
+    def fitted(self, declared: Declared, live: Tree) -> Declared:
+        """With what this engine cannot change."""
+        return fitted_database(declared, live)
 
     def sending(self, intent: Intent) -> Sending:
         """One PUT."""

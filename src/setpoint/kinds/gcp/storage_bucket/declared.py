@@ -17,8 +17,6 @@ from setpoint.kinds.typed_spec import read_spec
 KEY: Final = Target("kms.cnrm.cloud.google.com", "KMSCryptoKey")
 NETWORK: Final = Target("compute.cnrm.cloud.google.com", "ComputeNetwork")
 _KEY_AT: Final = "spec.encryption.kmsKeyRef"
-# The class of a bucket with Autoclass, whatever is asked for: the classes of its objects are what moves.
-AUTOCLASS: Final = "STANDARD"
 
 
 def check_bucket(resource: Resource) -> None:
@@ -78,11 +76,7 @@ def _placement(spec: StorageBucketSpec, resource: Resource) -> Sequence[str]:
 
 
 def _classes(tree: dict[str, Any], spec: StorageBucketSpec) -> None:
-    if not spec.autoclass:
-        return
-    if spec.autoclass.enabled:
-        tree["storageClass"] = AUTOCLASS
-    else:
+    if spec.autoclass and not spec.autoclass.enabled:
         tree["autoclass"].pop("terminalStorageClass", None)
 
 

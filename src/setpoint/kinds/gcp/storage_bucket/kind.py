@@ -10,6 +10,7 @@ from msgspec.structs import fields
 
 from setpoint.clients.google import Call, GoogleClient, Service
 from setpoint.core.canonical import body_digest
+from setpoint.core.overlay import Declared
 from setpoint.core.paths import Path
 from setpoint.core.plan import Sending, Stage, Write
 from setpoint.core.values import Json
@@ -21,7 +22,7 @@ from setpoint.kinds.gcp.storage_bucket.bodies import comes_from_a_look, insert_b
 from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_first
 from setpoint.kinds.gcp.storage_bucket.declared import bucket_needs, check_bucket, declared_bucket
 from setpoint.kinds.gcp.storage_bucket.live import Aside, Bucket, read_bucket
-from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec, StorageBucketTree
+from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec, StorageBucketTree, fitted_bucket
 from setpoint.kinds.gcp.storage_bucket.view import bucket_view
 from setpoint.kinds.taken_names import conflict_or_refusal
 
@@ -78,6 +79,10 @@ class StorageBucketKind:
     def view(self, live: Bucket) -> Tree:
         """The live bucket in the same terms."""
         return bucket_view(live)
+
+    def fitted(self, declared: Declared, live: Tree) -> Declared:
+        """With what the service decides."""
+        return fitted_bucket(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
         """Never by its spec."""

@@ -1,18 +1,22 @@
 """The spec of a StorageBucket, field by field: what each is, its default, who may change it."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
 
-from setpoint.core.overlay import overlay_typed
+from setpoint.core.overlay import Declared, overlay, overlay_typed
+from setpoint.core.paths import Path, get_at
 from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import Default, Mark
-from setpoint.core.values import Missing
+from setpoint.core.shape import Default, Mark, with_marks
+from setpoint.core.values import Json, Missing
 from setpoint.kinds.config_connector import Ref
 
 LOCATION: Final = "US"
 STORAGE_CLASS: Final = "STANDARD"
+_AUTOCLASS: Final = Path(("spec", "autoclass", "enabled"))
+_SERVICE_DECIDES: Final = {"spec.storageClass": Mark.OUTPUT_ONLY}
 
 T = TypeVar("T")
 # A value, an explicit null, or nothing.
@@ -152,7 +156,15 @@ def effective_desired_storage_bucket(
     While Autoclass is on, the service decides about the storage class.
     """
     before = live if isinstance(live, Missing) else StorageBucketTree(spec=live)
-    wanted = overlay_typed(StorageBucketTree(spec=spec), before, policy).spec
-    if isinstance(live, Missing) or not (wanted.autoclass and wanted.autoclass.enabled):
-        return wanted
-    return replace(wanted, storageClass=live.storageClass)
+    return overlay_typed(StorageBucketTree(spec=spec), before, policy, fitted_bucket).spec
+
+
+def fitted_bucket(declared: Declared, live: Mapping[str, Json]) -> Declared:
+    """While Autoclass is on, the service decides about the storage class; it starts from the standard one."""
+    if get_at(overlay(declared, live), _AUTOCLASS) is not True:
+        return declared
+    if get_at(live, _AUTOCLASS) is True:
+        return replace(declared, shape=with_marks(declared.shape, _SERVICE_DECIDES))
+    spec = declared.tree["spec"]
+    assert isinstance(spec, Mapping)
+    return replace(declared, tree={**declared.tree, "spec": {**spec, "storageClass": STORAGE_CLASS}})

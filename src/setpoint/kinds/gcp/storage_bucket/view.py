@@ -9,7 +9,7 @@ from setpoint.core.values import Json
 from setpoint.engine.resource import Tree
 from setpoint.kinds.config_connector import relative
 from setpoint.kinds.gcp.storage_bucket import live
-from setpoint.kinds.gcp.storage_bucket.declared import AUTOCLASS, plain, without_own_prefix
+from setpoint.kinds.gcp.storage_bucket.declared import plain, without_own_prefix
 from setpoint.kinds.gcp.storage_bucket.lifecycle import viewed_rules
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec
 
@@ -56,7 +56,7 @@ def _classes(bucket: live.Bucket) -> dict[str, Json]:
         return classes
     if not bucket.autoclass.enabled:
         return {**classes, "autoclass": {"enabled": False}}
-    return {"storageClass": AUTOCLASS, "autoclass": msgspec.to_builtins(bucket.autoclass)}
+    return {**classes, "autoclass": msgspec.to_builtins(bucket.autoclass)}
 
 
 def _access(bucket: live.Bucket) -> dict[str, Json]:
