@@ -1,6 +1,7 @@
 """The lifecycle of a resource that is to go: by the location on record, verified by absence."""
 
-from setpoint.engine.scene import DELETION_POLICY, FINALIZER, MANAGEMENT, Gone, Stopped
+from setpoint.engine.reconcile import preview
+from setpoint.engine.scene import DELETION_POLICY, FINALIZER, MANAGEMENT, Gone, Settled, Stopped
 from setpoint.errors import OperationRunning, RemoteRefused, RemoteUnavailable
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
@@ -100,6 +101,60 @@ async def what_is_only_observed_is_never_deleted(bench: Bench) -> None:
 
     assert await bench.go_on() == Gone()
     assert bench.stand.objects == before
+
+
+async def a_plan_of_a_deletion_says_what_becomes_of_the_object(bench: Bench) -> None:
+    await bench.settle()
+    await bench.delete()
+
+    going = await preview(bench.stand.ref, bench.world)
+    bench.stand.remove()
+    gone = await preview(bench.stand.ref, bench.world)
+
+    assert [write.name for write in going.writes] == ["delete"]
+    assert (gone.writes, gone.because.endswith("is gone already")) == ((), True)
+    assert bench.stand.writes == ["create"]
+
+
+async def a_plan_deletes_nothing_that_will_be_abandoned(bench: Bench) -> None:
+    for mode in ({DELETION_POLICY: "abandon"}, {MANAGEMENT: "observe"}, {MANAGEMENT: "paused"}):
+        await bench.settle()
+        await bench.apply(annotations=mode)
+        await bench.delete()
+
+        plan = await preview(bench.stand.ref, bench.world)
+
+        assert (plan.writes, bool(plan.because)) == ((), True)
+        if mode.get(MANAGEMENT) == "paused":
+            return
+        await bench.go_on()
+    raise AssertionError("paused was not reached")
+
+
+async def what_was_paused_while_it_went_can_be_let_go(bench: Bench) -> None:
+    await bench.settle()
+    await bench.apply(annotations={MANAGEMENT: "paused"})
+    await bench.delete()
+    assert isinstance(await bench.go_on(), Settled)
+    assert not await bench.is_gone()
+
+    await bench.apply()
+
+    assert await bench.go_on() == Gone()
+    assert bench.stand.objects == []
+    assert await bench.is_gone()
+
+
+async def a_wrong_word_for_its_management_can_be_mended_while_it_goes(bench: Bench) -> None:
+    await bench.settle()
+    await bench.apply(annotations={MANAGEMENT: "pausd"})
+    await bench.delete()
+    assert isinstance(await bench.go_on(), Stopped)
+
+    await bench.apply(annotations={DELETION_POLICY: "abandon"})
+
+    assert await bench.go_on() == Gone()
+    assert bench.stand.objects != []
 
 
 async def deletes_after_its_parent_is_gone(bench: Bench) -> None:
@@ -229,6 +284,10 @@ CLAIMS = (
     claim(abandons_by_the_annotation),
     claim(abandons_by_its_own_spec, Part.OWN_ABANDON),
     claim(what_is_only_observed_is_never_deleted),
+    claim(a_plan_of_a_deletion_says_what_becomes_of_the_object),
+    claim(a_plan_deletes_nothing_that_will_be_abandoned),
+    claim(what_was_paused_while_it_went_can_be_let_go),
+    claim(a_wrong_word_for_its_management_can_be_mended_while_it_goes),
     claim(deletes_after_its_parent_is_gone),
     claim(deletes_when_its_last_edit_names_a_parent_that_never_came),
     claim(deletes_what_it_made_after_a_refused_move),

@@ -195,6 +195,18 @@ async def a_plan_changes_nothing_and_is_what_the_step_does(bench: Bench) -> None
     assert (await preview(bench.stand.ref, bench.world)).is_empty
 
 
+async def a_plan_knows_what_will_not_be_written(bench: Bench) -> None:
+    await bench.settle()
+    await bench.apply(bench.stand.spec(bench.stand.field.then), annotations={MANAGEMENT: "observe"})
+    observed = await preview(bench.stand.ref, bench.world)
+    await bench.apply(annotations={MANAGEMENT: "paused"})
+    paused = await preview(bench.stand.ref, bench.world)
+
+    assert (observed.writes, [str(change.path) for change in observed.withheld]) == ((), [bench.stand.field.path])
+    assert observed.because == "nothing is written: setpoint.dev/management is observe"
+    assert (paused.writes, paused.withheld, "paused" in paused.because) == ((), (), True)
+
+
 async def the_spec_is_never_written(bench: Bench) -> None:
     before = canonical((await bench.settle()).spec)
 
@@ -298,6 +310,7 @@ CLAIMS = (
     claim(refuses_to_move),
     claim(a_name_under_which_nothing_came_to_be_can_be_changed),
     claim(a_plan_changes_nothing_and_is_what_the_step_does),
+    claim(a_plan_knows_what_will_not_be_written),
     claim(the_spec_is_never_written),
     claim(observe_tells_what_differs_and_never_writes),
     claim(observe_tells_that_it_is_as_declared),

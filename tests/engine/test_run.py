@@ -6,7 +6,7 @@ from typing import Any
 
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.run import FIRST_DELAY, LONGEST_DELAY, Backoff, Run
+from setpoint.engine.run import Run
 from setpoint.engine.scene import Outcome, Settled, Stopped
 from setpoint.errors import (
     Bug,
@@ -160,14 +160,3 @@ def test_a_bug_in_one_kind_leaves_the_rest_alone() -> None:
         assert "not a number" not in str(outcomes["a"].error)
 
     _play(scenario)
-
-
-def test_delays_double_up_to_two_minutes_and_a_service_s_wish_counts_more() -> None:
-    backoff = Backoff(jitter=lambda: 1.0)
-
-    delays = [backoff.next() for _ in range(12)]
-
-    assert delays[:3] == [FIRST_DELAY, 0.5, 1.0]
-    assert delays[-1] == LONGEST_DELAY
-    assert Backoff(jitter=lambda: 0.0).next() == FIRST_DELAY / 2
-    assert Backoff().next(asked=30.0) == 30.0

@@ -137,6 +137,16 @@ class Applying:
 
         with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
             loop.run(store.apply(instance()))
+        with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
+            loop.run(store.apply(instance(spec={"region": "another"}, annotations={"how": "gently"})))
+
+    def test_annotations_may_still_say_how_a_resource_goes(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.set_finalizers(loop.run(store.apply(instance(annotations={"how": "gently"}))), ("f",)))
+        loop.run(store.delete(REF))
+
+        edited = loop.run(store.apply(instance(annotations={"how": "at once"})))
+
+        assert (edited.annotations, edited.is_deleting, edited.generation) == ({"how": "at once"}, True, 1)
 
     def test_a_name_that_is_used_again_has_a_new_uid(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.apply(instance(annotations={"a": "1"})))

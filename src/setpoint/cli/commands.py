@@ -33,9 +33,11 @@ async def apply(request: Request) -> Exit:
     async with open_world(request.settings, Access.WRITE) as world:
         refs = checked(manifests, world)
         await _rehearse(manifests, world)
+        going = await _going(refs, world)
         for manifest in manifests:
             await world.store.apply(manifest.tree)
-        return await _settle(refs, world, request, "setpoint apply")
+        code = await _settle(refs, world, request, "setpoint apply")
+        return worst((code, await _tell_of_the_gone(going, world, request)))
 
 
 async def reconcile(request: Request) -> Exit:
@@ -221,6 +223,21 @@ async def _settle(refs: Sequence[ResourceRef], world: World, request: Request, t
         else:
             await Run(world, progress.hear, trigger, asked).until_done(refs, request.seconds)
     return worst(state.code for state in progress.states.values())
+
+
+async def _going(refs: Sequence[ResourceRef], world: World) -> list[ResourceRef]:
+    """Those that somebody has asked to delete."""
+    found = [await world.store.get(ref) for ref in refs]
+    return [one.ref for one in found if one is not None and one.is_deleting]
+
+
+async def _tell_of_the_gone(going: Sequence[ResourceRef], world: World, request: Request) -> Exit:
+    """What they should know who applied something that was being deleted."""
+    gone = [ref for ref in going if await world.store.get(ref) is None]
+    for ref in gone:
+        told = f"{ref} was being deleted, and is gone now: apply it again to make it anew"
+        request.console.print(Text(told, style="yellow"), soft_wrap=True)
+    return Exit.WAITING if gone else Exit.DONE
 
 
 async def _previewed(ref: ResourceRef, world: World) -> Plan | SetpointError:

@@ -27,6 +27,7 @@ _RULES = {
     Rule.PRUNED: "not in the spec",
     Rule.PROTECTED: "kept (protected)",
     Rule.FIXED: "kept (immutable)",
+    Rule.CHOSEN: "kept (chosen by the service)",
     Rule.UNMANAGED: "kept (unmanaged)",
     Rule.LISTED: "kept (default-to-gcp-fields)",
     Rule.IGNORED: "kept (ignore-unspecified-fields)",
@@ -41,10 +42,13 @@ def plan_view(plan: Plan) -> RenderableType:
     for write in plan.writes:
         for change in write.changes:
             table.add_row(*_row(change, _SIGNS[write.action]), style=_COLOURS[write.action])
+    for change in plan.withheld:
+        table.add_row(*_row(change, "!"), style="yellow")
     for change in plan.kept:
         table.add_row(*_row(change, "="), style="dim")
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
-    return Group(Text(f"{plan.decision.value}: {_WHY[plan.decision]}", style="bold"), table, *rest)
+    why = plan.because or f"{plan.decision.value}: {_WHY[plan.decision]}"
+    return Group(Text(why, style="bold"), table, *rest)
 
 
 def value_text(value: Json | Missing) -> str:

@@ -35,11 +35,16 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The writes in the order they are sent, and the fields a bare prune would have changed but a rule kept."""
+    """The writes in the order they are sent, and the fields a bare prune would have changed but a rule kept.
+
+    `withheld` differs and is not written, or nothing is looked at: `because` says why.
+    """
 
     decision: Decision
     writes: tuple[Write, ...] = ()
     kept: tuple[FieldChange, ...] = ()
+    withheld: tuple[FieldChange, ...] = ()
+    because: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -53,11 +58,18 @@ class Plan:
 
     def to_data(self) -> dict[str, Json]:
         """The plan as plain JSON: stable member names, absent values left out, marks spelled out."""
-        return {
+        data: dict[str, Json] = {
             "decision": self.decision.value,
             "writes": [_write_data(write) for write in self.writes],
             "kept": [_change_data(change) for change in self.kept],
         }
+        if self.because:
+            data |= {"withheld": [_change_data(change) for change in self.withheld], "because": self.because}
+        return data
+
+    def hold(self, because: str) -> "Plan":
+        """The same with nothing written."""
+        return replace(self, writes=(), withheld=self.changes, because=because)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,8 @@ class Store(Protocol):
 
         Creates what is not there. Keeps status, finalizers, uid and what the engine annotated. A manifest that
         says nothing new changes nothing, not even the revision; a new spec raises the generation. ManifestInvalid
-        for what cannot be kept, NotReady while the resource is being deleted.
+        for what cannot be kept. NotReady while the resource is being deleted, unless its annotations or labels are all
+        that is new: they may say how it goes.
         """
         ...
 

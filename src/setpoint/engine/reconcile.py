@@ -22,6 +22,7 @@ from setpoint.engine.resource import ResourceRef, Tree
 from setpoint.engine.scene import (
     DELETION_POLICY,
     FINALIZER,
+    MANAGEMENT,
     Gone,
     Management,
     Outcome,
@@ -44,6 +45,7 @@ from setpoint.errors import (
 )
 
 _log: Final = logging.getLogger(__name__)
+OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
 
 
 async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False) -> Outcome:
@@ -90,12 +92,15 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
     scene = Scene(world, resource, world.kind_of(resource), Remembered.of(resource))
+    if scene.management is Management.PAUSED:
+        return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
     if resource.is_deleting:
-        return plan_delete(Decision.INTENT_CHANGED)
+        return await _preview_removal(scene)
     intent = await resolve(resource, scene.kind, world.store)
     await _require_same_place(scene, intent)
     look = await scene.kind.observe(intent.location)
-    return plan_for(_decide(intent, look, scene), intent, look, scene)
+    plan = plan_for(_decide(intent, look, scene), intent, look, scene)
+    return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
 
 
 async def _keep(scene: Scene) -> Outcome:
@@ -154,7 +159,7 @@ async def _require_same_place(scene: Scene, intent: Intent) -> None:
 async def _observe_only(scene: Scene, plan: Plan, look: Look) -> Outcome:
     ready = report.observed(tuple(str(change.path) for change in plan.changes), is_there=isinstance(look, Present))
     await scene.tell(ready)
-    return Settled(plan, ready)
+    return Settled(plan.hold(OBSERVE_ONLY), ready)
 
 
 async def _claim(scene: Scene, intent: Intent) -> Scene:
@@ -310,6 +315,17 @@ def _is_abandoned(scene: Scene) -> bool:
     """Whether the object is to stay: by its deletion policy, or because nothing is ever written."""
     by_annotation = scene.resource.annotations.get(DELETION_POLICY) == "abandon"
     return by_annotation or scene.kind.abandons(scene.resource) or scene.management is Management.OBSERVE
+
+
+async def _preview_removal(scene: Scene) -> Plan:
+    location = scene.remembered.location
+    if location is None or FINALIZER not in scene.resource.finalizers:
+        return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
+    if _is_abandoned(scene):
+        return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
+    if isinstance(await scene.kind.observe(location), Absent):
+        return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
+    return plan_delete(Decision.INTENT_CHANGED)
 
 
 async def _let_go(scene: Scene) -> Outcome:

@@ -1,44 +1,22 @@
 """Steps for many resources until each is settled, blocked or failed: what `apply` does, without a daemon."""
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from setpoint.engine.reconcile import step
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.retries import Delays
 from setpoint.engine.scene import Outcome, Stopped, World
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
-    OperationRunning,
     RemoteRefused,
-    RemoteUnavailable,
     Retry,
     SetpointError,
 )
 
-FIRST_DELAY, LONGEST_DELAY = 0.25, 120.0
 Listener = Callable[[ResourceRef, Outcome], None]
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Delays that double, with jitter, from 250 ms to two minutes; what a service asks for counts more."""
-
-    jitter: Callable[[], float] = random.random
-    failures: int = 0
-
-    @property
-    def is_new(self) -> bool:
-        """Whether nothing has failed yet."""
-        return self.failures == 0
-
-    def next(self, asked: float | None = None) -> float:
-        """How long to wait now."""
-        doubled = min(FIRST_DELAY * 2.0**self.failures, LONGEST_DELAY)
-        self.failures += 1
-        return max(doubled * (0.5 + self.jitter() / 2), asked or 0.0)
 
 
 def _ignore(_ref: ResourceRef, _outcome: Outcome) -> None:
@@ -74,7 +52,7 @@ class Run:
         return self.outcomes
 
     async def _follow(self, ref: ResourceRef) -> None:
-        backoff, asked = Backoff(), self.asked
+        delays, asked = Delays(), self.asked
         while True:
             seen = self._done
             outcome = await step(ref, self.world, trigger=self.trigger, asked=asked)
@@ -87,7 +65,7 @@ class Run:
                 if not await self._another_moves(ref, seen):
                     return await self._finish(ref)
             else:
-                await self.world.clock.sleep(_delay(outcome.error, backoff))
+                await self.world.clock.sleep(delays.after(outcome.error))
 
     async def _finish(self, ref: ResourceRef) -> None:
         async with self._moved:
@@ -111,12 +89,3 @@ class Run:
 def _is_final(error: SetpointError) -> bool:
     """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug."""
     return error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG) or isinstance(error, RemoteRefused)
-
-
-def _delay(error: SetpointError, backoff: Backoff) -> float:
-    if error.retry is Retry.STEP_AGAIN and backoff.is_new:
-        # Somebody was faster: at once, once. Whoever always is, is not raced.
-        backoff.next()
-        return 0.0
-    asked = error.after if isinstance(error, OperationRunning | RemoteUnavailable) else None
-    return backoff.next(asked)

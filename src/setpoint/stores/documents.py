@@ -19,7 +19,7 @@ Rule: TypeAlias = Callable[[Record | None], Record | None]
 
 
 def applied(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
-    """The author's part becomes `authored`; NotReady while the resource is being deleted."""
+    """The author's part becomes `authored`; NotReady while the resource is being deleted, but for its metadata."""
 
     def rule(before: Record | None) -> Record:
         return _created(authored, now, new_uid()) if before is None else _edited(before, authored)
@@ -104,8 +104,6 @@ def _created(authored: Authored, now: str, uid: str) -> Record:
 
 def _edited(before: Record, authored: Authored) -> Record:
     metadata = decode(before.metadata)
-    if "deletionTimestamp" in metadata:
-        raise NotReady(f"{before.ref} is being deleted: wait until it is gone, then apply it again")
     annotations, engine_keys = _merged(before, metadata.get("annotations", {}), authored)
     metadata = {
         **{name: value for name, value in metadata.items() if name not in ("labels", "ownerReferences")},
@@ -113,9 +111,14 @@ def _edited(before: Record, authored: Authored) -> Record:
         "annotations": annotations,
     }
     if (before.body, before.secret) == (authored.body, authored.secret):
-        return _with_metadata(before, metadata, engine_keys)
-    metadata["generation"] += 1
-    return _with_metadata(replace(before, body=authored.body, secret=authored.secret), metadata, engine_keys)
+        edited = _with_metadata(before, metadata, engine_keys)
+    else:
+        metadata["generation"] += 1
+        edited = _with_metadata(replace(before, body=authored.body, secret=authored.secret), metadata, engine_keys)
+    if "deletionTimestamp" in metadata and (edited is before or edited.body != before.body):
+        # How it goes may still be said, by annotations; what it should be is past.
+        raise NotReady(f"{before.ref} is being deleted: wait until it is gone, then apply it again")
+    return edited
 
 
 def _merged(before: Record, present: Mapping[str, str], authored: Authored) -> tuple[dict[str, str], frozenset[str]]:

@@ -1,0 +1,92 @@
+"""The commands on one resource after the other, as people use them: a local cloud, a store in a file."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from setpoint.cli.main import main
+
+BUCKET = """\
+apiVersion: storage.cnrm.cloud.google.com/v1beta1
+kind: StorageBucket
+metadata:
+  name: {name}
+  annotations:
+    cnrm.cloud.google.com/project-id: demo
+    setpoint.dev/management: {management}
+spec:
+  location: {location}
+"""
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[str]:
+    """The address of a local cloud in a process of its own."""
+    command = [sys.executable, "-m", "setpoint.localcloud"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"STORAGE_EMULATOR_HOST=(\S+)", process.stdout.readline())
+        assert found is not None
+        yield found[1]
+        process.terminate()
+
+
+@pytest.fixture(autouse=True)
+def _at_home(cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud)
+    monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
+    monkeypatch.chdir(tmp_path)
+
+
+def _write(name: str, management: str = "full", location: str = "EU") -> None:
+    text = BUCKET.format(name=name, management=management, location=location)
+    Path("bucket.yaml").write_text(text, encoding="utf-8")
+
+
+def _setpoint(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def test_what_was_paused_while_it_went_is_let_go_by_an_edit_and_that_is_told() -> None:
+    _write("paused-away", "paused")
+    _setpoint("apply", "-f", "bucket.yaml")
+    _write("paused-away")
+    _setpoint("apply", "-f", "bucket.yaml")
+    _write("paused-away", "paused")
+    _setpoint("apply", "-f", "bucket.yaml")
+    assert "paused" in _setpoint("delete", "StorageBucket/paused-away").output
+    _write("paused-away")
+
+    released = _setpoint("apply", "-f", "bucket.yaml")
+
+    told = "StorageBucket default/paused-away was being deleted, and is gone now: apply it again to make it anew"
+    assert (released.exit_code, told in released.output) == (3, True)
+    assert _setpoint("apply", "-f", "bucket.yaml").exit_code == 0
+
+
+def test_a_plan_of_what_is_observed_shows_the_difference_and_that_nothing_is_written() -> None:
+    _write("observed")
+    _setpoint("apply", "-f", "bucket.yaml")
+    text = BUCKET.format(name="observed", management="observe", location="EU") + "  versioning: {enabled: true}\n"
+    Path("bucket.yaml").write_text(text, encoding="utf-8")
+
+    shown, data = _setpoint("plan", "-f", "bucket.yaml"), _setpoint("plan", "-f", "bucket.yaml", "-o", "json")
+
+    assert (shown.exit_code, data.exit_code) == (0, 0)
+    assert "nothing is written: setpoint.dev/management is observe" in shown.output
+    (plan,) = (one["plan"] for one in orjson.loads(data.output))
+    assert (plan["writes"], [change["path"] for change in plan["withheld"]]) == ([], ["spec.versioning.enabled"])
+
+
+def test_a_plan_of_what_is_paused_says_so() -> None:
+    _write("resting", "paused")
+
+    shown = _setpoint("plan", "-f", "bucket.yaml")
+
+    assert (shown.exit_code, "setpoint.dev/management is paused" in shown.output) == (0, True)

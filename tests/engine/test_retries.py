@@ -1,0 +1,62 @@
+"""How long to wait after a step that stopped."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.engine.retries import Backoff, Delays
+from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, WriteConflict
+
+
+def _delays() -> Delays:
+    """Delays at their longest."""
+    return Delays(Backoff(jitter=lambda: 1.0), Backoff(jitter=lambda: 1.0, first=1.0, longest=15.0))
+
+
+@given(st.integers(min_value=0, max_value=10_000), st.floats(min_value=0, max_value=1))
+def test_a_delay_is_between_an_eighth_of_a_second_and_two_minutes(failures: int, jitter: float) -> None:
+    assert 0.125 <= Backoff(jitter=lambda: jitter, failures=failures).next() <= 120.0
+
+
+@given(st.floats(min_value=0, max_value=10_000), st.integers(min_value=0, max_value=100))
+def test_nobody_comes_before_a_service_asks_for_it(asked: float, failures: int) -> None:
+    assert Backoff(failures=failures).next(asked) >= asked
+
+
+def test_delays_double_up_to_two_minutes() -> None:
+    backoff = Backoff(jitter=lambda: 1.0)
+
+    delays = [backoff.next() for _ in range(12)]
+
+    assert delays == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 120.0, 120.0, 120.0]
+    assert Backoff(jitter=lambda: 0.0).next() == 0.125
+
+
+def test_an_operation_is_asked_about_at_a_pace_of_its_own() -> None:
+    delays = _delays()
+
+    assert [delays.after(OperationRunning("at work")) for _ in range(6)] == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0]
+    assert delays.after(RemoteRefused("no")) == 0.25
+
+
+def test_an_operation_that_runs_makes_up_for_earlier_failures() -> None:
+    delays = _delays()
+    for _ in range(5):
+        delays.after(RemoteUnavailable("down"))
+    delays.after(OperationRunning("at work"))
+
+    assert delays.after(RemoteUnavailable("down")) == 0.25
+
+
+def test_a_conflict_is_met_at_once_the_first_time_and_not_raced() -> None:
+    delays = _delays()
+
+    assert [delays.after(error) for error in (WriteConflict("a"), RemoteConflict("b"), WriteConflict("c"))] == [
+        0.0,
+        0.5,
+        1.0,
+    ]
+
+
+def test_what_a_service_asks_for_counts_more() -> None:
+    assert _delays().after(RemoteUnavailable("busy", after=30.0)) == 30.0
+    assert _delays().after(OperationRunning("busy", after=30.0)) == 30.0
