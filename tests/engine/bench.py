@@ -3,14 +3,15 @@
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Store
 from setpoint.engine.reconcile import step
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.rest import Rests
 from setpoint.engine.scene import CookieLocation, Outcome, Settled, Stopped, World
 from setpoint.errors import OperationRunning
 from setpoint.stores.memory import MemoryStore
@@ -20,6 +21,21 @@ from tests.engine.stand import Spec, Stand
 
 # No claim needs more steps than this for one change.
 ENOUGH = 8
+
+
+@dataclass(slots=True)
+class Heard:
+    """Heads of all that is in a store."""
+
+    store: Store
+    revisions: dict[ResourceRef, Revision] = field(default_factory=dict)
+
+    async def hear(self) -> None:
+        """Catches up."""
+        self.revisions = {one.ref: one.revision for one in (await self.store.list()).resources}
+
+    def revision(self, ref: ResourceRef) -> Revision | None:
+        return self.revisions.get(ref)
 
 
 @dataclass(slots=True)
@@ -34,12 +50,20 @@ class Bench:
     cookies: CookieLocation = CookieLocation.STATUS
     # In the place of the stand's own.
     kind: AnyKind | None = None
+    # What a long-running process has heard, when this is one.
+    heads: "Heard | None" = None
+    rests: Rests | None = None
 
     @property
     def world(self) -> World:
         """The world of one process."""
         kind = self.kind or self.stand.kind
-        return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies)
+        return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies, rests=self.rests)
+
+    def go_on_for_ever(self) -> None:
+        """From here on this is a process that remembers what is at rest."""
+        self.heads = Heard(self.store)
+        self.rests = Rests(self.heads)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
@@ -73,6 +97,8 @@ class Bench:
     async def step(self, *, asked: bool = False) -> Outcome:
         """One step."""
         self.clock.seconds += 1
+        if self.heads is not None:
+            await self.heads.hear()
         return await step(self.stand.ref, self.world, asked=asked)
 
     async def go_on(self, *, asked: bool = False) -> Outcome:
@@ -91,6 +117,8 @@ class Bench:
         if self.path is not None:
             await self.store.close()
             self.store = await open_sqlite(self.path, self.clock, _new_uid)
+        if self.heads is not None:
+            self.go_on_for_ever()
 
     # --- What can be seen --------------------------------------------------------------------------------------------
 

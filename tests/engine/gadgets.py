@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.core.canonical import body_digest, canonical
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import Sending, Write
 from setpoint.core.shape import Default, Keyed, Mark
@@ -22,6 +23,7 @@ from setpoint.engine.kind import (
     Reference,
     Resolved,
     SecretKey,
+    Unmoved,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
@@ -218,12 +220,15 @@ class GadgetKind:
     def sending(self, intent: Intent) -> Sending:
         return Sending()
 
-    async def observe(self, location: Location) -> Absent | Present[Gadget]:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
         found = self.service.ask("get", location, lambda: self.service.objects.get(location))
         if found is None:
             return Absent()
+        mark = body_digest(canonical(found))
+        if mark == known:
+            return Unmoved()
         outputs = {"address": f"10.0.0.{found.get('size', 0)}", "serial": found.get("serial", "1")}
-        return Present(msgspec.convert(found, Gadget), outputs=outputs)
+        return Present(msgspec.convert(found, Gadget), mark, outputs=outputs)
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
         def work() -> Operation | None:

@@ -78,6 +78,7 @@ async def a_foreign_cookie_means_a_close_look_and_no_write(bench: Bench) -> None
 
 async def a_raised_revision_of_the_kind_means_one_close_look_and_no_write(bench: Bench) -> None:
     await bench.settle()
+    await bench.restart()
     bench.stand.kind.revision = 2
 
     first, second = await bench.step(), await bench.step()
@@ -88,6 +89,7 @@ async def a_raised_revision_of_the_kind_means_one_close_look_and_no_write(bench:
 
 async def a_kind_that_gives_up_its_cookie_compares_from_then_on(bench: Bench) -> None:
     await bench.settle()
+    await bench.restart()
     bench.stand.kind.reconciliation = Reconciliation.STATELESS
 
     outcome = await bench.step()

@@ -21,6 +21,7 @@ class Kept(StrEnum):
     IN_MEMORY = "in memory"
     IN_MEMORY_AND_ANNOTATION = "with its cookie in the annotation"
     ON_SQLITE = "on SQLite"
+    FOR_EVER = "in a process that goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Setting:
         async with self.open_stand() as stand, bench_with(stand, path) as bench:
             if self.kept is Kept.IN_MEMORY_AND_ANNOTATION:
                 bench.cookies = CookieLocation.ANNOTATION
+            if self.kept is Kept.FOR_EVER:
+                bench.go_on_for_ever()
             yield bench
 
 
@@ -52,4 +55,8 @@ SETTINGS: Final = (
     Setting(GadgetStand, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
     Setting(GadgetStand, gadget_stand, Kept.ON_SQLITE),
     Setting(BucketStand, bucket_stand, Kept.ON_SQLITE),
+    Setting(GadgetStand, gadget_stand, Kept.FOR_EVER),
+    Setting(StatelessGadgetStand, stateless_gadget_stand, Kept.FOR_EVER),
+    Setting(BucketStand, bucket_stand, Kept.FOR_EVER),
+    Setting(DatabaseStand, database_stand, Kept.FOR_EVER),
 )

@@ -1,7 +1,6 @@
 """What is measured of a step."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from setpoint.engine.reconcile import step
@@ -15,15 +14,12 @@ class Tally:
 
     lines: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def count(self, name: str, labels: Mapping[str, str]) -> None:
-        self.lines.append((name, labels["kind"], labels["outcome"]))
-
-    def observe(self, name: str, seconds: float, labels: Mapping[str, str]) -> None:
+    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         assert seconds >= 0
-        self.lines.append((name, labels["kind"], labels["outcome"]))
+        self.lines.append((kind, outcome, decision))
 
 
-def test_every_step_is_counted_and_timed_by_kind_and_outcome() -> None:
+def test_every_step_is_told_with_its_kind_outcome_decision_and_time() -> None:
     tally = Tally()
 
     async def play() -> None:
@@ -35,9 +31,4 @@ def test_every_step_is_counted_and_timed_by_kind_and_outcome() -> None:
 
     asyncio.run(play())
 
-    assert tally.lines == [
-        ("setpoint_steps_total", "Gadget", "gone"),
-        ("setpoint_step_seconds", "Gadget", "gone"),
-        ("setpoint_steps_total", "Gadget", "settled"),
-        ("setpoint_step_seconds", "Gadget", "settled"),
-    ]
+    assert tally.lines == [("Gadget", "gone", ""), ("Gadget", "settled", "create")]

@@ -1,36 +1,59 @@
 """Resources as people read them: a table, the whole of one, why the last step did what it did."""
 
 import datetime
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import yaml
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from setpoint.cli.columns import Columns
 from setpoint.cli.show import value_text
 from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.cookie import Cookie
 from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
 from setpoint.engine.ports import Note
-from setpoint.engine.remembered import Remembered
+from setpoint.engine.remembered import COOKIE, HANDLED, OURS, SERVER_DEFAULTS, Remembered
 from setpoint.engine.resource import Resource, Tree
 
+_COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
+_WIDE_COLUMNS: Final = (*_COLUMNS, "LOCATION", "MESSAGE")
 
-def table_of(resources: Iterable[Resource], now: datetime.datetime, *, wide: bool) -> Table:
-    """One line for each resource."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for name in ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE", *(("LOCATION", "MESSAGE") if wide else ())):
-        table.add_column(name, no_wrap=name != "MESSAGE")
-    for resource in resources:
+
+class ResourceTable:
+    """A line for each resource, however often it is asked for more of them."""
+
+    def __init__(self, *, wide: bool) -> None:
+        self._is_wide = wide
+        self._columns = Columns(*(_WIDE_COLUMNS if wide else _COLUMNS))
+
+    def lines(self, resources: Iterable[Resource], now: datetime.datetime) -> Text:
+        """The resources, the first time below the header."""
+        return self._columns.lines(self._row(resource, now) for resource in resources)
+
+    def _row(self, resource: Resource, now: datetime.datetime) -> tuple[Sequence[str], str]:
         ready = ready_of(resource)
         words = (ready.status, ready.reason) if ready else ("Unknown", "NotLookedAt")
-        more = (Remembered.of(resource).location or "", ready.message if ready else "") if wide else ()
+        words = ("False", "Deleted") if is_gone(resource) else words
+        more = (Remembered.of(resource).location or "", ready.message if ready else "") if self._is_wide else ()
         cells = (resource.ref.kind, resource.ref.namespace, resource.ref.name, *words, age_of(resource, now), *more)
-        table.add_row(*(Text(cell) for cell in cells), style=_colour(ready))
-    return table
+        return cells, "dim" if is_gone(resource) else _colour(ready)
+
+
+def gone(resource: Resource, now: datetime.datetime) -> Resource:
+    """A resource that was deleted, as Kubernetes shows one: marked for deletion, and nothing holds it back."""
+    metadata: Any = resource.document["metadata"]
+    kept = {name: value for name, value in metadata.items() if name != "finalizers"}
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Resource({**resource.document, "metadata": {"deletionTimestamp": stamp, **kept}})
+
+
+def is_gone(resource: Resource) -> bool:
+    """Whether this is what is left of a resource that was deleted."""
+    return resource.is_deleting and not resource.finalizers
 
 
 def ready_of(resource: Resource) -> Condition | None:
@@ -71,6 +94,8 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
     """Everything about one resource."""
     ready = ready_of(resource)
     facts = Table.grid(padding=(0, 3))
+    facts.add_column(no_wrap=True)
+    facts.add_column(overflow="fold")
     memory = Remembered.of(resource)
     for name, value in (
         ("Ready", f"{ready.status} ({ready.reason})" if ready else "not looked at yet"),
@@ -90,23 +115,26 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
     parts += [Text("\nSpec", style="bold"), Text(as_yaml(resource.spec))] if resource.spec else []
     outputs = outputs_of(resource)
     parts += [Text("Outputs", style="bold"), Text(as_yaml(outputs))] if outputs else []
-    return Group(*parts, notes_table(notes))
+    return Group(*parts, _notes_on_one(notes))
 
 
 def outputs_of(resource: Resource) -> Tree:
     """What the status shows of the live object."""
-    ours = ("conditions", "observedGeneration", "lastModifiedCookie", "serverDefaults", "setpoint")
+    ours = ("conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, HANDLED, OURS)
     return {name: value for name, value in resource.status.items() if name not in ours}
 
 
-def notes_table(notes: Iterable[Note]) -> Table:
-    """Notes, oldest first."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for name in ("WHEN", "TYPE", "REASON", "RESOURCE", "COUNT", "MESSAGE"):
-        table.add_column(name, no_wrap=name != "MESSAGE")
-    for note in notes:
-        table.add_row(*map(Text, (note.at, note.severity, note.reason, str(note.ref), str(note.count), note.message)))
-    return table
+def notes_lines(notes: Iterable[Note]) -> Text:
+    """Notes on whatever there is, oldest first."""
+    return Columns("WHEN", "TYPE", "REASON", "RESOURCE", "COUNT", "MESSAGE").lines(
+        ((note.at, note.severity, note.reason, str(note.ref), str(note.count), note.message), "") for note in notes
+    )
+
+
+def _notes_on_one(notes: Iterable[Note]) -> Text:
+    return Columns("WHEN", "TYPE", "REASON", "COUNT", "MESSAGE").lines(
+        ((note.at, note.severity, note.reason, str(note.count), note.message), "") for note in notes
+    )
 
 
 def note_data(note: Note) -> Json:
@@ -139,21 +167,24 @@ def explanation_of(resource: Resource) -> RenderableType:
     """Why the last step that did or found something did what it did, and what happens next."""
     step: Any = Remembered.of(resource).step
     ready = ready_of(resource)
-    if not step:
+    if not step and ready is None:
         return Text(f"{resource.ref}: no step has been taken yet; `setpoint reconcile` takes one")
-    lines = [
+    return Group(
         Text(f"{resource.ref}", style="bold cyan"),
-        Text(f"{step['at']}, by {step['trigger']}: {step['decision']}"),
-    ]
+        *(_step_lines(step) if step else [Text("no step has come as far as a plan yet")]),
+        Text(f"now: {ready.reason}, {ready.message}" if ready else "now: not looked at"),
+        Text("next look: with the next `setpoint apply` or `setpoint reconcile`", style="dim"),
+    )
+
+
+def _step_lines(step: Mapping[str, Any]) -> list[Text]:
+    lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}")]
     for write in step["writes"]:
         lines.append(Text(f"  wrote: {write['name']}", style="yellow"))
         lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]
     if not step["writes"]:
         lines.append(Text("  wrote nothing", style="green"))
-    lines += [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
-    lines.append(Text(f"now: {ready.reason}, {ready.message}" if ready else "now: not looked at"))
-    lines.append(Text("next look: with the next `setpoint apply` or `setpoint reconcile`", style="dim"))
-    return Group(*lines)
+    return lines + [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
 
 
 def _change_text(change: Mapping[str, Json]) -> str:

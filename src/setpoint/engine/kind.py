@@ -13,7 +13,7 @@ import msgspec
 
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import Sending, Write
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
 
 L = TypeVar("L", bound=msgspec.Struct)
 # The object's name in its service: stored before it is created, and all that deletion needs.
@@ -42,6 +42,11 @@ class Present(Generic[L]):
     version: str | None = None
     # What the status shows of it, times and certificates too: compared, never part of the cookie.
     outputs: Tree = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmoved:
+    """The service answered with the very bytes that the caller knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Resolved:
     secrets: Mapping[str, str] = field(default_factory=dict)
     # uid, revision and key of each secret: what of it enters the intent digest, and tells whether it was rotated.
     versions: Mapping[str, str] = field(default_factory=dict)
+    # The state of each of them, Secrets included.
+    seen: Mapping[ResourceRef, Revision] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +147,8 @@ class Kind(Protocol[L]):
         """How changes are sent."""
         ...
 
-    async def observe(self, location: Location) -> Absent | Present[L]:
-        """A look at the object. Any failure but a 404 raises."""
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[L] | Unmoved:
+        """A look at the object. Any failure but a 404 raises. `known`: the digest of bytes that need no decoding."""
         ...
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
@@ -164,3 +171,10 @@ class Kind(Protocol[L]):
 # The engine does not look into a kind's live type: it hands back what it was given.
 AnyKind: TypeAlias = Kind[Any]
 Look: TypeAlias = Absent | Present[Any]
+
+
+async def look_at(location: Location, kind: AnyKind) -> Look:
+    """A look that decodes what it finds."""
+    found = await kind.observe(location)
+    assert not isinstance(found, Unmoved)
+    return found

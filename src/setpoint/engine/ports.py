@@ -172,12 +172,8 @@ class Clock(Protocol):
 
 
 class Metrics(Protocol):
-    """Counters and durations, by name and labels."""
+    """What is measured of steps."""
 
-    def count(self, name: str, labels: Mapping[str, str]) -> None:
-        """One more of it."""
-        ...
-
-    def observe(self, name: str, seconds: float, labels: Mapping[str, str]) -> None:
-        """It took that long."""
+    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+        """A step of this kind came to `outcome` in that time; `decision` is empty when it did not get that far."""
         ...

@@ -6,7 +6,7 @@ about to do is on record before it does it, and every verb can run twice.
 
 import logging
 from dataclasses import replace
-from typing import Final, NoReturn, assert_never
+from typing import Any, Final, NoReturn, assert_never
 
 from setpoint.core.canonical import digest
 from setpoint.core.cookie import Cookie
@@ -15,10 +15,11 @@ from setpoint.core.plan import Action, Plan, Write, plan_delete
 from setpoint.core.values import Json
 from setpoint.engine import report
 from setpoint.engine.intent import resolve
-from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation
+from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation, Unmoved, look_at
 from setpoint.engine.planning import live_digest, plan_for, residual, wanted_tree
-from setpoint.engine.remembered import Attempt, Remembered
+from setpoint.engine.remembered import REQUESTED, Attempt, Remembered
 from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.engine.rest import Rest
 from setpoint.engine.scene import (
     DELETION_POLICY,
     FINALIZER,
@@ -62,18 +63,23 @@ async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked
         _log.exception("step broke", extra={"ref": str(ref)})
         # Without its text, which may hold what nobody should see.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
-    labels = {"kind": ref.kind, "outcome": type(outcome).__name__.lower()}
-    world.metrics.count("setpoint_steps_total", labels)
-    world.metrics.observe("setpoint_step_seconds", world.clock.monotonic() - started, labels)
+    decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
+    seconds = world.clock.monotonic() - started
+    world.metrics.stepped(ref.kind, type(outcome).__name__.lower(), decision, seconds)
     return outcome
 
 
 async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) -> Outcome:
+    undisturbed = None if asked else await _at_rest(ref, world)
+    if undisturbed is not None:
+        return undisturbed
     resource = await world.store.get(ref)
     if resource is None:
         return Gone()
     remembered = Remembered.of(resource)
-    remembered = replace(remembered, attempt=None) if asked else remembered
+    request = resource.annotations.get(REQUESTED)
+    if asked or remembered.handled != request:
+        remembered = replace(remembered, attempt=None, handled=request)
     try:
         scene = Scene(world, resource, world.kind_of(resource), remembered, trigger)
     except UserError as error:
@@ -84,6 +90,21 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) ->
         raise
     except SetpointError as error:
         return await _stop(scene, error)
+
+
+async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
+    """The outcome when everything that a step goes by is what it was when the last one found nothing left to do."""
+    rest = world.rests.of(ref) if world.rests is not None else None
+    if rest is None:
+        return None
+    try:
+        found = await world.kinds[ref.group, ref.kind].observe(rest.location, rest.body)
+    except RemoteUnavailable as error:
+        return Stopped(error)
+    except SetpointError:
+        # The step that follows looks again, and puts on record whatever this was.
+        return None
+    return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE) if isinstance(found, Unmoved) else None
 
 
 async def preview(ref: ResourceRef, world: World) -> Plan:
@@ -98,7 +119,7 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
         return await _preview_removal(scene)
     intent = await resolve(resource, scene.kind, world.store)
     await _require_same_place(scene, intent)
-    look = await scene.kind.observe(intent.location)
+    look = await look_at(intent.location, scene.kind)
     plan = plan_for(_decide(intent, look, scene), intent, look, scene)
     return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
 
@@ -110,7 +131,7 @@ async def _keep(scene: Scene) -> Outcome:
     scene = await _finish_operation(scene)
     intent = await resolve(scene.resource, scene.kind, scene.world.store)
     await _require_same_place(scene, intent)
-    look = await scene.kind.observe(intent.location)
+    look = await look_at(intent.location, scene.kind)
     plan = plan_for(_decide(intent, look, scene), intent, look, scene)
     if scene.management is Management.OBSERVE:
         return await _observe_only(scene, plan, look)
@@ -148,7 +169,7 @@ async def _pause(scene: Scene) -> Outcome:
 async def _require_same_place(scene: Scene, intent: Intent) -> None:
     """LocationChanged when the resource would stand for another object than before, and the one before is there."""
     before = scene.remembered.location
-    if before is None or before == intent.location or isinstance(await scene.kind.observe(before), Absent):
+    if before is None or before == intent.location or isinstance(await look_at(before, scene.kind), Absent):
         return
     raise LocationChanged(
         f"{scene.resource.ref} stands for {before} and cannot move to {intent.location}: "
@@ -184,7 +205,7 @@ async def _carry_out(plan: Plan, intent: Intent, look: Look, scene: Scene) -> tu
         if operation is not None:
             record = _record(scene, planned)
             await _wait_for(operation, replace(scene, remembered=replace(scene.remembered, step=record)), planned)
-        look = await scene.kind.observe(intent.location)
+        look = await look_at(intent.location, scene.kind)
         if isinstance(look, Absent):
             raise OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
         plan = plan_for(plan.decision, intent, look, scene)
@@ -240,9 +261,19 @@ async def _settle(scene: Scene, intent: Intent, look: Look, plan: Plan) -> Outco
     remembered = replace(remembered, operation=None, secrets=intent.resolved.versions, step=_record(scene, plan, at))
     ready = report.not_converged(said) if said else report.UP_TO_DATE
     scene = await replace(scene, remembered=remembered).tell(ready, look.outputs)
+    if ready is report.UP_TO_DATE and stateful:
+        _rest(scene, intent, look)
     if plan.writes:
         await scene.note(*_told(plan))
     return Settled(plan, ready)
+
+
+def _rest(scene: Scene, intent: Intent, look: Present[Any]) -> None:
+    """Remembered by this process, so that the next step need not read what has not changed."""
+    rests, resource = scene.world.rests, scene.resource
+    if rests is not None and look.body is not None:
+        needs = tuple(intent.resolved.seen.items())
+        rests.keep(resource.ref, Rest(resource.revision, needs, intent.location, look.body))
 
 
 def _told(plan: Plan) -> tuple[str, str]:
@@ -282,7 +313,8 @@ async def _stop(scene: Scene, error: SetpointError) -> Outcome:
     # Read again, for the step may have written since.
     resource = await scene.world.store.get(scene.resource.ref)
     if resource is not None:
-        now = replace(scene, resource=resource, remembered=Remembered.of(resource))
+        remembered = replace(Remembered.of(resource), handled=scene.remembered.handled)
+        now = replace(scene, resource=resource, remembered=remembered)
         await now.tell(report.failure(error, deleting=resource.is_deleting))
     return Stopped(error)
 
@@ -300,13 +332,13 @@ async def _remove(scene: Scene) -> Outcome:
     if location is None or _is_abandoned(scene):
         return await _let_go(scene)
     scene = await _finish_operation(scene)
-    look = await scene.kind.observe(location)
+    look = await look_at(location, scene.kind)
     if isinstance(look, Present):
         operation = await scene.kind.delete(location, look, scene.resource)
         if operation is not None:
             scene = replace(scene, remembered=replace(scene.remembered, operation=operation))
             await _wait_for(operation, scene)
-        if isinstance(await scene.kind.observe(location), Present):
+        if isinstance(await look_at(location, scene.kind), Present):
             raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
     return await _let_go(scene)
 
@@ -323,7 +355,7 @@ async def _preview_removal(scene: Scene) -> Plan:
         return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
     if _is_abandoned(scene):
         return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
-    if isinstance(await scene.kind.observe(location), Absent):
+    if isinstance(await look_at(location, scene.kind), Absent):
         return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
     return plan_delete(Decision.INTENT_CHANGED)
 

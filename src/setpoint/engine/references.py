@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from setpoint.core.conditions import find_condition, from_data
 from setpoint.engine.kind import Need, Reference, Resolved, SecretKey
 from setpoint.engine.ports import Store
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import DependencyInvalid, DependencyNotFound, DependencyNotReady
 
 
@@ -16,15 +16,18 @@ async def resolve_needs(needs: Sequence[Need], store: Store) -> Resolved:
     resources: dict[str, Resource] = {}
     secrets: dict[str, str] = {}
     versions: dict[str, str] = {}
+    seen: dict[ResourceRef, Revision] = {}
     for need in needs:
         match need:
             case Reference():
-                resources[need.field] = await _referenced(need, store)
+                found = resources[need.field] = await _referenced(need, store)
+                seen[found.ref] = found.revision
             case SecretKey():
                 secret = await _secret(need.secret, store)
                 secrets[need.field] = _secret_value(need, secret)
                 versions[need.field] = f"{secret.uid}/{secret.revision}/{need.key}"
-    return Resolved(resources, secrets, versions)
+                seen[secret.ref] = secret.revision
+    return Resolved(resources, secrets, versions, seen)
 
 
 def is_ready(resource: Resource) -> bool:

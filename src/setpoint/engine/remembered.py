@@ -12,6 +12,9 @@ from setpoint.engine.resource import Resource, Tree
 COOKIE: Final = "lastModifiedCookie"
 COOKIE_ANNOTATION: Final = "cnrm.cloud.google.com/last-changed-cookie"
 SERVER_DEFAULTS: Final = "serverDefaults"
+# Set by whoever wants a look now, to any text that is new; echoed in the status by the step that takes it up.
+REQUESTED: Final = "setpoint.dev/reconcile-requested-at"
+HANDLED: Final = "lastHandledReconcileAt"
 # Everything else that only the engine reads.
 OURS: Final = "setpoint"
 
@@ -37,6 +40,8 @@ class Remembered:
     # The version of each secret that was sent last.
     secrets: Mapping[str, str] = field(default_factory=dict)
     step: Tree | None = None
+    # The last request for a look that was taken up.
+    handled: str | None = None
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -53,15 +58,18 @@ class Remembered:
             _texts(status.get(SERVER_DEFAULTS)),
             {name: one for name, one in _tree(ours.get("secrets")).items() if isinstance(one, str)},
             _tree(ours.get("step")) or None,
+            handled if isinstance(handled := status.get(HANDLED), str) else None,
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
         """`status` with this memory in it; the cookie only where the status is its place."""
-        kept = {name: value for name, value in status.items() if name not in (COOKIE, SERVER_DEFAULTS, OURS)}
+        kept = {name: value for name, value in status.items() if name not in (COOKIE, SERVER_DEFAULTS, HANDLED, OURS)}
         if self.cookie is not None and with_cookie:
             kept[COOKIE] = str(self.cookie)
         if self.server_defaults:
             kept[SERVER_DEFAULTS] = list(self.server_defaults)
+        if self.handled is not None:
+            kept[HANDLED] = self.handled
         ours = self._ours()
         return {**kept, OURS: ours} if ours else kept
 

@@ -12,6 +12,7 @@ from setpoint.engine.ports import Clock, Metrics, Note, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION, Remembered
 from setpoint.engine.report import Ready, with_ready
 from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.rest import Rests
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
@@ -37,10 +38,7 @@ class Management(StrEnum):
 class Unmeasured:
     """Metrics that nobody reads."""
 
-    def count(self, name: str, labels: Mapping[str, str]) -> None:
-        """See Metrics."""
-
-    def observe(self, name: str, seconds: float, labels: Mapping[str, str]) -> None:
+    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """See Metrics."""
 
 
@@ -53,6 +51,8 @@ class World:
     kinds: Mapping[tuple[str, str], AnyKind]
     cookies: CookieLocation = CookieLocation.STATUS
     metrics: Metrics = field(default_factory=Unmeasured)
+    # What a long-running process remembers of resources at rest; a single command has nothing to remember.
+    rests: Rests | None = None
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind that handles `resource`."""

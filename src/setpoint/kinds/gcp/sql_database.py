@@ -16,7 +16,18 @@ from setpoint.core.plan import PLAINLY, Sending, Write
 from setpoint.core.policy import FieldPolicy
 from setpoint.core.shape import Mark, with_marks
 from setpoint.core.values import Json, Missing
-from setpoint.engine.kind import Absent, Intent, Location, Need, Operation, Present, Reconciliation, Resolved
+from setpoint.engine.kind import (
+    Absent,
+    Intent,
+    Location,
+    Need,
+    Operation,
+    Present,
+    Reconciliation,
+    Resolved,
+    Unmoved,
+    look_at,
+)
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import ManifestInvalid, RemoteConflict
 from setpoint.kinds.config_connector import PROJECT, Ref, Target, project_of, reference_at, relative, resource_id
@@ -135,13 +146,16 @@ class SqlDatabaseKind:
         """Whether the spec says that the database outlives its resource."""
         return resource.spec.get("deletionPolicy") == "ABANDON"
 
-    async def observe(self, location: Location) -> Absent | Present[SqlDatabase]:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlDatabase] | Unmoved:
         """A look."""
         body = await self.google.get(_call(location))
         if body is None:
             return Absent()
+        mark = body_digest(body)
+        if mark == known:
+            return Unmoved()
         live, link = decoded(_decoder, body, location), decoded(_aside, body, location).selfLink
-        return Present(live, body_digest(body), outputs={"selfLink": link} if link else {})
+        return Present(live, mark, outputs={"selfLink": link} if link else {})
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
         """Makes the database."""
@@ -150,7 +164,7 @@ class SqlDatabaseKind:
         try:
             return _operation(await self.google.post(call, _body(intent, wanted)), project)
         except RemoteConflict as error:
-            raise await conflict_or_refusal(error, self.observe(intent.location)) from error
+            raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
 
     async def update(
         self, intent: Intent, wanted: Tree, write: Write, before: Present[SqlDatabase]

@@ -14,7 +14,18 @@ from setpoint.core.overlay import Declared
 from setpoint.core.paths import Path
 from setpoint.core.plan import Sending, Stage, Write
 from setpoint.core.values import Json
-from setpoint.engine.kind import Absent, Intent, Location, Need, Operation, Present, Reconciliation, Resolved
+from setpoint.engine.kind import (
+    Absent,
+    Intent,
+    Location,
+    Need,
+    Operation,
+    Present,
+    Reconciliation,
+    Resolved,
+    Unmoved,
+    look_at,
+)
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import ImmutableFieldChanged, RemoteConflict
 from setpoint.kinds.config_connector import PROJECT, google_labels, project_of, resource_id
@@ -92,14 +103,17 @@ class StorageBucketKind:
         """One patch, and the lock of the retention policy as a write of its own."""
         return _SENDING
 
-    async def observe(self, location: Location) -> Absent | Present[Bucket]:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Bucket] | Unmoved:
         """A look."""
         body = await self.google.get(_call(location))
         if body is None:
             return Absent()
+        mark = body_digest(body)
+        if mark == known:
+            return Unmoved()
         found = read_bucket(body, location)
         outputs = _outputs(found.bucket, found.aside)
-        return Present(found.bucket, body_digest(body), found.aside.metageneration, outputs)
+        return Present(found.bucket, mark, found.aside.metageneration, outputs)
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
         """Makes the bucket. A lock on its retention policy follows as a change."""
@@ -108,7 +122,7 @@ class StorageBucketKind:
         try:
             await self.google.post(call, insert_body(intent, wanted, name))
         except RemoteConflict as error:
-            raise await conflict_or_refusal(error, self.observe(intent.location)) from error
+            raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
         return None
 
     async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Bucket]) -> Operation | None:
