@@ -1,10 +1,11 @@
 """What every store promises to those who watch."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from setpoint.engine.ports import Change, Query, Store
+from setpoint.engine.ports import Change, Listing, Query, Store
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired, StoreError
 from tests.stores.samples import REF, brief, instance, take
@@ -94,6 +95,44 @@ class Watching:
         assert listed == sorted(names)
         assert seen == names
         assert sevens == names[7::10]
+
+    def test_pages_are_the_list_in_pieces(self, store: Store, loop: asyncio.Runner) -> None:
+        for name in ("a", "b", "c", "d", "e"):
+            loop.run(store.apply(instance(name, labels={"is": "vowel" if name in "ae" else "consonant"})))
+        whole = loop.run(store.list())
+
+        async def read(query: Query) -> list[Listing]:
+            return [page async for page in store.pages(query, 2)]
+
+        pages, consonants = loop.run(read(Query())), loop.run(read(Query(labels={"is": "consonant"})))
+
+        assert [one for page in pages for one in page.resources] == list(whole.resources)
+        assert {page.revision for page in pages} == {whole.revision}
+        assert max(len(page.resources) for page in pages) == 2
+        assert [one.ref.name for page in consonants for one in page.resources] == ["b", "c", "d"]
+
+    def test_pages_of_nothing_still_say_where_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
+        async def read() -> list[Listing]:
+            return [page async for page in store.pages(Query(kind="Nothing"))]
+
+        assert loop.run(read()) == [Listing((), loop.run(store.list()).revision)]
+
+    def test_what_changes_between_two_pages_is_in_the_watch(self, store: Store, loop: asyncio.Runner) -> None:
+        for name in ("a", "c", "e"):
+            loop.run(store.apply(instance(name)))
+
+        async def scenario() -> tuple[list[str], list[tuple[str, str]]]:
+            seen: list[str] = []
+            since = Revision("")
+            async for page in store.pages(Query(), 1):
+                since = page.revision
+                seen += [one.ref.name for one in page.resources]
+                if seen == ["a"]:
+                    await store.apply(instance("b"))
+                    await store.delete(replace(REF, name="a"))
+            return seen, brief(await take(store.watch(since), 2))
+
+        assert loop.run(scenario()) == (["a", "b", "c", "e"], [("added", "b"), ("deleted", "a")])
 
     def test_a_watcher_that_is_cancelled_leaves_nothing_behind(self, store: Store, loop: asyncio.Runner) -> None:
         async def scenario() -> set[asyncio.Task[object]]:

@@ -24,6 +24,10 @@ class Drafts:
         """What the store has."""
         return await self.behind.list(query)
 
+    def pages(self, query: Query = EVERYTHING, size: int = 500) -> AsyncIterator[Listing]:
+        """What the store has."""
+        return self.behind.pages(query, size)
+
     def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
         """What happens in the store."""
         return self.behind.watch(since, query)

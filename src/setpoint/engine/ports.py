@@ -83,11 +83,19 @@ class Store(Protocol):
     """
 
     async def get(self, ref: ResourceRef) -> Resource | None:
-        """The resource as it is now, or None."""
+        """The resource as it is now, or None; never a state older than one this process has written."""
         ...
 
     async def list(self, query: Query = EVERYTHING) -> Listing:
         """All resources that match, sorted by ref."""
+        ...
+
+    def pages(self, query: Query = EVERYTHING, size: int = 500) -> AsyncIterator[Listing]:
+        """The same in pieces of at most `size`, for those who keep little of each: never all of it is in memory.
+
+        Each piece names the revision at which the first was read. A later piece may show newer states; a watch from
+        that revision misses nothing, and shows some changes again that a piece had shown.
+        """
         ...
 
     def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:

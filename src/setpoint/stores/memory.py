@@ -41,6 +41,17 @@ class MemoryStore(ResourceWrites):
         found = (record for _, record in sorted(self._records.items()) if matches(record, query))
         return Listing(tuple(to_resources(found)), Revision(str(self._last)))
 
+    async def pages(self, query: Query = EVERYTHING, size: int = 500) -> AsyncIterator[Listing]:
+        first, after = self._last, None
+        while True:
+            self._require_open()
+            left = sorted(ref for ref in self._records if after is None or ref > after)[:size]
+            found = (self._records[ref] for ref in left if matches(self._records[ref], query))
+            yield Listing(tuple(to_resources(found)), Revision(str(first)))
+            if len(left) < size:
+                return
+            after = left[-1]
+
     def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
         return follow(self._page, self._bell, since, query)
 

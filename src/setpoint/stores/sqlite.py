@@ -117,6 +117,21 @@ class SqliteStore(ResourceWrites):
             found += to_resources(one for one in records if not query.labels or matches(one, query))
         return Listing(tuple(found), revision)
 
+    async def pages(self, query: Query = EVERYTHING, size: int = _SLICE) -> AsyncIterator[Listing]:
+        tables = self._reading.tables
+        after: ResourceRef | None = None
+        with self._snapshot():
+            first = Revision(str(tables.last_revision()))
+        while True:
+            with self._snapshot():
+                rows = tables.find_some(query, after, size)
+            records = list(tables.records(rows))
+            yield Listing(tuple(to_resources(one for one in records if matches(one, query))), first)
+            if len(rows) < size:
+                return
+            after = records[-1].ref
+            await asyncio.sleep(0)
+
     def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
         alarm: Alarm = Lookout(self._clock, _LOOK_SECONDS) if self._writing is None else self._writing.bell
         return follow(self._page, alarm, since, query)

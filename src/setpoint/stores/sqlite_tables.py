@@ -54,6 +54,14 @@ class Tables:
         where, values = _conditions(query, "r")
         return self._execute(_LIST.format(where=f"WHERE {where}" if where else ""), values).fetchall()
 
+    def find_some(self, query: Query, after: ResourceRef | None, most: int) -> list[Row]:
+        """The first rows behind `after` that may match `query`, sorted by ref."""
+        where, values = _conditions(query, "r")
+        behind = "(r.grp, r.kind, r.namespace, r.name) > (?, ?, ?, ?)"
+        conditions = " AND ".join(one for one in (where, behind if after else "") if one)
+        sql = _LIST.format(where=f"WHERE {conditions}" if conditions else "") + " LIMIT ?"
+        return self._execute(sql, (*values, *(_key(after) if after else ()), most)).fetchall()
+
     def records(self, rows: Sequence[Row]) -> Iterator[Record]:
         """The records that `find_all` found."""
         return (self._record(ResourceRef(*row[_RECORD_COLUMNS:]), row) for row in rows)
