@@ -1,15 +1,21 @@
 """Google's services: where they are, who we are to them, and what their answers mean."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, Protocol, TypeVar, assert_never
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
-from setpoint.clients.google_errors import is_absence, refusal
+from setpoint.clients.budgets import Budgets
+from setpoint.clients.callers import Caller, caller
+from setpoint.clients.gate import Budget
+from setpoint.clients.google_calls import Call as Call
+from setpoint.clients.google_calls import Service as Service
+from setpoint.clients.google_errors import ending_of, is_absence, refusal
+from setpoint.clients.google_quotas import charge_for, pace_for, subject_of
 from setpoint.clients.http import Answer, HttpClient, Request
 from setpoint.core.values import Json
 from setpoint.errors import RemoteUnavailable, UserError
@@ -26,13 +32,6 @@ class Auth(StrEnum):
 
     DEFAULT = "default"
     ANONYMOUS = "anonymous"
-
-
-class Service(StrEnum):
-    """A service, by the path its methods start with."""
-
-    SQL = "/sql/v1beta4"
-    STORAGE = "/storage/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +108,20 @@ def credentials_for(settings: GoogleSettings) -> Credentials:
             assert_never(settings.auth)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A method of a service: the parts of its path as they are meant, unquoted, and its query."""
-
-    service: Service
-    parts: tuple[str, ...]
-    query: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def path(self) -> str:
-        """The path with its query, quoted."""
-        parts = "/".join(quote(part, safe="") for part in self.parts)
-        query = urlencode({**self.query, "alt": "json", "prettyPrint": "false"})
-        return f"{self.service.value}/{parts}?{query}"
-
-
 class GoogleClient:
-    """Calls that succeed, or raise one of our errors. `close` lets go of the connections."""
+    """Calls that succeed, or raise one of our errors. Each waits for its turn within `budgets`.
 
-    def __init__(self, http: HttpClient, settings: GoogleSettings, credentials: Credentials | None = None) -> None:
+    `close` lets go of the connections.
+    """
+
+    def __init__(
+        self,
+        http: HttpClient,
+        settings: GoogleSettings,
+        credentials: Credentials | None = None,
+        budgets: Budgets | None = None,
+    ) -> None:
+        self.budgets = budgets or Budgets()
         self._http = http
         self._settings = settings
         self._credentials = credentials
@@ -164,11 +157,26 @@ class GoogleClient:
         credentials = self._credentials_for(url)
         identity = await credentials.headers()
         request = _request(method, url, identity, body)
-        answer = await self._http.send(request)
+        answer = await self._in_turn(call, request)
         if answer.status == 401 and identity:
             request = _request(method, url, await credentials.headers(refused=identity), body)
-            answer = await self._http.send(request)
+            answer = await self._in_turn(call, request)
         return request, answer
+
+    async def _in_turn(self, call: Call, request: Request) -> Answer:
+        budget = self._budget_for(call, request.method)
+        with await budget.gate.turn(budget, caller.get() or Caller(subject_of(call)), request) as turn:
+            answer = await self._http.send(request)
+            turn.ending = ending_of(answer)
+        return answer
+
+    def _budget_for(self, call: Call, method: str) -> Budget:
+        charge = charge_for(method, call)
+        found = self.budgets.find(charge)
+        if found is not None:
+            return found
+        address = self._settings.address(call.service)
+        return self.budgets.make(charge, pace_for(method, call, address), address)
 
     def _credentials_for(self, url: str) -> Credentials:
         if not url.startswith("https://"):

@@ -55,7 +55,7 @@ class TokenCredentials:
             raise RemoteRefused(f"no Google credentials: {_said(error)}; {WHAT_TO_DO}") from error
         except GoogleAuthError as error:
             if isinstance(error, TransportError) or error.retryable:
-                raise RemoteUnavailable(f"no Google token: {_said(error)}") from error
+                raise RemoteUnavailable(f"no Google token: {_said(error)}; look at the network") from error
             raise RemoteRefused(f"Google gives these credentials no token: {_said(error)}; {WHAT_TO_DO}") from error
         return _headers(self._credentials)
 

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
 from setpoint.clients.http import Answer
 from setpoint.errors import (
     OperationRunning,
@@ -48,7 +49,7 @@ _decoder: Final = msgspec.json.Decoder(_Body)
 def refusal(request: object, method: str, answer: Answer, now: datetime) -> SetpointError:
     """The error that a bad answer stands for. `request` is how it is called in the message: method and path."""
     error = _error_in(answer.body)
-    reason = error.errors[0].reason if error.errors else error.status
+    reason = _reason(error)
     told = f"{request}: {_told(answer.status, reason, error.message)}"
     if answer.status in (408, 429) or answer.status >= 500 or (answer.status == 403 and reason in _SLOW_DOWN):
         return RemoteUnavailable(told, seconds_to_wait(answer, now))
@@ -61,6 +62,17 @@ def refusal(request: object, method: str, answer: Answer, now: datetime) -> Setp
             return RemoteConflict(told)
         case status:
             return RemoteRefused(told + _WHAT_TO_DO.get(status, ""))
+
+
+def ending_of(answer: Answer) -> Ending:
+    """What an answer says about the service, and not about the object."""
+    if answer.status < 400:
+        return ANSWERED
+    if answer.status >= 500:
+        return Unavailable(seconds_to_wait(answer, datetime.now(UTC)))
+    if answer.status == 429 or (answer.status == 403 and _reason(_error_in(answer.body)) in _SLOW_DOWN):
+        return Throttled(seconds_to_wait(answer, datetime.now(UTC)))
+    return ANSWERED
 
 
 def is_absence(answer: Answer) -> bool:
@@ -93,6 +105,10 @@ def _error_in(body: bytes) -> _Error:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # A proxy's page, or nothing: its text is not Google's word.
         return _Error()
+
+
+def _reason(error: _Error) -> str:
+    return error.errors[0].reason if error.errors else error.status
 
 
 def _told(status: int, reason: str, message: str) -> str:

@@ -82,7 +82,9 @@ class HttpClient:
 
 def _new_session() -> aiohttp.ClientSession:
     headers = {"User-Agent": USER_AGENT}
-    return aiohttp.ClientSession(headers=headers, cookie_jar=aiohttp.DummyCookieJar())
+    # How many calls are under way is decided where turns are shared out: a second line here would be nobody's turn.
+    connector = aiohttp.TCPConnector(limit=0)
+    return aiohttp.ClientSession(headers=headers, connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 def _reason(error: Exception) -> str:
@@ -93,6 +95,7 @@ def _reason(error: Exception) -> str:
         case aiohttp.ClientResponseError():
             return f"that is not HTTP: {error.message}"
         case aiohttp.ClientConnectorError():
-            return f"cannot connect to {error.host}:{error.port}: {error.strerror or error.os_error}"
+            why = f"{error.strerror or error.os_error}: see whether it runs, and whether the address is right"
+            return f"cannot connect to {error.host}:{error.port}: {why}"
         case _:
             return str(error) or type(error).__name__

@@ -1,0 +1,66 @@
+"""A service behind a gate, which remembers what it saw."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from setpoint.clients.breaker import State
+from setpoint.clients.budgets import Budgets, Charge
+from setpoint.clients.callers import Caller
+from setpoint.clients.clock import Clock
+from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
+from setpoint.clients.gate import Budget
+from setpoint.clients.rate import Pace
+
+FAST = Pace(start=1000, burst=1000, ceiling=1000, growth=1)
+ONE_A_SECOND = Pace(start=1, burst=1, ceiling=1, growth=1)
+
+
+@dataclass
+class Guarded:
+    """A service behind a gate, and what it saw."""
+
+    pace: Pace = FAST
+    places: int = 64
+    clock: Clock | None = None
+    begun: list[Caller] = field(default_factory=list)
+    # By project: when calls began, and from when until when the service wanted none.
+    times: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    pauses: defaultdict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    inside: int = 0
+    most_inside: int = 0
+
+    def __post_init__(self) -> None:
+        self.budgets = Budgets(self.clock, self.places, jitter=lambda: 1.0)
+
+    def budget(self, project: str = "p") -> Budget:
+        charge = Charge("sql", project, "reads")
+        return self.budgets.find(charge) or self.budgets.make(charge, self.pace, "https://sql.test")
+
+    async def call(
+        self, caller: Caller, seconds: float = 0.0, ending: Ending | Exception = ANSWERED, project: str = "p"
+    ) -> None:
+        budget = self.budget(project)
+        with await budget.gate.turn(budget, caller, "GET /x") as turn:
+            self.begun.append(caller)
+            self.times[project].append(asyncio.get_running_loop().time())
+            self.inside += 1
+            self.most_inside = max(self.most_inside, self.inside)
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                self.inside -= 1
+            if isinstance(ending, Exception):
+                raise ending
+            if isinstance(ending, Throttled | Unavailable):
+                now = asyncio.get_running_loop().time()
+                self.pauses[project].append((now, now + (ending.after or 0.0)))
+            turn.ending = ending
+
+    @property
+    def waiting(self) -> int:
+        return sum(one.waiting for one in self.budgets.snapshot().budgets)
+
+    @property
+    def breaker(self) -> State:
+        return self.budgets.snapshot().gates[0].breaker

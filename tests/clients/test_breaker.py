@@ -1,0 +1,128 @@
+"""The breaker: what opens it, what does not, and how it closes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.clients.breaker import Breaker, State
+
+CALLERS = [f"caller-{number}" for number in range(5)]
+
+
+def breaker(jitter: float = 1.0) -> Breaker:
+    return Breaker(lambda: jitter)
+
+
+def opened(at: float = 0.0) -> Breaker:
+    """Opened just now; the first probe may go a second later."""
+    one = breaker()
+    opens = [one.unanswered(at, CALLERS[number % 5], is_probe=False) for number in range(20)]
+    assert opens == [False] * 19 + [True]
+    return one
+
+
+def test_opens_when_twenty_calls_of_several_callers_got_no_answer_and_none_did() -> None:
+    one = opened()
+
+    assert (one.state, one.openings, one.seconds_until_probe(0.0)) == (State.OPEN, 1, 1.0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(CALLERS[:4])), max_size=300))
+def test_few_callers_never_open_it(calls: list[tuple[float, str]]) -> None:
+    one, now = breaker(), 0.0
+    for seconds, key in calls:
+        now += seconds
+        one.unanswered(now, key, is_probe=False)
+
+    assert one.state is State.CLOSED
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50)), max_size=300))
+def test_it_never_opens_within_ten_seconds_of_an_answer(calls: list[tuple[float, int]]) -> None:
+    one, now, answered_at = breaker(), 0.0, -10.0
+    for seconds, key in calls:
+        now += seconds
+        if key == 0:
+            one.answered(now)
+            answered_at = now
+        elif one.unanswered(now, key, is_probe=False):
+            assert now - answered_at >= 10.0
+            return
+
+
+def test_calls_that_are_far_apart_do_not_open_it() -> None:
+    one = breaker()
+    opens = [one.unanswered(number * 1.0, number, is_probe=False) for number in range(100)]
+
+    assert not any(opens)
+
+
+def test_opens_ten_seconds_after_the_last_answer() -> None:
+    one = breaker()
+    one.answered(0.0)
+    opens = [one.unanswered(number / 4, number, is_probe=False) for number in range(41)]
+
+    assert opens == [False] * 40 + [True]
+
+
+def test_a_probe_that_gets_an_answer_closes_it() -> None:
+    one = opened()
+    one.probe()
+    probing = one.state
+    one.answered(1.5)
+
+    assert (probing, one.state, one.seconds_until_probe(1.5)) == (State.PROBING, State.CLOSED, 0.0)
+
+
+def test_any_answer_closes_it() -> None:
+    one = opened()
+    one.answered(0.1)
+
+    assert one.state is State.CLOSED
+
+
+def test_each_probe_in_vain_doubles_the_pause_up_to_a_minute() -> None:
+    one, now, pauses = opened(), 0.0, []
+    for _ in range(8):
+        pauses.append(one.seconds_until_probe(now))
+        now += pauses[-1]
+        one.probe()
+        one.unanswered(now, "any", is_probe=True)
+
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_after_it_was_closed_the_pauses_are_short_again() -> None:
+    one = opened()
+    one.probe()
+    one.unanswered(1.0, "any", is_probe=True)
+    one.answered(3.0)
+    for number in range(20):
+        one.unanswered(13.0, number, is_probe=False)
+
+    assert one.seconds_until_probe(13.0) == 1.0
+
+
+@pytest.mark.parametrize(("jitter", "seconds"), [(0.0, 0.5), (0.5, 0.75), (1.0, 1.0)])
+def test_not_everybody_comes_back_at_the_same_moment(jitter: float, seconds: float) -> None:
+    one = breaker(jitter)
+    for number in range(20):
+        one.unanswered(0.0, number, is_probe=False)
+
+    assert one.seconds_until_probe(0.0) == seconds
+
+
+def test_a_probe_that_was_given_up_lets_the_next_one_go_at_once() -> None:
+    one = opened()
+    one.probe()
+    one.probe_given_up()
+
+    assert (one.state, one.seconds_until_probe(1.0)) == (State.OPEN, 0.0)
+
+
+def test_calls_from_before_it_opened_change_nothing_when_they_fail() -> None:
+    one = opened()
+    for number in range(100):
+        one.unanswered(0.5, number, is_probe=False)
+
+    assert (one.openings, one.seconds_until_probe(0.5)) == (1, 0.5)

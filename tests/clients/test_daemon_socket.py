@@ -1,0 +1,109 @@
+"""The socket of a process that owns a store: where it is, and whose."""
+
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from setpoint.clients.daemon_socket import LONGEST_PATH, address_of, link_beside, make_way, remove_from
+from setpoint.errors import StoreError
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short path."""
+    with tempfile.TemporaryDirectory() as path:
+        yield Path(path)
+
+
+def _store(folder: Path, name: str = "state.db") -> Path:
+    store = folder / name
+    store.touch()
+    return store
+
+
+@contextmanager
+def listening(store: Path, **environment: str) -> Iterator[Path]:
+    """The address at which somebody listens for the store."""
+    address = make_way(store, environment)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(address))
+        listening.listen()
+        yield address
+
+
+@pytest.mark.parametrize("left", ["socket", "file", "link"])
+def test_what_a_killed_process_left_is_replaced(folder: Path, left: str) -> None:
+    store, killed = _store(folder), socket.socket(socket.AF_UNIX)
+    with killed:
+        if left == "socket":
+            killed.bind(str(link_beside(store)))
+        elif left == "file":
+            link_beside(store).touch()
+        else:
+            link_beside(store).symlink_to(folder / "nowhere")
+
+    with listening(store), socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(link_beside(store)))
+
+
+@pytest.mark.parametrize("runtime", ["runtime", "nowhere"])
+def test_a_long_path_leads_to_a_short_one(folder: Path, monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    (folder / "runtime").mkdir()
+    deep = folder / ("d" * 100)
+    deep.mkdir()
+    store = _store(deep)
+
+    with listening(store, XDG_RUNTIME_DIR=str(folder / runtime)) as address:
+        found = address_of(store)
+    remove_from(store)
+
+    above = folder / runtime if runtime == "runtime" else folder
+    assert found == address
+    assert address.parent == above / f"setpoint-{os.geteuid()}"
+    assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
+    assert len(str(address)) <= LONGEST_PATH < len(str(link_beside(store)))
+    assert [one.name for one in (*deep.iterdir(), *address.parent.iterdir())] == ["state.db"]
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    (folder / f"setpoint-{os.geteuid()}").mkdir()
+    (folder / f"setpoint-{os.geteuid()}").chmod(0o777)
+    (folder / ("d" * 100)).mkdir()
+
+    with pytest.raises(StoreError, match="is not this user's alone"):
+        make_way(_store(folder / ("d" * 100)), {})
+
+
+def test_a_place_that_cannot_be_cleared_is_an_error_of_ours(folder: Path) -> None:
+    store = _store(folder)
+    link_beside(store).mkdir()
+
+    with pytest.raises(StoreError, match="cannot listen on"):
+        make_way(store, {})
+
+
+@pytest.mark.parametrize("there", ["nothing", "file"])
+def test_nobody_is_found_where_there_is_no_socket(folder: Path, there: str) -> None:
+    store = _store(folder)
+    if there == "file":
+        link_beside(store).touch()
+
+    assert address_of(store) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+def test_a_strangers_socket_is_told_nothing(folder: Path) -> None:
+    store = _store(folder)
+
+    with listening(store):
+        os.chown(link_beside(store), 65534, 65534)
+
+        assert address_of(store) is None

@@ -1,0 +1,260 @@
+"""The gate to a service: turns within rate and places, shared out fairly."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from setpoint.clients.breaker import State
+from setpoint.clients.callers import Caller
+from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
+from setpoint.clients.rate import Pace
+from setpoint.errors import RemoteUnavailable
+from tests.clients.guarded import ONE_A_SECOND, Guarded
+from tests.clients.made_up_time import ManualClock, run
+
+# --- Nobody is in the way --------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_nobody_is_in_the_way_of_does_not_give_way_to_anybody() -> None:
+    async def main() -> list[str]:
+        service, seen = Guarded(), list[str]()
+        asyncio.get_running_loop().call_soon(seen.append, "somebody else")
+        budget = service.budget()
+        with await budget.gate.turn(budget, Caller("a"), "GET /x"):
+            seen.append("the call")
+        await asyncio.sleep(0)
+        return seen
+
+    assert run(main()) == ["the call", "somebody else"]
+
+
+def test_figures_tell_what_has_happened() -> None:
+    async def main() -> Guarded:
+        service = Guarded(Pace(start=2, burst=1, ceiling=2, growth=0.25))
+        await service.call(Caller("a"))
+        await service.call(Caller("a"), ending=Throttled())
+        await service.call(Caller("b"))
+        return service
+
+    figures = run(main()).budgets.snapshot()
+
+    assert [(one.charge, one.rate, one.waiting, one.calls, one.throttles) for one in figures.budgets] == [
+        (("sql", "p", "reads"), 1.25, 0, 3, 1)
+    ]
+    assert figures.budgets[0].seconds_waited == pytest.approx(0.5 + 1.0)
+    assert [(one.service, one.in_flight, one.breaker, one.openings, one.turned_away) for one in figures.gates] == [
+        ("sql", 0, State.CLOSED, 0, 0)
+    ]
+
+
+# --- Rate and pauses -------------------------------------------------------------------------------------------------
+
+
+def test_calls_beyond_the_burst_wait_for_the_rate() -> None:
+    async def main() -> list[float]:
+        service, loop = Guarded(ONE_A_SECOND), asyncio.get_running_loop()
+        times = []
+        for _ in range(4):
+            await service.call(Caller("a"))
+            times.append(loop.time())
+        return times
+
+    assert run(main()) == pytest.approx([0.0, 1.0, 2.0, 3.0])
+
+
+def test_projects_do_not_wait_for_each_other() -> None:
+    async def main() -> float:
+        service = Guarded(ONE_A_SECOND)
+        await asyncio.gather(*(service.call(Caller(project), project=project) for project in "abcd"))
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == 0.0
+
+
+def test_a_short_pause_is_waited_for() -> None:
+    async def main() -> float:
+        service = Guarded()
+        await service.call(Caller("a"), ending=Throttled(9.0))
+        await service.call(Caller("b"))
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == 9.0
+
+
+def test_a_long_wait_of_one_project_does_not_hold_up_a_short_one_of_another() -> None:
+    async def main() -> dict[str, list[float]]:
+        service = Guarded(ONE_A_SECOND)
+        await service.call(Caller("a"), ending=Throttled(9.0))
+        calls = (service.call(Caller("a"), project=project) for project in ("p", "q", "q"))
+        await asyncio.gather(*calls)
+        return service.times
+
+    assert run(main()) == {"p": [0.0, 9.0], "q": [0.0, 1.0]}
+
+
+def test_nobody_goes_past_those_that_wait() -> None:
+    clock = ManualClock()
+
+    async def main() -> list[object]:
+        service = Guarded(ONE_A_SECOND, clock=clock)
+        tasks = [asyncio.create_task(service.call(Caller(key))) for key in "ab"]
+        await tasks[0]
+        # There is a turn, and the alarm has yet to ring.
+        clock.now = 1.0
+        tasks.append(asyncio.create_task(service.call(Caller("c"))))
+        await asyncio.sleep(0)
+        clock.advance(1.0)
+        await asyncio.wait(tasks)
+        return [one.key for one in service.begun]
+
+    assert asyncio.run(main()) == ["a", "b", "c"]
+
+
+def test_a_long_pause_turns_callers_away_those_that_wait_too_and_says_for_how_long() -> None:
+    async def main() -> tuple[list[object], int]:
+        service = Guarded(ONE_A_SECOND)
+        first = service.call(Caller("a"), seconds=0.5, ending=Throttled(30.0))
+        told = await asyncio.gather(first, *(service.call(Caller(key)) for key in "bc"), return_exceptions=True)
+        await asyncio.sleep(10.0)
+        told += await asyncio.gather(service.call(Caller("d")), return_exceptions=True)
+        return [(str(one), one.after) for one in told if isinstance(one, RemoteUnavailable)], service.waiting
+
+    told = "GET /x: not sent: https://sql.test asked for a pause in such calls; it is sent when the pause is over"
+    assert run(main()) == ([(told, 30.0), (told, 30.0), (told, 20.0)], 0)
+
+
+def test_a_service_that_is_not_available_until_a_certain_time_is_left_alone_until_then() -> None:
+    async def main() -> float:
+        service = Guarded()
+        await service.call(Caller("a"), ending=Unavailable(5.0))
+        await service.call(Caller("b"))
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == 5.0
+
+
+# --- Cancelled -------------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_that_came_too_late_goes_to_the_next_one_at_once() -> None:
+    clock = ManualClock()
+
+    async def main() -> list[object]:
+        service = Guarded(ONE_A_SECOND, clock=clock)
+        tasks = [asyncio.create_task(service.call(Caller(key))) for key in "abc"]
+        await asyncio.sleep(0)
+        clock.advance(1.0)
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+        return [one.key for one in service.begun]
+
+    assert (asyncio.run(main()), clock.now) == (["a", "c"], 1.0)
+
+
+def test_who_is_cancelled_just_before_its_turn_does_not_get_it() -> None:
+    clock = ManualClock()
+
+    async def main() -> list[object]:
+        service = Guarded(ONE_A_SECOND, clock=clock)
+        tasks = [asyncio.create_task(service.call(Caller(key))) for key in "abc"]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        clock.advance(1.0)
+        await asyncio.wait(tasks)
+        return [one.key for one in service.begun]
+
+    assert (asyncio.run(main()), clock.now) == (["a", "c"], 1.0)
+
+
+def test_no_alarm_is_left_when_nobody_waits() -> None:
+    clock = ManualClock()
+
+    async def main() -> list[int]:
+        service, alarms = Guarded(ONE_A_SECOND, clock=clock), []
+        await service.call(Caller("a"))
+        task = asyncio.create_task(service.call(Caller("b")))
+        await asyncio.sleep(0)
+        alarms.append(clock.alarms)
+        task.cancel()
+        await asyncio.wait([task])
+        return [*alarms, clock.alarms]
+
+    assert asyncio.run(main()) == [1, 0]
+
+
+# --- Places ----------------------------------------------------------------------------------------------------------
+
+
+def test_no_more_calls_are_under_way_than_there_are_places_over_all_projects() -> None:
+    async def main() -> int:
+        service = Guarded(places=8)
+        await asyncio.gather(*(service.call(Caller(key), 1.0, project=str(key % 5)) for key in range(50)))
+        return service.most_inside
+
+    assert run(main()) == 8
+
+
+def test_those_that_failed_leave_a_quarter_of_the_places_to_the_others() -> None:
+    async def main() -> list[int]:
+        service = Guarded(places=8)
+        slow = [asyncio.create_task(service.call(Caller(key, failed=True), 60.0)) for key in range(50)]
+        await asyncio.sleep(1.0)
+        inside = [service.inside]
+        async with asyncio.timeout(1.0):
+            await asyncio.gather(*(service.call(Caller(key), 0.1) for key in range(10)))
+        await asyncio.gather(*slow)
+        return [*inside, service.most_inside, len(service.begun)]
+
+    assert run(main()) == [6, 8, 60]
+
+
+# --- Fair shares -----------------------------------------------------------------------------------------------------
+
+
+def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None:
+    async def again_and_again(service: Guarded, caller: Caller, ending: Ending | Exception) -> None:
+        while True:
+            try:
+                await service.call(caller, 0.05, ending)
+            except RemoteUnavailable:
+                continue
+
+    async def main() -> list[Caller]:
+        service = Guarded(Pace(start=50, burst=50, ceiling=50, growth=1))
+        failing = [again_and_again(service, Caller(f"f{n}", failed=True), RemoteUnavailable("500")) for n in range(600)]
+        others = [again_and_again(service, Caller(f"h{n}"), ANSWERED) for n in range(50)]
+        tasks = [asyncio.create_task(one) for one in failing + others]
+        while len(service.begun) < 3000:
+            await asyncio.sleep(1.0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return service.begun
+
+    begun = run(main())
+    # The burst went before anybody had to wait.
+    contested = Counter(one.key for one in begun[50:2450])
+    everybody = Counter(one.key for one in begun[:2450])
+
+    assert sum(one.failed for one in begun[50:2450]) == 600
+    assert {contested[f"h{n}"] for n in range(50)} <= {35, 36, 37}
+    assert {everybody[f"f{n}"] for n in range(600)} <= {1, 2}
+
+
+def test_without_others_those_that_failed_get_every_turn() -> None:
+    async def main() -> float:
+        service = Guarded(ONE_A_SECOND)
+        await asyncio.gather(*(service.call(Caller(key, failed=True)) for key in range(10)))
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == pytest.approx(9.0)
+
+
+def test_a_caller_with_many_calls_gets_one_turn_like_everybody_else() -> None:
+    async def main() -> list[object]:
+        service = Guarded(ONE_A_SECOND)
+        await asyncio.gather(*(service.call(Caller(key)) for key in "aaaaabc"))
+        return [one.key for one in service.begun]
+
+    assert run(main()) == ["a", "a", "b", "c", "a", "a", "a"]

@@ -1,0 +1,109 @@
+"""The gate to a service: what holds for any calls, however they end and whenever they are cancelled."""
+
+import asyncio
+from dataclasses import dataclass
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.clients.callers import Caller
+from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
+from setpoint.clients.rate import Pace
+from tests.clients.guarded import FAST, ONE_A_SECOND, Guarded
+from tests.clients.made_up_time import run
+
+pytestmark = pytest.mark.laws
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A call: when it is made, for whom, how long it takes, how it ends, and when it is given up."""
+
+    at: float
+    caller: Caller
+    project: str
+    seconds: float
+    ending: Ending
+    cancelled_after: float | None
+
+
+ENDINGS = st.sampled_from([ANSWERED, Throttled(), Throttled(3.0), Unavailable(), Unavailable(2.0)])
+# Halves of a second, so that much happens in the same moment.
+HALVES = st.integers(0, 8).map(lambda half: half / 2)
+VISITS = st.lists(
+    st.builds(
+        Visit,
+        HALVES,
+        # Too few for the service to look down.
+        st.builds(Caller, st.integers(0, 3), failed=st.booleans()),
+        st.sampled_from(["p", "q"]),
+        HALVES,
+        ENDINGS,
+        st.none() | HALVES,
+    ),
+    max_size=40,
+)
+PACES = st.sampled_from([FAST, ONE_A_SECOND, Pace(start=4, burst=2, ceiling=8, growth=4)])
+
+
+async def visit(service: Guarded, one: Visit) -> bool:
+    """Whether the call was made to its end."""
+    await asyncio.sleep(one.at)
+    try:
+        async with asyncio.timeout(one.cancelled_after):
+            await service.call(one.caller, one.seconds, one.ending, one.project)
+    except TimeoutError:
+        return False
+    return True
+
+
+@given(VISITS, PACES, st.integers(1, 4))
+def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_again(
+    visits: list[Visit], pace: Pace, places: int
+) -> None:
+    async def main() -> tuple[Guarded, list[bool], int]:
+        service = Guarded(pace, places)
+        done = await asyncio.gather(*(visit(service, one) for one in visits))
+        most, service.most_inside, service.pace = service.most_inside, 0, FAST
+        calls = (service.call(Caller(number), seconds=1.0, project="new") for number in range(places))
+        await asyncio.gather(*calls)
+        return service, done, most
+
+    service, done, most = run(main())
+    figures = service.budgets.snapshot()
+
+    assert all(was_done for one, was_done in zip(visits, done, strict=True) if one.cancelled_after is None)
+    assert most <= places
+    assert service.most_inside == places
+    assert ([one.in_flight for one in figures.gates], service.waiting) == ([0], 0)
+
+
+@given(VISITS, PACES, st.integers(1, 64))
+def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
+    visits: list[Visit], pace: Pace, places: int
+) -> None:
+    async def main() -> Guarded:
+        service = Guarded(pace, places)
+        await asyncio.gather(*(visit(service, one) for one in visits))
+        return service
+
+    service = run(main())
+
+    for project, times in service.times.items():
+        for (first, since), (last, until) in combinations(enumerate(times), 2):
+            assert last - first + 1 <= (until - since) * pace.ceiling + pace.burst + 1e-3
+        assert not [at for at in times for since, until in service.pauses[project] if since < at < until]
+
+
+@given(VISITS, st.integers(1, 4))
+def test_a_cancelled_call_costs_the_others_nothing_when_it_was_not_made(visits: list[Visit], places: int) -> None:
+    async def main() -> tuple[Guarded, int]:
+        service = Guarded(ONE_A_SECOND, places)
+        await asyncio.gather(*(visit(service, one) for one in visits))
+        return service, sum(one.calls for one in service.budgets.snapshot().budgets)
+
+    service, counted = run(main())
+
+    assert counted == len(service.begun)

@@ -1,0 +1,276 @@
+"""What calls of Google's services are charged to, and that all of them keep to it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+
+from setpoint.clients.breaker import State
+from setpoint.clients.budgets import BudgetFigures, Budgets
+from setpoint.clients.callers import Caller, caller, calling_for
+from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
+from setpoint.clients.google import Anonymous, Auth, Call, GoogleClient, GoogleSettings, Service
+from setpoint.clients.google_errors import ending_of
+from setpoint.clients.google_quotas import ELSEWHERE, charge_for, pace_for, subject_of
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.rate import Pace
+from setpoint.errors import RemoteUnavailable
+from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.faults import Quota
+from setpoint.localcloud.server import LocalCloud
+from tests.clients.made_up_time import ManualClock, run
+from tests.clients.script import Script, says, says_no
+
+INSTANCE = Call(Service.SQL, ("projects", "p", "instances", "db"))
+BUCKET = Call(Service.STORAGE, ("b", "some-bucket"))
+
+
+def instance(name: str, project: str = "p") -> Call:
+    return Call(Service.SQL, ("projects", project, "instances", name))
+
+
+def client(http: HttpClient) -> GoogleClient:
+    return GoogleClient(http, GoogleSettings(), Anonymous())
+
+
+class Unreachable(HttpClient):
+    """Nobody is there."""
+
+    async def send(self, request: Request) -> Answer:
+        raise RemoteUnavailable(f"{request}: cannot connect")
+
+
+# --- What is counted together ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "call", "charge"),
+    [
+        ("GET", INSTANCE, ("sql", "p", "reads")),
+        ("GET", Call(Service.SQL, ("projects", "p", "operations", "o")), ("sql", "p", "reads")),
+        ("GET", Call(Service.SQL, ("flags",)), ("sql", "", "reads")),
+        ("POST", Call(Service.SQL, ("projects", "p", "instances")), ("sql", "p", "writes")),
+        ("DELETE", instance("db", "q"), ("sql", "q", "writes")),
+        ("GET", BUCKET, ("storage", "", "reads")),
+        ("GET", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "reads")),
+        ("PATCH", BUCKET, ("storage", "", "writes")),
+        ("POST", Call(Service.STORAGE, ("b", "x", "lockRetentionPolicy")), ("storage", "", "writes")),
+        ("DELETE", Call(Service.STORAGE, ("b", "x", "o", "y")), ("storage", "", "writes")),
+        ("POST", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
+        ("DELETE", BUCKET, ("storage", "", "buckets")),
+    ],
+)
+def test_a_call_is_charged_to_what_google_counts_together(
+    method: str, call: Call, charge: tuple[str, str, str]
+) -> None:
+    assert charge_for(method, call) == charge
+
+
+@pytest.mark.parametrize(
+    ("address", "pace"),
+    [
+        ("https://sqladmin.googleapis.com", Pace(start=25, burst=100, ceiling=100, growth=0.5)),
+        ("https://sqladmin-mine.p.googleapis.com", Pace(start=25, burst=100, ceiling=100, growth=0.5)),
+        ("http://localhost:8080", ELSEWHERE),
+        ("https://googleapis.com.test", ELSEWHERE),
+    ],
+)
+def test_google_s_figures_are_for_google_alone(address: str, pace: Pace) -> None:
+    assert pace_for("GET", INSTANCE, address) == pace
+
+
+@pytest.mark.parametrize(
+    ("call", "subject"),
+    [
+        (Call(Service.SQL, ("projects", "p", "instances", "db", "databases", "x")), INSTANCE.parts),
+        (Call(Service.STORAGE, ("b", "some-bucket", "o", "y")), BUCKET.parts),
+    ],
+)
+def test_a_call_that_nobody_claims_is_the_call_of_what_it_is_about(call: Call, subject: tuple[str, ...]) -> None:
+    assert subject_of(call) == subject
+
+
+# --- What answers say ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "ending"),
+    [
+        (says(200, {}), ANSWERED),
+        (says(200, {}, Retry_After="7"), ANSWERED),
+        (says_no(404, "notFound"), ANSWERED),
+        (says_no(403, "forbidden"), ANSWERED),
+        (says_no(409, "operationInProgress", Retry_After="7"), ANSWERED),
+        (says_no(429, "rateLimitExceeded"), Throttled()),
+        (says_no(429, "rateLimitExceeded", Retry_After="7"), Throttled(7.0)),
+        (says_no(403, "rateLimitExceeded"), Throttled()),
+        (says_no(403, "userRateLimitExceeded", Retry_After="7"), Throttled(7.0)),
+        (says_no(500, "backendError"), Unavailable()),
+        (says_no(503, "backendError", Retry_After="7"), Unavailable(7.0)),
+        (Answer(502, {}, b"<html>"), Unavailable()),
+    ],
+)
+def test_an_answer_says_whether_the_service_is_there_and_has_had_enough(answer: Answer, ending: Ending) -> None:
+    assert ending_of(answer) == ending
+
+
+# --- All calls -------------------------------------------------------------------------------------------------------
+
+
+def figures(google: GoogleClient) -> dict[str, BudgetFigures]:
+    return {"/".join(one.charge): one for one in google.budgets.snapshot().budgets}
+
+
+def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
+    class Tokens:
+        async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+            return {"Authorization": "Bearer old" if refused is None else "Bearer new"}
+
+    async def main() -> dict[str, int]:
+        http = Script(says_no(401, "authError"), says(200, {}))
+        google = GoogleClient(http, GoogleSettings(), Tokens())
+        await google.get(INSTANCE)
+        await google.post(BUCKET, {})
+        await google.put(BUCKET, {})
+        await google.patch(BUCKET, {})
+        await google.delete(BUCKET)
+        return {name: one.calls for name, one in figures(google).items()}
+
+    assert run(main()) == {"sql/p/reads": 2, "storage//buckets": 2, "storage//writes": 2}
+
+
+def test_who_waits_for_a_token_holds_no_place() -> None:
+    class Slow:
+        async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+            await asyncio.sleep(60.0)
+            return {}
+
+    async def main() -> tuple[object, ...]:
+        google = GoogleClient(Script(says(200, {})), GoogleSettings(), Slow())
+        call = asyncio.create_task(google.get(INSTANCE))
+        await asyncio.sleep(30.0)
+        before = google.budgets.snapshot().gates
+        await call
+        return before
+
+    assert run(main()) == ()
+
+
+def test_a_project_that_has_used_up_its_quota_waits_and_the_others_do_not() -> None:
+    async def main() -> list[tuple[str, float]]:
+        google = client(Script(says_no(429, "rateLimitExceeded", Retry_After="7"), says(200, {})))
+        times = []
+
+        async def get(project: str) -> None:
+            await google.get(instance("db", project))
+            times.append((project, asyncio.get_running_loop().time()))
+
+        with pytest.raises(RemoteUnavailable):
+            await get("p")
+        await asyncio.gather(get("p"), get("q"))
+        return times
+
+    assert run(main()) == [("q", 0.0), ("p", 7.0)]
+
+
+def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
+    async def main() -> float:
+        google = client(Script(says_no(429, "rateLimitExceeded", Retry_After="7"), says(200, {})))
+        with pytest.raises(RemoteUnavailable):
+            await google.patch(INSTANCE, {})
+        await google.get(INSTANCE)
+        return asyncio.get_running_loop().time()
+
+    assert run(main()) == 0.0
+
+
+def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None:
+    async def main() -> tuple[str, list[State]]:
+        google = client(Unreachable())
+        calls = (google.get(instance(f"db-{number}")) for number in range(20))
+        await asyncio.gather(*calls, return_exceptions=True)
+        with pytest.raises(RemoteUnavailable) as caught:
+            await google.get(INSTANCE)
+        with pytest.raises(RemoteUnavailable, match="cannot connect"):
+            await google.get(BUCKET)
+        return str(caught.value), [one.breaker for one in google.budgets.snapshot().gates]
+
+    told = (
+        "GET /sql/v1beta4/projects/p/instances/db: not sent: https://sqladmin.googleapis.com has not answered any call "
+        "for a while; now and then one call is sent to see, and all are when it answers again"
+    )
+    assert run(main()) == (told, [State.OPEN, State.CLOSED])
+
+
+def test_an_object_that_the_service_always_stumbles_over_does_not_stop_the_others() -> None:
+    async def main() -> State:
+        google = client(Script(says_no(500, "backendError")))
+        for _ in range(200):
+            with pytest.raises(RemoteUnavailable, match="500"):
+                await google.get(INSTANCE)
+        return google.budgets.snapshot().gates[0].breaker
+
+    assert run(main()) is State.CLOSED
+
+
+def test_whoever_drives_the_steps_says_for_whom_a_call_is() -> None:
+    async def call(google: GoogleClient, key: str, order: list[str], *, failed: bool) -> None:
+        with calling_for(key, failed=failed):
+            await google.get(INSTANCE)
+        order.append(key)
+
+    async def main() -> str:
+        google, order = client(Script(says(200, {}))), list[str]()
+        # The burst, and then nothing for a while.
+        await asyncio.gather(*(google.get(INSTANCE) for _ in range(100)))
+        calls = [call(google, f"f{n}", order, failed=True) for n in range(3)]
+        calls += [call(google, f"h{n}", order, failed=False) for n in range(9)]
+        await asyncio.gather(*calls)
+        return " ".join(order)
+
+    assert run(main()) == "h0 h1 h2 f0 h3 h4 h5 f1 h6 h7 h8 f2"
+
+
+def test_outside_of_it_nobody_in_particular_calls() -> None:
+    with calling_for("a", failed=True):
+        inside = caller.get()
+
+    assert (inside, caller.get()) == (Caller("a", failed=True), None)
+
+
+# --- Over HTTP -------------------------------------------------------------------------------------------------------
+
+
+def test_two_hundred_calls_at_once_all_succeed_within_a_quota_of_fifty_a_second() -> None:
+    clock = ManualClock()
+
+    async def until_it_succeeds(google: GoogleClient, number: int) -> None:
+        while True:
+            try:
+                assert await google.get(instance(f"db-{number}")) is None
+            except RemoteUnavailable:
+                continue
+            return
+
+    async def main() -> Counter[int | None]:
+        async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+            cloud.inject(Quota(requests_per_second=50))
+            settings = GoogleSettings(cloud.url, cloud.url, Auth.ANONYMOUS)
+            google = GoogleClient(HttpClient(), settings, budgets=Budgets(clock))
+            calls = asyncio.gather(*(until_it_succeeds(google, number) for number in range(200)))
+            while not calls.done():
+                await asyncio.sleep(0)
+                if google.budgets.snapshot().gates[0].in_flight == 0:
+                    # Whoever is left waits for the time to pass.
+                    clock.advance(0.1)
+                    cloud.advance(0.1)
+            await google.close()
+            return Counter(entry.status for entry in cloud.journal.entries)
+
+    answers = asyncio.run(main())
+
+    assert answers[404] == 200
+    assert answers[429] < 200
+    assert answers.keys() == {404, 429}

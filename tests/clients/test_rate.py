@@ -1,0 +1,224 @@
+"""The rate of calls: what it never exceeds, how it rises and falls."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.clients.rate import LONGEST_PAUSE, Pace, Rate
+
+pytestmark = pytest.mark.laws
+
+PACE = Pace(start=10, burst=5, ceiling=40, growth=2)
+
+
+@st.composite
+def paces(draw: st.DrawFn) -> Pace:
+    floor, start, ceiling = sorted(draw(st.tuples(*[st.floats(0.25, 500)] * 3)))
+    return Pace(start, draw(st.integers(1, 50)), ceiling, draw(st.floats(0.01, 100)), floor)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Nobody calls for a while."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Calls:
+    """As many calls as may go, as soon as they may go, each answered after a while."""
+
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TooMany:
+    """The last call was one too many."""
+
+    after: float | None
+
+
+STORIES = st.lists(
+    st.builds(Wait, st.floats(0, 100))
+    | st.builds(Calls, st.integers(1, 12), st.floats(0, 1))
+    | st.builds(TooMany, st.none() | st.floats(0, 2 * LONGEST_PAUSE)),
+    max_size=8,
+)
+
+
+@dataclass
+class Told:
+    """What happened: when each call went, and which rate held from when on."""
+
+    rate: Rate
+    now: float = 0.0
+    went: list[float] = field(default_factory=list)
+    rates: list[tuple[float, float]] = field(default_factory=list)
+    pauses: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.note()
+
+    def note(self) -> None:
+        self.rates.append((self.now, self.rate.per_second))
+
+    def tell(self, part: Wait | Calls | TooMany) -> None:
+        match part:
+            case Wait(seconds):
+                self.now += seconds
+            case Calls(count, seconds):
+                for _ in range(count):
+                    self.call(seconds)
+            case TooMany(after):
+                self.rate.throttled(self.went[-1] if self.went else self.now, self.now, after)
+                self.pauses.append((self.now, self.now + min(after or 0.0, LONGEST_PAUSE)))
+        self.note()
+
+    def call(self, seconds: float) -> None:
+        while (wait := self.rate.seconds_until_free(self.now)) > 0.0:
+            assert not self.rate.take(self.now)
+            self.now += wait
+        assert self.rate.take(self.now)
+        self.went.append(self.now)
+        self.now += seconds
+        self.rate.answered(self.went[-1], self.now)
+        self.note()
+
+    def allowed(self, since: float, until: float) -> float:
+        """The calls that the rates from `since` to `until` add up to."""
+        spans = pairwise([*self.rates, (max(until, self.now), 0.0)])
+        return sum(rate * max(min(end, until) - max(start, since), 0.0) for (start, rate), (end, _) in spans)
+
+
+def told(pace: Pace, story: list[Wait | Calls | TooMany]) -> Told:
+    result = Told(Rate(pace))
+    for part in story:
+        result.tell(part)
+    return result
+
+
+@given(paces(), STORIES)
+def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(
+    pace: Pace, story: list[Wait | Calls | TooMany]
+) -> None:
+    what = told(pace, story)
+
+    for first, since in enumerate(what.went):
+        for last, until in enumerate(what.went[first:], first):
+            assert last - first + 1 <= what.allowed(since, until) + pace.burst + 1e-3
+
+
+@given(paces(), STORIES)
+def test_no_call_goes_before_the_time_that_the_service_asked_for(
+    pace: Pace, story: list[Wait | Calls | TooMany]
+) -> None:
+    what = told(pace, story)
+
+    assert not [went for went in what.went for since, until in what.pauses if since < went < until]
+
+
+@given(paces(), STORIES)
+def test_the_rate_stays_between_floor_and_ceiling(pace: Pace, story: list[Wait | Calls | TooMany]) -> None:
+    what = told(pace, story)
+
+    assert all(pace.floor <= rate <= pace.ceiling for _, rate in what.rates)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.data())
+def test_calls_that_were_under_way_together_lower_the_rate_once(starts: list[float], data: st.DataObject) -> None:
+    rate = Rate(PACE)
+    ends = sorted(data.draw(st.floats(1, 2)) for _ in starts)
+    for start, end in zip(starts, ends, strict=True):
+        rate.throttled(start, end, None)
+
+    assert rate.per_second == 5.0
+
+
+def test_a_call_that_went_after_the_fall_lowers_the_rate_again() -> None:
+    rate = Rate(PACE)
+    rate.throttled(0.0, 1.0, None)
+    rate.throttled(1.5, 2.0, None)
+
+    assert rate.per_second == 2.5
+
+
+def test_a_fall_takes_the_burst_with_it() -> None:
+    rate = Rate(PACE)
+    rate.throttled(0.0, 1.0, None)
+
+    assert rate.seconds_until_free(1.0) == 0.2
+
+
+def test_the_rate_rises_by_the_same_for_every_second_of_demand() -> None:
+    what = told(PACE, [Calls(5, 0.0), Calls(50, 0.0)])
+    seconds = what.now
+
+    assert what.rate.per_second == pytest.approx(10 + 2 * seconds, rel=0.05)
+
+
+def test_a_rate_that_nobody_uses_up_does_not_rise() -> None:
+    what = told(PACE, [Calls(1, 0.0), Wait(1.0)] * 20)
+
+    assert what.rate.per_second == 10
+
+
+def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> None:
+    rate = Rate(PACE)
+    rate.throttled(0.0, 1.0, None)
+    rate.answered(0.5, 1.5)
+
+    assert rate.per_second == 5.0
+
+
+def test_one_answer_at_most_doubles_a_low_rate() -> None:
+    rate = Rate(Pace(start=0.5, burst=1, ceiling=1000, growth=100))
+    assert rate.take(0.0)
+    rate.answered(0.0, 0.1)
+
+    assert rate.per_second == 1.0
+
+
+def test_what_has_filled_before_a_rise_has_filled_at_the_old_rate() -> None:
+    rate = Rate(Pace(start=0.5, burst=1, ceiling=1000, growth=100))
+    assert rate.take(0.0)
+    rate.answered(0.0, 1.0)
+
+    assert (rate.per_second, rate.seconds_until_free(1.0)) == (1.0, 0.5)
+
+
+def test_after_a_pause_one_call_goes_and_the_others_at_the_rate() -> None:
+    rate = Rate(PACE)
+    rate.throttled(0.0, 1.0, 7.0)
+
+    assert rate.seconds_until_free(1.0) == 7.0
+    assert (rate.take(7.9), rate.take(8.0), rate.take(8.0)) == (False, True, False)
+    assert rate.seconds_until_free(8.0) == 0.2
+
+
+def test_a_pause_is_not_shortened_by_a_later_word() -> None:
+    rate = Rate(PACE)
+    rate.throttled(0.0, 1.0, 7.0)
+    rate.throttled(0.0, 2.0, 1.0)
+
+    assert rate.pause_left(2.0) == 6.0
+
+
+@pytest.mark.parametrize("after", [1e9, float("inf")])
+def test_nobody_can_stop_us_for_longer_than_an_hour(after: float) -> None:
+    rate = Rate(PACE)
+    rate.throttled(0.0, 0.0, after)
+
+    assert rate.pause_left(0.0) == 3600.0
+
+
+def test_a_call_that_was_not_made_counts_for_nothing() -> None:
+    rate = Rate(PACE)
+    taken = [rate.take(0.0) for _ in range(6)]
+    rate.give_back()
+
+    assert taken == [True] * 5 + [False]
+    assert (rate.take(0.0), rate.take(0.0)) == (True, False)
