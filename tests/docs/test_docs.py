@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from setpoint.cli.main import main
+from tests.docs.sessions import TYPED, Shell
 
 PAGES = sorted([*Path().glob("*.md"), *Path("docs").rglob("*.md"), *Path("changelog.d").glob("*.md")])
 # STYLE.md shows bad code on purpose.
@@ -69,11 +69,6 @@ def test_a_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def _printed(arguments: list[str]) -> str:
-    output: str = CliRunner().invoke(main, arguments, prog_name="setpoint", catch_exceptions=False).output
-    return output
-
-
 def test_every_command_is_in_the_docs() -> None:
     page = Path("docs/commands.md").read_text(encoding="utf-8")
 
@@ -84,7 +79,7 @@ CONSOLE = [page for page in TESTED if any(fence[0] == "console" for fence in _fe
 
 
 @pytest.fixture(scope="module")
-def cloud() -> Iterator[str]:
+def running_cloud() -> Iterator[str]:
     """The address of a local cloud in a process of its own."""
     command = [sys.executable, "-m", "setpoint.localcloud"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -95,19 +90,24 @@ def cloud() -> Iterator[str]:
         process.terminate()
 
 
-@pytest.mark.parametrize("page", CONSOLE, ids=str)
-def test_a_session_in_the_docs_goes_as_it_is_shown(
-    page: Path, cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud)
-    monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL", f"{cloud}/")
+@pytest.fixture
+def cloud(running_cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty local cloud, and an environment that leads to it."""
+    Shell().run(f"curl -s -X DELETE {running_cloud}/_local/state")
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", running_cloud)
+    monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL", f"{running_cloud}/")
     monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize("page", CONSOLE, ids=str)
+def test_a_session_in_the_docs_goes_as_it_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fences = _fences(page)
     monkeypatch.chdir(tmp_path)
-    for language, body in fences:
-        if language == "yaml":
-            (tmp_path / "manifest.yaml").write_text(body, encoding="utf-8")
-        elif language == "console":
-            for command, shown in re.findall(r"^\$ setpoint (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE):
-                printed = _printed(shlex.split(command))
-                assert "\n".join(line.rstrip() for line in printed.splitlines()) + "\n" == shown
+    with contextlib.closing(Shell()) as shell:
+        for language, body in fences:
+            if language == "yaml":
+                (tmp_path / "manifest.yaml").write_text(body, encoding="utf-8")
+            elif language == "console":
+                for line, shown in TYPED.findall(body):
+                    assert (line, shell.run(line)) == (line, shown)

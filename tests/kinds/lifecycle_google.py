@@ -1,5 +1,6 @@
 """What the stands of Google's kinds share: a local cloud on the loopback device, with its clock held."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
@@ -44,13 +45,13 @@ class GoogleStand(Stand):
         self.google = GoogleClient(HttpClient(), settings)
         self.kind = self.new_kind(self.google)
 
+    @abstractmethod
     def new_kind(self, google: GoogleClient) -> AnyKind:
         """The kind over this client."""
-        raise NotImplementedError
 
+    @abstractmethod
     def live(self) -> dict[str, Any] | None:
         """The object as the service keeps it; None when it is not there."""
-        raise NotImplementedError
 
     def manifest(self, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
         annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}

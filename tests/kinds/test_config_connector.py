@@ -66,7 +66,7 @@ def test_a_reference_is_in_the_same_namespace_unless_it_says_otherwise() -> None
 
 @pytest.mark.parametrize("ref", [Ref(), Ref(name="a", external="b"), Ref(namespace="team"), Ref(external="")])
 def test_a_reference_names_one_thing(ref: Ref) -> None:
-    with pytest.raises(ManifestInvalid, match=r"spec\.k needs either name or external, and not both"):
+    with pytest.raises(ManifestInvalid, match=r"spec\.k needs name or external, and not both"):
         reference_at("spec.k", ref, resource(), KEY)
 
 

@@ -298,7 +298,7 @@ def test_an_outage_is_not_absence() -> None:
             for wrong in ("projects/p", "p:region:main/x", "https://x/instances/main")
         ),
         ({**MAIN, "resourceID": 7}, "spec.resourceID"),
-        ({"instanceRef": {}}, "spec.instanceRef needs either name or external"),
+        ({"instanceRef": {}}, "spec.instanceRef needs name or external"),
         ({**MAIN, "charSet": "utf8"}, "there is no field spec.charSet; did you mean spec.charset?"),
         ({**MAIN, "deletionPolicy": "KEEP"}, "spec.deletionPolicy: invalid enum value 'KEEP'"),
     ],

@@ -360,7 +360,7 @@ def test_what_has_to_be_retained_stops_the_destruction() -> None:
         ),
         ({"customPlacementConfig": {"dataLocations": ["us-east1", "US-EAST1"]}}, "has to name two regions"),
         ({"resourceID": ""}, "spec.resourceID is not a name"),
-        ({"encryption": {"kmsKeyRef": {}}}, "spec.encryption.kmsKeyRef needs either name or external"),
+        ({"encryption": {"kmsKeyRef": {}}}, "spec.encryption.kmsKeyRef needs name or external"),
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:

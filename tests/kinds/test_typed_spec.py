@@ -29,9 +29,9 @@ from tests.kinds.bench import bucket
             "there is no field spec.lifecycleRule[0].action.typ; did you mean spec.lifecycleRule[0].action.type?",
         ),
         ({"zzz": 1}, "there is no field spec.zzz"),
-        ({"versioning": {}}, "spec.versioning.enabled is missing"),
-        ({"versioning": {"enabled": "yes"}}, "spec.versioning.enabled: expected bool, got str"),
-        ({"cors": {}}, "spec.cors: expected array | null, got object"),
+        ({"versioning": {}}, "spec.versioning.enabled is missing: write it"),
+        ({"versioning": {"enabled": "yes"}}, "spec.versioning.enabled is text: write true or false, without quotes"),
+        ({"cors": {}}, "spec.cors is a map: write a list"),
         ({"ipFilter": {"mode": "On"}}, "spec.ipFilter.mode: invalid enum value 'On'"),
     ],
 )

@@ -14,7 +14,7 @@ from setpoint.errors import ManifestInvalid, NotJson
 
 _ENDINGS = (".yaml", ".yml", ".json")
 # The first field that a message names.
-_FIELD = re.compile(r"\b(?:spec|metadata)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
+_FIELD = re.compile(r"\b(?:spec|metadata|data|stringData)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
 _LARGEST = 8 * 1024 * 1024
 
 
@@ -32,8 +32,13 @@ class Manifest:
                 return self.document.where(FieldPath(("metadata", "annotations", key)))
         named = _FIELD.search(message)
         if named is None:
-            return f"{self.document.source}:{min(self.document.lines.values())}"
+            return self.start
         return self.document.where(FieldPath.parse(named[0]))
+
+    @property
+    def start(self) -> str:
+        """`file:line` of its beginning."""
+        return f"{self.document.source}:{min(self.document.lines.values())}"
 
     @property
     def resource(self) -> Resource:
@@ -77,7 +82,7 @@ def _decoded(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text") from error
+        raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text: save it as UTF-8") from error
 
 
 def _manifests(text: str, source: str) -> Iterator[Manifest]:
@@ -102,7 +107,7 @@ def _manifest(value: object, document: Document) -> Manifest:
         ("metadata.name", named),
     ):
         if not there:
-            raise ManifestInvalid(f"{start}: {member} is missing or not text")
+            raise ManifestInvalid(f"{start}: {member} is missing or not text: write it")
     try:
         canonical(value)
     except NotJson as error:
@@ -120,5 +125,5 @@ def _refuse_doubles(manifests: Sequence[Manifest]) -> None:
     for manifest in manifests:
         first = seen.setdefault(manifest.ref, manifest)
         if first is not manifest:
-            places = f"{first.document.source} and {manifest.document.source}"
+            places = f"{first.start} and {manifest.start}"
             raise ManifestInvalid(f"{manifest.ref} is declared twice, in {places}: keep one of them")

@@ -127,7 +127,7 @@ class _Reader:
 
     def _key(self, event: yaml.Event) -> str:
         if not isinstance(event, yaml.ScalarEvent):
-            raise self._refused(event, "a key has to be text")
+            raise self._refused(event, "a key has to be text: write a name")
         if event.value == "<<" and not event.style:
             raise self._refused(event, "merge keys (<<) are not supported: write the fields out")
         key: str = event.value
@@ -138,7 +138,7 @@ class _Reader:
             raise self._refused(event, f"there is no anchor &{event.anchor} before this alias")
         found = self._anchors[event.anchor]
         if found is None:
-            raise self._refused(event, "an alias leads back into itself")
+            raise self._refused(event, "an alias leads back into itself: write the value out")
         self._count(found.size, event)
         return found.value
 
@@ -146,12 +146,12 @@ class _Reader:
         if event.tag is not None and event.tag not in _DEFAULT_TAGS:
             raise self._refused(event, f"the tag {event.tag!r} is not supported: write the value without it")
         if len(at.steps) > _DEEPEST:
-            raise self._refused(event, f"nested deeper than {_DEEPEST} levels")
+            raise self._refused(event, f"nested deeper than {_DEEPEST} levels: write it flatter")
 
     def _count(self, more: int, event: yaml.Event) -> None:
         self._size += more
         if self._size > MOST_VALUES:
-            raise self._refused(event, f"the aliases expand to more than {MOST_VALUES} values")
+            raise self._refused(event, f"the aliases expand to more than {MOST_VALUES} values: write less of it")
 
     def _refused(self, event: yaml.Event, why: str) -> ManifestInvalid:
         return ManifestInvalid(f"{self._source}:{_line(event)}: {why}")

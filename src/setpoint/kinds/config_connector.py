@@ -53,7 +53,7 @@ def google_labels(resource: Resource) -> Mapping[str, str]:
 def reference_at(at: str, ref: Ref, resource: Resource, target: Target) -> Reference | None:
     """What has to be read for the reference in the field `at`; None when it names an object of the service."""
     if bool(ref.external) == bool(ref.name):
-        raise ManifestInvalid(f"{resource.ref}: {at} needs either name or external, and not both")
+        raise ManifestInvalid(f"{resource.ref}: {at} needs name or external, and not both: write one of them")
     if not ref.name:
         return None
     return Reference(at, ResourceRef(target.group, target.kind, ref.namespace or resource.ref.namespace, ref.name))

@@ -15,6 +15,15 @@ S = TypeVar("S", bound=msgspec.Struct)
 _TOLD: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
 _LACKING: Final = re.compile(r"Object missing required field `(.*)`")
+_OTHER_TYPE: Final = re.compile(r"Expected `(.*)`, got `(.*)`")
+_IS: Final = {
+    **{"str": "text", "int": "a number", "float": "a number", "bool": "true or false"},
+    **{"null": "null", "array": "a list", "object": "a map"},
+}
+_WRITE: Final = {
+    **{"str": "text, in quotes", "int": "a whole number, without quotes", "float": "a number, without quotes"},
+    **{"bool": "true or false, without quotes", "array": "a list", "object": "a map of fields"},
+}
 _STEP: Final = re.compile(r"\.([^.\[]+)|(\[[^\]]*\])")
 
 
@@ -34,7 +43,11 @@ def _told(message: str, type_: type[msgspec.Struct]) -> str:
     if unknown := _UNKNOWN.fullmatch(problem):
         return f"there is no field {here}.{unknown[1]}{_hint(unknown[1], at, here, type_)}"
     if lacking := _LACKING.fullmatch(problem):
-        return f"{here}.{lacking[1]} is missing"
+        return f"{here}.{lacking[1]} is missing: write it"
+    if other := _OTHER_TYPE.fullmatch(problem):
+        expected = [_WRITE[one] for one in other[1].split(" | ") if one in _WRITE]
+        if expected and other[2] in _IS:
+            return f"{here} is {_IS[other[2]]}: write {' or '.join(expected)}"
     return f"{here}: {problem[:1].lower()}{problem[1:].replace('`', '')}"
 
 

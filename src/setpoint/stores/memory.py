@@ -112,4 +112,4 @@ class MemoryStore(ResourceWrites):
 
     def _require_open(self) -> None:
         if not self._is_open:
-            raise StoreError("the store is closed")
+            raise StoreError("the store is closed: open it again")

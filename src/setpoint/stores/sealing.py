@@ -89,7 +89,7 @@ def _read_key(path: Path) -> bytes:
         mode = stat.S_IMODE(path.stat().st_mode)
         key = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"cannot read the key {path}: {error.strerror}") from error
+        raise StoreError(f"cannot read the key {path}: {error.strerror}; allow it") from error
     if mode & 0o077:
         raise StoreError(f"{path} can be read by others (mode {mode:04o}): run chmod 600 on it")
     if len(key) != _KEY_BYTES:
@@ -108,7 +108,7 @@ def _make_key(path: Path) -> bytes:
         fresh.rename(path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise StoreError(f"cannot make the key {path}: {error.strerror}") from error
+        raise StoreError(f"cannot make the key {path}: {error.strerror}; allow writing in its folder") from error
     return key
 
 

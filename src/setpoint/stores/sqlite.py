@@ -190,7 +190,7 @@ class SqliteStore(ResourceWrites):
 
     def _require_open(self) -> None:
         if not self._is_open:
-            raise StoreError("the store is closed")
+            raise StoreError("the store is closed: open it again")
 
 
 def _open_to_write(path: Path, limits: Limits) -> _Opened:

@@ -61,7 +61,7 @@ class Writer:
         Whoever is cancelled here does not learn whether the write happened; it did wholly, or not at all.
         """
         if not self._is_open:
-            raise StoreError("the store is closed")
+            raise StoreError("the store is closed: open it again")
         answer: asyncio.Future[T] = self._loop.create_future()
         if not self._waiting:
             # Not at once: whatever else is asked for in this turn of the loop shares the transaction.

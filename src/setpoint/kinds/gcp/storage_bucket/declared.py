@@ -71,7 +71,10 @@ def _placement(spec: StorageBucketSpec, resource: Resource) -> Sequence[str]:
         return ()
     regions = sorted({region.upper() for region in spec.customPlacementConfig.dataLocations})
     if len(regions) != 2:
-        raise ManifestInvalid(f"{resource.ref}: spec.customPlacementConfig.dataLocations has to name two regions")
+        raise ManifestInvalid(
+            f"{resource.ref}: spec.customPlacementConfig.dataLocations has to name two regions, such as "
+            "[EUROPE-WEST1, EUROPE-WEST4]"
+        )
     return regions
 
 
