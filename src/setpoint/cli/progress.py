@@ -4,18 +4,23 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from setpoint.cli.columns import one_line
 from setpoint.cli.states import Exit, State, state_of
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Outcome
 
 _LOOKING = State("looking", "", "dim", Exit.WAITING)
+# Room for a word and a time beside a name.
+_BESIDE: Final = 20
 
 
 @dataclass(slots=True)
@@ -28,17 +33,20 @@ class Progress:
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
     _live: Live | None = None
+    _is_over: bool = False
 
     def __enter__(self) -> Self:
         self.states = dict.fromkeys(sorted(self.refs), _LOOKING)
-        if self.console.is_terminal:
-            self._live = Live(get_renderable=self._table, console=self.console, refresh_per_second=8)
+        # Colours may be forced upon a pipe; it cannot be drawn on all the same.
+        if self.console.is_interactive and self.console.file.isatty():
+            self._live = Live(get_renderable=self._drawn, console=self.console, refresh_per_second=8)
             self._live.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
@@ -51,13 +59,51 @@ class Progress:
         if self._live is None and state != before:
             self.console.print(self._line(ref, state), soft_wrap=True)
 
-    def _table(self) -> Table:
+    def _drawn(self) -> RenderableType:
+        return self._in_full() if self._is_over else self._at_a_glance()
+
+    def _at_a_glance(self) -> RenderableType:
+        """One line each, those that go on first when the screen is too small for all."""
+        room = max(1, self.console.height - 2)
+        refs = list(self.states)
+        if len(refs) > room:
+            refs = sorted(refs, key=lambda ref: self.states[ref].code is not Exit.WAITING)[:room]
         table = Table.grid(padding=(0, 2))
-        for ref, state in self.states.items():
-            took = time.monotonic() - self._since if state.code is Exit.WAITING else self._took.get(ref, 0.0)
-            cells = (str(ref), state.word, f"{took:.0f}s", state.detail)
+        for ref in refs:
+            state = self.states[ref]
+            cells = (str(ref), state.word, self._time(ref), one_line(state.detail))
             table.add_row(*(Text(cell, overflow="ellipsis", no_wrap=True) for cell in cells), style=state.style)
-        return table
+        return Group(table, *self._left_out(len(refs)))
+
+    def _left_out(self, shown: int) -> list[Text]:
+        if shown == len(self.states):
+            return []
+        done = sum(state.code is not Exit.WAITING for state in self.states.values())
+        total = len(self.states)
+        text = f"… and {total - shown} more; {done} of {total} done"
+        return [Text(text, style="dim", overflow="ellipsis", no_wrap=True)]
+
+    def _in_full(self) -> RenderableType:
+        """How it ended: no message is cut short, what does not fit beside a name stands below it."""
+        room = max(1, self.console.width - _BESIDE)
+        names = min(max((cell_len(str(ref)) for ref in self.states), default=1), room)
+        words = max((len(state.word) for state in self.states.values()), default=0)
+        parts: list[RenderableType] = []
+        for ref, state in self.states.items():
+            head = f"{ref!s:<{names}}  {state.word:<{words}}  {self._time(ref)}"
+            detail = one_line(state.detail)
+            line = f"{head}  {detail}" if detail else head
+            if cell_len(line) <= self.console.width or not detail:
+                parts.append(Text(line, style=state.style))
+            else:
+                parts += [Text(head, style=state.style), Padding(Text(detail, style=state.style), (0, 0, 0, 2))]
+        return Group(*parts)
+
+    def _time(self, ref: ResourceRef) -> str:
+        is_open = self.states[ref].code is Exit.WAITING
+        took = time.monotonic() - self._since if is_open else self._took.get(ref, 0.0)
+        return f"{took:.0f}s"
 
     def _line(self, ref: ResourceRef, state: State) -> Text:
-        return Text(f"{ref} {state.word}" + (f": {state.detail}" if state.detail else ""), style=state.style)
+        detail = one_line(state.detail)
+        return Text(f"{ref} {state.word}" + (f": {detail}" if detail else ""), style=state.style)

@@ -1,9 +1,11 @@
 """Plans as people read them: field, before → after, why."""
 
+from typing import Final
+
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from setpoint.cli.columns import Columns
 from setpoint.core.canonical import canonical
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
@@ -11,6 +13,7 @@ from setpoint.core.plan import Action, Plan
 from setpoint.core.policy import Rule
 from setpoint.core.values import Json, Missing
 
+_LONG_VALUE: Final = 60
 _SIGNS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
 _COLOURS = {Action.CREATE: "green", Action.UPDATE: "yellow", Action.REPLACE: "magenta", Action.DELETE: "red"}
 _WHY = {
@@ -36,19 +39,17 @@ _RULES = {
 
 def plan_view(plan: Plan) -> RenderableType:
     """A plan at a glance: why, each write with its fields, and what was kept."""
-    table = Table.grid(padding=(0, 2))
-    for is_value in (False, False, True, False):
-        table.add_column(overflow="ellipsis" if is_value else "fold", no_wrap=True)
-    for write in plan.writes:
-        for change in write.changes:
-            table.add_row(*_row(change, _SIGNS[write.action]), style=_COLOURS[write.action])
-    for change in plan.withheld:
-        table.add_row(*_row(change, "!"), style="yellow")
-    for change in plan.kept:
-        table.add_row(*_row(change, "="), style="dim")
+    rows = [
+        (_row(change, _SIGNS[write.action]), _COLOURS[write.action])
+        for write in plan.writes
+        for change in write.changes
+    ]
+    rows += [(_row(change, "!"), "yellow") for change in plan.withheld]
+    rows += [(_row(change, "="), "dim") for change in plan.kept]
+    fields = [Columns(gap=2, limit=_LONG_VALUE).lines(rows)] if rows else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
     why = plan.because or f"{plan.decision.value}: {_WHY[plan.decision]}"
-    return Group(Text(why, style="bold"), table, *rest)
+    return Group(Text(why, style="bold"), *fields, *rest)
 
 
 def value_text(value: Json | Missing) -> str:
@@ -56,8 +57,7 @@ def value_text(value: Json | Missing) -> str:
     return "unset" if isinstance(value, Missing) else canonical(value).decode()
 
 
-def _row(change: FieldChange, sign: str) -> tuple[Text, ...]:
+def _row(change: FieldChange, sign: str) -> tuple[str, ...]:
     before, after = value_text(change.before), value_text(change.after)
     moved = before if before == after else f"{before} → {after}"
-    cells = (sign, str(change.path), moved, _RULES.get(change.rule, change.rule.value))
-    return tuple(Text(cell) for cell in cells)
+    return (sign, str(change.path), moved, _RULES.get(change.rule, change.rule.value))

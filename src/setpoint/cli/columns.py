@@ -1,0 +1,49 @@
+"""Lines in columns: nothing is cut off, however narrow the terminal is."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rich.cells import cell_len
+from rich.text import Text
+
+_BREAK: Final = re.compile(r"\s*[\t\n\v\f\r\u2028\u2029]\s*")
+# Escape codes begin with one of the first; the last turn the direction of writing round.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class Columns:
+    """Lines under one header, or under none. A column is as wide as its widest cell so far.
+
+    A cell beyond `limit` sticks out, and moves nothing but the rest of its own line.
+    """
+
+    def __init__(self, *names: str, gap: int = 3, limit: int = 1_000) -> None:
+        self._header = [(names, "bold")] if names else []
+        self._gap = gap
+        self._limit = limit
+        self._widths: defaultdict[int, int] = defaultdict(int)
+
+    def lines(self, rows: Iterable[tuple[Sequence[str], str]]) -> Text:
+        """The rows, each with its style; the first time below the header."""
+        shown = [*self._header, *((tuple(map(one_line, cells)), style) for cells, style in rows)]
+        self._header = []
+        for cells, _ in shown:
+            for number, cell in enumerate(cells):
+                if cell_len(cell) <= self._limit:
+                    self._widths[number] = max(self._widths[number], cell_len(cell))
+        return Text("\n").join(self._line(cells, style) for cells, style in shown)
+
+    def _line(self, cells: Sequence[str], style: str) -> Text:
+        line = Text()
+        for number, cell in enumerate(cells):
+            padding = " " * (self._widths[number] - cell_len(cell))
+            line.append(cell + padding, style).append(" " * self._gap)
+        line.rstrip()
+        return line
+
+
+def one_line(text: str) -> str:
+    """Text of whatever origin on one line, without anything that a terminal would obey."""
+    return _CONTROL.sub("�", _BREAK.sub(" ", text.strip()))

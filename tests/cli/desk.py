@@ -1,0 +1,190 @@
+"""Somebody at a desk: a folder with manifests, a local cloud, and the real command on a terminal or in a pipe."""
+
+import asyncio
+import io
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from rich.console import Console
+
+from setpoint.app import Settings
+from setpoint.cli.commands import COMMANDS
+from setpoint.cli.requests import Request
+from setpoint.localcloud.faults import Latency
+from setpoint.localcloud.server import LocalCloud
+from tests.cli.programs import DEADLINE, Call, Piped, Terminal
+
+SETPOINT: Final = str(Path(sys.executable).with_name("setpoint"))
+WIDE: Final = (160, 30)
+_SECONDS: Final = 3600.0
+_Result = TypeVar("_Result")
+
+BUCKET: Final = """apiVersion: storage.cnrm.cloud.google.com/v1beta1
+kind: StorageBucket
+metadata:
+  name: {name}
+  annotations: {{cnrm.cloud.google.com/project-id: some-project}}
+spec: {{location: {location}}}
+"""
+DATABASE: Final = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
+kind: SQLDatabase
+metadata:
+  name: {name}
+  annotations: {{cnrm.cloud.google.com/project-id: some-project}}
+spec: {{charset: UTF8, instanceRef: {instance}}}
+"""
+
+
+def bucket(name: str, location: str = "EU") -> str:
+    """The manifest of a bucket."""
+    return BUCKET.format(name=name, location=location)
+
+
+def database(name: str, instance: str) -> str:
+    """The manifest of a database: in `{name: …}`, which is declared, or in `{external: …}`."""
+    return DATABASE.format(name=name, instance=instance)
+
+
+class Desk:
+    """Everything here is gone with the `with` block."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._cloud = LocalCloud()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._programs = ExitStack()
+        self._environment = {**environment, "HOME": str(folder), "SETPOINT_GCP_AUTH": "anonymous"}
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        url = asyncio.run_coroutine_threadsafe(self._cloud.start(), self._loop).result(DEADLINE)
+        self._environment |= {"STORAGE_EMULATOR_HOST": url, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{url}/"}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._programs.close()
+        asyncio.run_coroutine_threadsafe(self._cloud.stop(), self._loop).result(DEADLINE)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(DEADLINE)
+        self._loop.close()
+
+    # --- The author ---------------------------------------------------------------------------------------------------
+
+    def write(self, *manifests: str, file: str = "manifest.yaml") -> None:
+        """Puts manifests into a file."""
+        (self.folder / file).write_text("---\n".join(manifests), encoding="utf-8")
+
+    def apply(self, *manifests: str) -> None:
+        """What somebody applied: in this process, which is another than those on terminals and in pipes."""
+        self.write(*manifests)
+        self.act("apply")
+
+    def act(self, command: str, *targets: str) -> None:
+        """Like `apply`, for any command; on the manifests unless told otherwise."""
+        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self._environment)
+        files = () if targets else (str(self.folder / "manifest.yaml"),)
+        asyncio.run(_awaited(COMMANDS[command](Request(settings, Console(quiet=True), files, targets))))
+
+    def said(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
+        """The exit code of a command in this process, and what it prints into a pipe."""
+        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self._environment)
+        files = () if targets else (str(self.folder / "manifest.yaml"),)
+        printed = io.StringIO()
+        request = Request(settings, Console(file=printed, width=200), files, targets, **options)
+        code = asyncio.run(_awaited(COMMANDS[command](request)))
+        return code, printed.getvalue().splitlines()
+
+    def terminal(self, *arguments: str, size: tuple[int, int] = WIDE, **environment: str) -> Terminal:
+        """`setpoint` with these arguments, on a terminal."""
+        terminal = Terminal(self._call(arguments, environment), size)
+        self._programs.callback(terminal.close)
+        return terminal
+
+    def piped(self, *arguments: str) -> Piped:
+        """`setpoint` with these arguments, in a pipe, while it goes on."""
+        program = Piped(self._call(arguments, {}))
+        self._programs.callback(program.close)
+        return program
+
+    def daemon(self, *arguments: str, before: tuple[str, ...] = ()) -> Piped:
+        """`setpoint run` with these arguments, as soon as it is at work; its log is what it writes."""
+        program = Piped(self._call((*before, "run", *arguments), {}), subprocess.STDOUT)
+        self._programs.callback(program.close)
+        program.until(lambda: '"event":"running"' in program.text)
+        return program
+
+    def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """`setpoint` with these arguments, in a pipe, when it is done."""
+        return self.run_program(SETPOINT, *arguments, **environment)
+
+    def run_program(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Any program, in a pipe, when it is done."""
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**self._environment, **environment},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=DEADLINE,
+            check=False,
+        )
+
+    def _call(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> Call:
+        return Call((SETPOINT, *arguments), self.folder, {**self._environment, **environment})
+
+    # --- The cloud ----------------------------------------------------------------------------------------------------
+
+    def in_cloud(self, verb: Callable[[LocalCloud], _Result]) -> _Result:
+        """What `verb` makes of the cloud."""
+
+        async def act() -> _Result:
+            return verb(self._cloud)
+
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(DEADLINE)
+
+    def stop_time(self) -> None:
+        """From now on operations go on for ever."""
+        self.in_cloud(lambda cloud: cloud.clock.hold())
+
+    def stop_answers(self, path: str = "") -> None:
+        """From now on requests are not answered."""
+        self.stop_time()
+        self.in_cloud(lambda cloud: cloud.inject(Latency(_SECONDS, path=path)))
+
+    def go_on(self) -> None:
+        """Everything that was held back happens now."""
+
+        def release(cloud: LocalCloud) -> None:
+            cloud.faults.clear()
+            cloud.advance(_SECONDS)
+            cloud.clock.release()
+
+        self.in_cloud(release)
+
+    def make_instance(self, name: str) -> None:
+        """An instance that somebody else made."""
+        body: dict[str, Any] = {
+            "name": name,
+            "databaseVersion": "MYSQL_8_0",
+            "region": "europe-west1",
+            "settings": {"tier": "db-n1-standard-1"},
+        }
+
+        def make(cloud: LocalCloud) -> None:
+            assert cloud.call("POST", "/sql/v1beta4/projects/some-project/instances", body).status == 200
+            cloud.advance(_SECONDS)
+
+        self.in_cloud(make)
+
+
+async def _awaited(action: Awaitable[_Result]) -> _Result:
+    return await action

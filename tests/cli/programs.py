@@ -1,0 +1,151 @@
+"""A program that runs beside a test: on a pseudo-terminal, or with a pipe for its output."""
+
+import codecs
+import os
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.cli.screen import Screen, plain
+
+# Long enough for a machine that is busy with other things: nobody waits for it when all is well.
+DEADLINE: Final = 60.0
+_CTRL_C: Final = b"\x03"
+# As much as a reader of a failed test wants to see.
+_SHOWN: Final = 2_000
+# Only who leads a session can have a terminal of its own, and Ctrl-C is for those who have one.
+_TAKE_TERMINAL: Final = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command line, and where and with what environment it is given."""
+
+    command: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+
+
+class Program:
+    """A program that is running. `written` is all that has been read of it so far."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", output: int) -> None:
+        self._process = process
+        self._output = output
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._is_open = True
+        self.written = ""
+
+    @property
+    def text(self) -> str:
+        """Everything that was written, one frame after another, without colours and movements."""
+        return plain(self.written)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Reads on until `condition` holds; AssertionError when it does not in good time."""
+        end = time.monotonic() + DEADLINE
+        while not condition():
+            assert self._is_open, f"it ended too early:\n{self.text[-_SHOWN:]}"
+            self._read(end)
+
+    def end(self) -> int:
+        """The exit code, once the program has ended."""
+        end = time.monotonic() + DEADLINE
+        while self._is_open:
+            self._read(end)
+        return self._process.wait(DEADLINE)
+
+    def interrupt(self) -> None:
+        """Asks it to stop, as Ctrl-C does."""
+        self.send(signal.SIGINT)
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends it a signal."""
+        self._process.send_signal(number)
+
+    def close(self) -> None:
+        """Ends it, if it is still there."""
+        self._process.kill()
+        self._process.wait()
+        os.close(self._output)
+
+    def _read(self, end: float) -> None:
+        ready, _, _ = select.select([self._output], [], [], max(0.0, end - time.monotonic()))
+        assert ready, f"{DEADLINE:.0f} s were not enough:\n{self.text[-_SHOWN:]}"
+        try:
+            data = os.read(self._output, 65_536)
+        except OSError:
+            # How Linux says that nobody holds the other end of a terminal any more.
+            data = b""
+        self._is_open = bool(data)
+        self._take(self._decoder.decode(data))
+
+    def _take(self, text: str) -> None:
+        self.written += text
+
+
+class Terminal(Program):
+    """A program on a terminal of `size`, columns by rows: all its standard streams are there."""
+
+    def __init__(self, call: Call, size: tuple[int, int]) -> None:
+        self.screen = Screen(*size)
+        master, slave = os.openpty()
+        termios.tcsetwinsize(slave, size[::-1])
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *call.command],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=call.environment,
+            cwd=call.folder,
+            start_new_session=True,
+        )
+        os.close(slave)
+        super().__init__(process, master)
+
+    @property
+    def lines(self) -> list[str]:
+        """What can be read on the screen now."""
+        return self.screen.lines
+
+    def until_shown(self, *words: str) -> None:
+        """Reads on until all of `words` are on the screen together."""
+        self.until(lambda: all(word in "\n".join(self.lines) for word in words))
+
+    def interrupt(self) -> None:
+        """Presses Ctrl-C."""
+        self.press(_CTRL_C)
+
+    def press(self, keys: bytes) -> None:
+        """Presses keys."""
+        os.write(self._output, keys)
+
+    def _take(self, text: str) -> None:
+        super()._take(text)
+        self.screen.write(text)
+
+
+class Piped(Program):
+    """A program whose output somebody else reads; what it says of errors as well, if that goes to STDOUT."""
+
+    def __init__(self, call: Call, errors: int = subprocess.DEVNULL) -> None:
+        reading, writing = os.pipe()
+        process = subprocess.Popen(
+            call.command,
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            stderr=errors,
+            env=call.environment,
+            cwd=call.folder,
+        )
+        os.close(writing)
+        super().__init__(process, reading)
