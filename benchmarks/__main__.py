@@ -1,11 +1,11 @@
-"""`python -m benchmarks`: measures the core against the alternatives, in one run."""
+"""`python -m benchmarks`: measures the core and the command against the alternatives, in one run."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import click
 
-from benchmarks import canonical, fast_path, plans, three_way
+from benchmarks import canonical, fast_path, plans, start_up, three_way
 from benchmarks.bars import verdicts
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Pace, check_agreement, measure
 from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
@@ -16,6 +16,7 @@ GROUPS: Final[dict[str, Callable[[Opponents], Iterator[Contest]]]] = {
     "fast-path": fast_path.contests,
     "plan": plans.contests,
     "three-way": three_way.contests,
+    "start-up": start_up.contests,
 }
 
 
@@ -27,7 +28,7 @@ GROUPS: Final[dict[str, Callable[[Opponents], Iterator[Contest]]]] = {
     "--alone", is_flag=True, help="Ours and the standard library alone, without the packages to compare with."
 )
 def main(*, groups: tuple[str, ...], output: str, quick: bool, alone: bool) -> None:
-    """Measure the core against the alternatives. GROUPS: all unless named."""
+    """Measure the core and the command against the alternatives. GROUPS: all unless named."""
     try:
         opponents = NOBODY if alone else all_opponents()
     except OpponentMissing as error:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Final, TypeAlias
 
@@ -44,26 +45,30 @@ class Opponents:
 
     canonicalizers: tuple[Canonicalizer, ...]
     differs: tuple[Differ, ...]
+    # Packages that are commands as well.
+    commands: tuple[str, ...] = ()
 
     @property
     def versions(self) -> dict[str, str]:
         """Who takes part, by version: our own foundation first."""
         canonicalizers = [one.name for one in self.canonicalizers]
         differs = [one.name for one in self.differs]
-        return {name: metadata.version(name) for name in ("msgspec", "orjson", *canonicalizers, *differs)}
+        names = ("msgspec", "orjson", *canonicalizers, *differs, *self.commands)
+        return {name: metadata.version(name) for name in names}
 
 
 NOBODY: Final = Opponents((), ())
+_COMMANDS: Final = ("kopf",)
 
 
 def all_opponents() -> Opponents:
-    """Every opponent; OpponentMissing when one is not installed."""
+    """Every opponent; OpponentMissing when one is not installed. A command takes part when it is there."""
     canonicalizers = (
         Canonicalizer("rfc8785", _package("rfc8785").dumps),
         Canonicalizer("jcs", _package("jcs").canonicalize),
     )
     differs = (_deepdiff(), _jsondiff(), _jsonpatch(), _dictdiffer())
-    return Opponents(canonicalizers, differs)
+    return Opponents(canonicalizers, differs, tuple(name for name in _COMMANDS if find_spec(name)))
 
 
 def _package(name: str) -> ModuleType:

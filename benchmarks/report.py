@@ -16,6 +16,7 @@ from benchmarks.bars import COOKIE, Verdict
 from benchmarks.measuring import Figure, Pace
 
 SIZES: Final = ("1 KB", "6 KB", "60 KB")
+_NO_SIZE: Final = ""
 _PIPE_WIDTH: Final = 140
 
 
@@ -66,8 +67,10 @@ def as_text(report: Report) -> str:
 
 def _draw(report: Report, console: Console) -> None:
     console.print(Text(_header(report)))
-    console.print(_table(report))
-    console.print(Text(f"\n{report.bars_met}"))
+    console.print(_table(report, SIZES))
+    if any(figure.size == _NO_SIZE for figure in report.figures):
+        console.print(_table(report, (_NO_SIZE,)))
+    console.print(Text(report.bars_met))
 
 
 def _header(report: Report) -> str:
@@ -81,29 +84,32 @@ def _header(report: Report) -> str:
     )
 
 
-def _table(report: Report) -> Table:
+def _table(report: Report, sizes: tuple[str, ...]) -> Table:
+    """What was measured in `sizes`, side by side."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("", overflow="fold")
-    for size in SIZES:
+    for size in sizes:
         table.add_column(size, justify="right", no_wrap=True)
         table.add_column("×", justify="right", no_wrap=True)
     table.add_column("bar")
-    for subject in dict.fromkeys(figure.subject for figure in report.figures):
+    figures = [figure for figure in report.figures if figure.size in sizes]
+    for subject in dict.fromkeys(figure.subject for figure in figures):
         table.add_row(Text(subject, style="bold"))
-        for cells in _rows([figure for figure in report.figures if figure.subject == subject], report.verdicts):
+        for cells in _rows([figure for figure in figures if figure.subject == subject], sizes, report.verdicts):
             table.add_row(*cells)
         table.add_row()
     for verdict in report.verdicts:
-        if verdict.subject == COOKIE:
+        if verdict.subject == COOKIE and sizes == SIZES:
             table.add_row(Text(COOKIE, style="bold"), *[""] * 2 * len(SIZES), _bar(verdict))
+            table.add_row()
     return table
 
 
-def _rows(figures: Sequence[Figure], verdicts: Sequence[Verdict]) -> Iterator[list[Text]]:
+def _rows(figures: Sequence[Figure], sizes: tuple[str, ...], verdicts: Sequence[Verdict]) -> Iterator[list[Text]]:
     """A line for each contestant, its sizes side by side."""
     for name in dict.fromkeys(figure.contestant for figure in figures):
         mine = {figure.size: figure for figure in figures if figure.contestant == name}
-        cells = [cell for size in SIZES for cell in _cells(mine.get(size))]
+        cells = [cell for size in sizes for cell in _cells(mine.get(size))]
         bars = [
             _bar(verdict) for verdict in verdicts if (verdict.subject, verdict.contestant) == (figures[0].subject, name)
         ]
