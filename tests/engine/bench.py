@@ -132,11 +132,16 @@ class Bench:
         """Whether the store has forgotten it."""
         return await self.store.get(self.stand.ref) is None
 
+    async def conditions(self) -> dict[str, dict[str, Any]]:
+        """The conditions by type."""
+        conditions: Any = (await self.resource()).status["conditions"]
+        return {one["type"]: one for one in conditions}
+
     async def condition(self) -> dict[str, Any]:
         """The one condition."""
-        conditions: Any = (await self.resource()).status["conditions"]
-        assert [one["type"] for one in conditions] == ["Ready"]
-        return dict(conditions[0])
+        conditions = await self.conditions()
+        assert list(conditions) == ["Ready"]
+        return conditions["Ready"]
 
     async def ready(self) -> tuple[str, str, str]:
         """Status, reason and message of the one condition."""

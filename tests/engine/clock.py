@@ -3,6 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def _nothing() -> None:
@@ -17,8 +21,7 @@ class FakeClock:
     passing: Callable[[], None] = _nothing
 
     def now(self) -> str:
-        whole = int(self.seconds)
-        return f"2026-01-01T{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}Z"
+        return (_BEGINNING + timedelta(seconds=int(self.seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def monotonic(self) -> float:
         return self.seconds

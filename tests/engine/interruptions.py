@@ -89,6 +89,7 @@ class Doing(StrEnum):
     # The service refuses the write, once.
     FAILING = "failing"
     HANDING_OVER = "handing over a secret"
+    PUTTING_BACK = "putting back what somebody changed"
 
 
 class Pace(StrEnum):
@@ -116,6 +117,9 @@ async def begin(doing: Doing, bench: Bench) -> None:
         case Doing.HANDING_OVER:
             await bench.secret({"password": "first"})
             await bench.apply(bench.stand.with_secret)
+        case Doing.PUTTING_BACK:
+            await bench.settle()
+            bench.stand.drift()
 
 
 @asynccontextmanager

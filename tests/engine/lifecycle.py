@@ -3,11 +3,13 @@
 from typing import Final
 
 from tests.engine import (
+    lifecycle_contested,
     lifecycle_deleting,
     lifecycle_failing,
     lifecycle_fields,
     lifecycle_keeping,
     lifecycle_memory,
+    lifecycle_uncontested,
     lifecycle_waiting,
 )
 from tests.engine.claim import Claim
@@ -18,6 +20,8 @@ CHAPTERS: Final = (
     lifecycle_failing,
     lifecycle_waiting,
     lifecycle_memory,
+    lifecycle_contested,
+    lifecycle_uncontested,
     lifecycle_deleting,
 )
 CLAIMS: Final[tuple[Claim, ...]] = tuple(claim for chapter in CHAPTERS for claim in chapter.CLAIMS)

@@ -249,6 +249,20 @@ async def a_residual_in_server_defaults_is_accepted_and_rests(bench: Bench) -> N
     assert len(bench.stand.writes) <= 2
 
 
+async def what_the_service_insists_on_is_tried_again_when_somebody_asks(bench: Bench) -> None:
+    other = bench.stand.unlisted
+    bench.stand.rewrite(other.member, other.theirs)
+    await bench.settle()
+    bench.stand.calm()
+    await bench.step()
+    assert bench.stand.read(other.member) == other.theirs
+
+    await bench.go_on(asked=True)
+
+    assert bench.stand.read(other.member) == other.pruned
+    assert "serverDefaults" not in (await bench.resource()).status
+
+
 async def a_server_default_that_the_author_names_is_sent(bench: Bench) -> None:
     other = bench.stand.unlisted
     bench.stand.rewrite(other.member, other.theirs)
@@ -277,5 +291,6 @@ CLAIMS = (
     claim(not_converged_is_tried_again_when_something_moves),
     claim(not_converged_is_over_once_the_service_follows),
     claim(a_residual_in_server_defaults_is_accepted_and_rests, Part.PRUNING),
+    claim(what_the_service_insists_on_is_tried_again_when_somebody_asks, Part.PRUNING),
     claim(a_server_default_that_the_author_names_is_sent, Part.PRUNING),
 )

@@ -56,6 +56,7 @@ HAPPENINGS: dict[Doing, tuple[Happening, ...]] = {
     Doing.DELETING: MEDDLING,
     Doing.FAILING: (*EDITING, *MEDDLING),
     Doing.HANDING_OVER: (the_author_rotates_the_secret,),
+    Doing.PUTTING_BACK: (the_author_changes_the_spec, the_author_deletes_it, *MEDDLING),
 }
 CASES = [
     pytest.param(setting, doing, happening, id=f"{setting}: {doing}, {happening.__name__.replace('_', ' ')}")
@@ -94,7 +95,7 @@ FAILURES: dict[Side, SetpointError] = {
 FAILING = [
     pytest.param(setting, doing, side, id=f"{setting}: {doing}, {side} fails")
     for setting in SETTINGS
-    for doing in (Doing.CREATING, Doing.UPDATING, Doing.DELETING, Doing.FAILING)
+    for doing in (Doing.CREATING, Doing.UPDATING, Doing.DELETING, Doing.FAILING, Doing.PUTTING_BACK)
     for side in Side
 ]
 

@@ -40,6 +40,7 @@ CLAIMS_ABOUT = {
         "a kind that gives up its cookie compares from then on",
         "drift that nobody minds means one close look",
         "no cookie is kept after a failure",
+        "no cookie hides what is left alone",
     ],
     Part.IMMUTABLE: [
         "refuses an immutable change and names the field",
@@ -58,6 +59,7 @@ CLAIMS_ABOUT = {
         "a slow deletion is waited for",
         "a deletion that ends in an error is told and sent again",
         "a deletion in the middle of an update waits for it",
+        "a put back that ends in an error is not counted",
     ],
     Part.OWN_ABANDON: [
         "abandons by its own spec",
@@ -73,7 +75,9 @@ CLAIMS_ABOUT = {
         "default to gcp fields keeps the listed field only",
         "toggling the annotation leaves the fast path",
         "a residual in server defaults is accepted and rests",
+        "what the service insists on is tried again when somebody asks",
         "a server default that the author names is sent",
+        "other fields are still written",
     ],
     Part.SECRET: [
         "a rotated secret leaves the fast path and reaches the service",
@@ -81,6 +85,8 @@ CLAIMS_ABOUT = {
         "a secret shows nowhere",
         "a missing key of a secret is named",
         "waits until its secret is there",
+        "a contest shows no secret",
+        "a rotated secret is no put back",
     ],
     Part.SLOW_CREATE: [
         "a slow create is on record and finished by a later step",

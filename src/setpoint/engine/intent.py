@@ -8,10 +8,12 @@ from setpoint.core.overlay import Declared
 from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
 from setpoint.core.shape import Field, shape_of
 from setpoint.core.values import Json
+from setpoint.engine.cadence import mean_seconds
 from setpoint.engine.kind import AnyKind, Intent, Resolved
 from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_needs
 from setpoint.engine.resource import Resource
+from setpoint.engine.scene import management_of
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
@@ -19,6 +21,8 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 def check_manifest(resource: Resource, kind: AnyKind) -> None:
     """ManifestInvalid or UnknownField for what only its author can mend; the world is not asked."""
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
+    management_of(resource.annotations)
+    mean_seconds(resource.annotations)
     kind.check(resource)
 
 

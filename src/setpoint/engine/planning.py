@@ -1,7 +1,7 @@
-"""The plan of one step: what differs, less what was tried already."""
+"""The plan of one step: what differs, less what was tried already, and what is contested and has to wait."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from setpoint.core.canonical import digest
 from setpoint.core.cookie import Cookie
@@ -12,6 +12,8 @@ from setpoint.core.paths import Path
 from setpoint.core.plan import Plan, plan_fields
 from setpoint.core.policy import Rule
 from setpoint.core.values import MISSING, Missing
+from setpoint.engine import report
+from setpoint.engine.contest import Contest
 from setpoint.engine.kind import Absent, Intent, Look
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.resource import Tree
@@ -28,6 +30,57 @@ def wanted_tree(intent: Intent, look: Look, scene: Scene) -> Tree:
     return overlay(*_sides(intent, look, scene))
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and the intent as far as it is followed now: what is withheld is left to others meanwhile."""
+
+    plan: Plan
+    followed: Intent
+
+
+def planned_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Planned:
+    """What this step has to send; contested fields whose time has not come are withheld, unless somebody asked."""
+    plan = plan_for(decision, intent, look, scene)
+    waiting = () if isinstance(look, Absent) or scene.asked else _waiting(plan, scene)
+    if not waiting:
+        return Planned(plan, intent)
+    paths = {contest.path for contest in waiting}
+    contested = {change.path: change.path for change in plan.changes if str(change.path) in paths}
+    rest = _without(contested, plan, intent, look, scene)
+    left = {change.path for change in rest.plan.changes}
+    withheld = tuple(change for change in plan.changes if change.path not in left)
+    because = report.not_yet(_paths(withheld), _first_time(waiting))
+    return replace(rest, plan=replace(rest.plan, kept=plan.kept, withheld=withheld, because=because))
+
+
+def _waiting(plan: Plan, scene: Scene) -> tuple[Contest, ...]:
+    contests = scene.remembered.contests
+    return contests.waiting(plan.changes, scene.world.clock.now()) if contests.fields else ()
+
+
+def _without(contested: Mapping[Path, Path], whole: Plan, intent: Intent, look: Look, scene: Scene) -> Planned:
+    """The rest of the plan when each contested field is unmanaged for now; by its value, where that cannot be."""
+    policy = intent.declared.policy
+    unmanaged = replace(policy, unmanaged=(*policy.unmanaged, *contested.values()))
+    followed = replace(intent, declared=replace(intent.declared, policy=unmanaged))
+    plan = plan_for(whole.decision, followed, look, scene)
+    still = {change.path for change in plan.changes} & contested.keys()
+    if not still:
+        return Planned(plan, followed)
+    # Inside a value that is one unit, a field cannot be left alone: then the unit is.
+    wider = {path: place.parent if path in still else place for path, place in contested.items()}
+    return _without(wider, whole, intent, look, scene)
+
+
+def _first_time(waiting: Iterable[Contest]) -> str:
+    return min(contest.not_before for contest in waiting)
+
+
+def mark_of(look: Look) -> str:
+    """What tells this state of the live object from the one before, as well as can be."""
+    return "" if isinstance(look, Absent) else look.body or digest(look.live)
+
+
 def plan_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Plan:
     """What this step has to send; nothing when both digests match, or none moved since the service did not follow."""
     if decision is Decision.IN_SYNC or is_stuck(intent, look, scene.remembered):
@@ -39,12 +92,17 @@ def plan_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Pl
     return plan if isinstance(look, Absent) else _without_tried(plan, intent, scene.remembered)
 
 
-def residual(intent: Intent, look: Look, scene: Scene) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The fields that still differ: those the author specified, and those nobody did."""
+def residual(intent: Intent, look: Look, scene: Scene) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The fields that still differ: those the author specified; and those nobody did, each with its value's digest."""
     sending = replace(scene.kind.sending(intent), resend=())
     changes = plan_fields(Decision.FIRST_LOOK, *_sides(intent, look, scene), sending).changes
     said = [change for change in changes if change.rule is Rule.SPEC]
-    return _paths(said), _paths(change for change in changes if change not in said)
+    return _paths(said), {str(change.path): _value_of(change) for change in changes if change not in said}
+
+
+def _value_of(change: FieldChange) -> str:
+    """What stands for the live value: what the service insists on is one value, not the field."""
+    return digest([] if isinstance(change.before, Missing) else [change.before])[:16]
 
 
 def is_stuck(intent: Intent, look: Look, remembered: Remembered) -> bool:
@@ -72,7 +130,8 @@ def _without_tried(plan: Plan, intent: Intent, remembered: Remembered) -> Plan:
 
     def is_left(change: FieldChange) -> bool:
         path = str(change.path)
-        return path not in sent and (change.rule is Rule.SPEC or path not in remembered.server_defaults)
+        insists = remembered.server_defaults.get(path) == _value_of(change)
+        return path not in sent and (change.rule is Rule.SPEC or not insists)
 
     writes = (replace(write, changes=tuple(filter(is_left, write.changes))) for write in plan.writes)
     return replace(plan, writes=tuple(write for write in writes if write.changes))

@@ -183,5 +183,8 @@ class Metrics(Protocol):
     """What is measured of steps."""
 
     def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """A step of this kind came to `outcome` in that time; `decision` is empty when it did not get that far."""
+        """A step of this kind came to `outcome` in that time: settled, gone, or the retry that its error asks for.
+
+        `decision` is empty when it did not get that far.
+        """
         ...

@@ -6,38 +6,27 @@ about to do is on record before it does it, and every verb can run twice.
 
 import logging
 from dataclasses import replace
-from typing import Any, Final, NoReturn, assert_never
+from typing import Final
 
-from setpoint.core.canonical import digest
-from setpoint.core.cookie import Cookie
 from setpoint.core.decide import Decision, decide
-from setpoint.core.plan import Action, Plan, Write, plan_delete
-from setpoint.core.values import Json
+from setpoint.core.plan import Plan
 from setpoint.engine import report
+from setpoint.engine.carrying_out import carry_out
+from setpoint.engine.contest import NO_CONTESTS
+from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
 from setpoint.engine.intent import resolve
-from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation, Unmoved, look_at
-from setpoint.engine.planning import live_digest, plan_for, residual, wanted_tree
-from setpoint.engine.remembered import REQUESTED, Attempt, Remembered
-from setpoint.engine.resource import ResourceRef, Tree
-from setpoint.engine.rest import Rest
-from setpoint.engine.scene import (
-    DELETION_POLICY,
-    FINALIZER,
-    MANAGEMENT,
-    Gone,
-    Management,
-    Outcome,
-    Scene,
-    Settled,
-    Stopped,
-    World,
-)
+from setpoint.engine.kind import Absent, Intent, Look, Reconciliation, Unmoved, look_at
+from setpoint.engine.operations import finish_operation
+from setpoint.engine.planning import live_digest, mark_of, planned_for
+from setpoint.engine.remembered import REQUESTED, Remembered
+from setpoint.engine.removal import preview_removal, remove
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.scene import FINALIZER, Gone, Management, Outcome, Scene, Settled, Stopped, World
+from setpoint.engine.settling import settle
 from setpoint.errors import (
     Bug,
     LocationChanged,
     ManifestInvalid,
-    OperationRunning,
-    RemoteRefused,
     RemoteUnavailable,
     Retry,
     SetpointError,
@@ -46,11 +35,10 @@ from setpoint.errors import (
 )
 
 _log: Final = logging.getLogger(__name__)
-OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
 
 
 async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False) -> Outcome:
-    """One step for `ref`. `asked`: the author wants another try at what the service would not follow.
+    """One step for `ref`. `asked`: the author wants another try at what the service, or somebody else, does not follow.
 
     `trigger` is for people: what made somebody take this step.
     """
@@ -65,27 +53,37 @@ async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
     decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
     seconds = world.clock.monotonic() - started
-    world.metrics.stepped(ref.kind, type(outcome).__name__.lower(), decision, seconds)
+    world.metrics.stepped(ref.kind, _word(outcome), decision, seconds)
     return outcome
+
+
+def _word(outcome: Outcome) -> str:
+    return outcome.error.retry.name.lower() if isinstance(outcome, Stopped) else type(outcome).__name__.lower()
 
 
 async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) -> Outcome:
     undisturbed = None if asked else await _at_rest(ref, world)
     if undisturbed is not None:
         return undisturbed
+    if world.rests is not None:
+        # From here on something may be written: what was remembered before then must not be gone by after.
+        world.rests.drop(ref)
     resource = await world.store.get(ref)
     if resource is None:
         return Gone()
     remembered = Remembered.of(resource)
     request = resource.annotations.get(REQUESTED)
-    if asked or remembered.handled != request:
-        remembered = replace(remembered, attempt=None, handled=request)
+    asked = asked or remembered.handled != request
+    if asked:
+        # What the service insists on is compared again, and a cookie that covers it would stand in the way.
+        cookie = None if remembered.server_defaults else remembered.cookie
+        remembered = replace(remembered, attempt=None, server_defaults={}, cookie=cookie, handled=request)
     try:
-        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger)
+        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger, asked)
     except UserError as error:
         return Stopped(error)
     try:
-        return await (_remove(scene) if resource.is_deleting else _keep(scene))
+        return await (remove(scene) if resource.is_deleting else _keep(scene))
     except StoreError:
         raise
     except SetpointError as error:
@@ -95,7 +93,7 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) ->
 async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
     """The outcome when everything that a step goes by is what it was when the last one found nothing left to do."""
     rest = world.rests.of(ref) if world.rests is not None else None
-    if rest is None:
+    if rest is None or world.clock.monotonic() >= rest.until:
         return None
     try:
         found = await world.kinds[ref.group, ref.kind].observe(rest.location, rest.body)
@@ -116,54 +114,35 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
     if scene.management is Management.PAUSED:
         return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
     if resource.is_deleting:
-        return await _preview_removal(scene)
+        return await preview_removal(scene)
     intent = await resolve(resource, scene.kind, world.store)
     await _require_same_place(scene, intent)
     look = await look_at(intent.location, scene.kind)
-    plan = plan_for(_decide(intent, look, scene), intent, look, scene)
+    scene = _catch_up(scene, intent, look)
+    plan = planned_for(_decide(intent, look, scene), intent, look, scene).plan
     return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
 
 
 async def _keep(scene: Scene) -> Outcome:
     """The step of a resource that is to be there: the list of verbs."""
     if scene.management is Management.PAUSED:
-        return await _pause(scene)
-    scene = await _finish_operation(scene)
+        return await pause(scene)
+    scene = await finish_operation(scene)
     intent = await resolve(scene.resource, scene.kind, scene.world.store)
     await _require_same_place(scene, intent)
     look = await look_at(intent.location, scene.kind)
-    plan = plan_for(_decide(intent, look, scene), intent, look, scene)
+    scene = _catch_up(scene, intent, look)
+    planned = planned_for(_decide(intent, look, scene), intent, look, scene)
     if scene.management is Management.OBSERVE:
-        return await _observe_only(scene, plan, look)
+        return await observe_only(scene, planned.plan, look)
     scene = await _claim(scene, intent)
-    scene, look = await _carry_out(plan, intent, look, scene)
-    return await _settle(scene, intent, look, plan)
+    scene, look, left = await carry_out(planned, intent, look, scene)
+    return await settle(scene, look, planned.plan, left)
 
 
 def _decide(intent: Intent, look: Look, scene: Scene) -> Decision:
     stateful = scene.kind.reconciliation is Reconciliation.STATEFUL
     return decide(scene.remembered.cookie if stateful else None, intent.digest, live_digest(look))
-
-
-async def _finish_operation(scene: Scene) -> Scene:
-    """The scene once the operation on record is done; one that failed is forgotten, and its fields are sent again."""
-    operation = scene.remembered.operation
-    if operation is None:
-        return scene
-    try:
-        done = await scene.kind.poll(operation)
-    except RemoteRefused as error:
-        forgetting = replace(scene, remembered=replace(scene.remembered, operation=None, attempt=None))
-        await forgetting.tell(report.failure(error, deleting=scene.resource.is_deleting))
-        raise
-    if not done:
-        raise OperationRunning(f"operation {operation.name} is running")
-    return replace(scene, remembered=replace(scene.remembered, operation=None))
-
-
-async def _pause(scene: Scene) -> Outcome:
-    await scene.tell(report.PAUSED)
-    return Settled(Plan(Decision.IN_SYNC), report.PAUSED)
 
 
 async def _require_same_place(scene: Scene, intent: Intent) -> None:
@@ -177,10 +156,14 @@ async def _require_same_place(scene: Scene, intent: Intent) -> None:
     )
 
 
-async def _observe_only(scene: Scene, plan: Plan, look: Look) -> Outcome:
-    ready = report.observed(tuple(str(change.path) for change in plan.changes), is_there=isinstance(look, Present))
-    await scene.tell(ready)
-    return Settled(plan.hold(OBSERVE_ONLY), ready)
+def _catch_up(scene: Scene, intent: Intent, look: Look) -> Scene:
+    """The scene with the contests that still go on; where nothing is ever written there is none."""
+    if not scene.remembered.contests.fields:
+        return scene
+    now, mark = scene.world.clock.now(), mark_of(look)
+    is_held = scene.management is Management.OBSERVE
+    contests = NO_CONTESTS if is_held else scene.remembered.contests.standing(intent.digest, mark, now)
+    return replace(scene, remembered=replace(scene.remembered, contests=contests))
 
 
 async def _claim(scene: Scene, intent: Intent) -> Scene:
@@ -195,117 +178,6 @@ async def _claim(scene: Scene, intent: Intent) -> Scene:
     return await scene.tell(report.updating("first look"))
 
 
-async def _carry_out(plan: Plan, intent: Intent, look: Look, scene: Scene) -> tuple[Scene, Look]:
-    """The only place that changes the world: one write, a look at what it did, and what is left is planned again."""
-    planned = plan
-    while plan.writes:
-        write = plan.writes[0]
-        operation = await _send(write, intent, look, scene)
-        scene = replace(scene, remembered=_after_sending(scene.remembered, write, intent, operation))
-        if operation is not None:
-            record = _record(scene, planned)
-            await _wait_for(operation, replace(scene, remembered=replace(scene.remembered, step=record)), planned)
-        look = await look_at(intent.location, scene.kind)
-        if isinstance(look, Absent):
-            raise OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
-        plan = plan_for(plan.decision, intent, look, scene)
-    return scene, look
-
-
-async def _wait_for(operation: Operation, scene: Scene, plan: Plan | None = None) -> NoReturn:
-    """Ends the step with the operation on record: the next one asks how it went."""
-    running = OperationRunning(f"operation {operation.name} is running")
-    scene = await scene.tell(report.failure(running, deleting=scene.resource.is_deleting))
-    if plan is not None:
-        await scene.note(*_told(plan))
-    raise running
-
-
-async def _send(write: Write, intent: Intent, look: Look, scene: Scene) -> Operation | None:
-    wanted = wanted_tree(intent, look, scene)
-    match write.action:
-        case Action.CREATE:
-            return await scene.kind.create(intent, wanted)
-        case Action.UPDATE | Action.REPLACE:
-            assert isinstance(look, Present)
-            return await scene.kind.update(intent, wanted, write, look)
-        case Action.DELETE:
-            assert isinstance(look, Present)
-            return await scene.kind.delete(intent.location, look, scene.resource)
-        case _:
-            assert_never(write.action)
-
-
-def _after_sending(before: Remembered, write: Write, intent: Intent, operation: Operation | None) -> Remembered:
-    attempt = before.attempt
-    if attempt is None or attempt.intent != intent.digest or attempt.stuck_at is not None:
-        attempt = Attempt(intent.digest)
-    # A create says everything at once: what differs after it has not been sent as a change of its own.
-    sent = () if write.action is Action.CREATE else tuple(str(change.path) for change in write.changes)
-    attempt = replace(attempt, sent=(*attempt.sent, *sent))
-    return replace(before, attempt=attempt, operation=operation, secrets=intent.resolved.versions)
-
-
-async def _settle(scene: Scene, intent: Intent, look: Look, plan: Plan) -> Outcome:
-    """On record that nothing is left to do: the cookie, the outputs, Ready; or the residual."""
-    assert isinstance(look, Present)
-    at = Cookie(intent.digest, digest(look.live))
-    said, unsaid = _left(scene, intent, look, plan)
-    stateful = scene.kind.reconciliation is Reconciliation.STATEFUL
-    if said:
-        attempt = replace(scene.remembered.attempt or Attempt(intent.digest), intent=intent.digest, stuck_at=at)
-        remembered = replace(scene.remembered, attempt=attempt, cookie=None)
-    else:
-        cookie = at if stateful else None
-        remembered = replace(scene.remembered, attempt=None, cookie=cookie, server_defaults=unsaid)
-    remembered = replace(remembered, operation=None, secrets=intent.resolved.versions, step=_record(scene, plan, at))
-    ready = report.not_converged(said) if said else report.UP_TO_DATE
-    scene = await replace(scene, remembered=remembered).tell(ready, look.outputs)
-    if ready is report.UP_TO_DATE and stateful:
-        _rest(scene, intent, look)
-    if plan.writes:
-        await scene.note(*_told(plan))
-    return Settled(plan, ready)
-
-
-def _rest(scene: Scene, intent: Intent, look: Present[Any]) -> None:
-    """Remembered by this process, so that the next step need not read what has not changed."""
-    rests, resource = scene.world.rests, scene.resource
-    if rests is not None and look.body is not None:
-        needs = tuple(intent.resolved.seen.items())
-        rests.keep(resource.ref, Rest(resource.revision, needs, intent.location, look.body))
-
-
-def _told(plan: Plan) -> tuple[str, str]:
-    """What a step did, for people: the reason and the fields, values left out."""
-    paths = [str(change.path) for change in plan.changes]
-    fields = ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
-    created = plan.writes[0].action is Action.CREATE
-    return ("Created", f"created with {fields}") if created else ("Updated", f"{plan.decision.value}: set {fields}")
-
-
-def _left(scene: Scene, intent: Intent, look: Look, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What still differs; on the fast path nothing can but what was accepted before."""
-    if plan.decision is Decision.IN_SYNC:
-        return (), scene.remembered.server_defaults
-    return residual(intent, look, scene)
-
-
-def _record(scene: Scene, plan: Plan, at: Cookie | None = None) -> Tree | None:
-    """What `setpoint explain` shows: the last step that did or found something; an idle one changes nothing."""
-    last, before = scene.remembered.step, scene.remembered.cookie
-    is_end_of_another = scene.remembered.attempt is not None
-    is_idle = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK)
-    if last is not None and is_idle and not plan.writes:
-        return last
-    digests: dict[str, Json] = {"before": _text(before), "after": _text(at)}
-    return {"at": scene.world.clock.now(), "trigger": scene.trigger, "cookie": digests, **plan.to_data()}
-
-
-def _text(cookie: Cookie | None) -> str | None:
-    return None if cookie is None else str(cookie)
-
-
 async def _stop(scene: Scene, error: SetpointError) -> Outcome:
     """The step ends with `error` in the status, unless nothing is wrong with the resource: then another look is due."""
     if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
@@ -317,50 +189,3 @@ async def _stop(scene: Scene, error: SetpointError) -> Outcome:
         now = replace(scene, resource=resource, remembered=remembered)
         await now.tell(report.failure(error, deleting=resource.is_deleting))
     return Stopped(error)
-
-
-# --- Deletion ---------------------------------------------------------------------------------------------------------
-
-
-async def _remove(scene: Scene) -> Outcome:
-    """The step of a resource that is to go. It goes by the location on record: its references may be gone already."""
-    location = scene.remembered.location
-    if FINALIZER not in scene.resource.finalizers:
-        return Gone()
-    if scene.management is Management.PAUSED:
-        return await _pause(scene)
-    if location is None or _is_abandoned(scene):
-        return await _let_go(scene)
-    scene = await _finish_operation(scene)
-    look = await look_at(location, scene.kind)
-    if isinstance(look, Present):
-        operation = await scene.kind.delete(location, look, scene.resource)
-        if operation is not None:
-            scene = replace(scene, remembered=replace(scene.remembered, operation=operation))
-            await _wait_for(operation, scene)
-        if isinstance(await look_at(location, scene.kind), Present):
-            raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
-    return await _let_go(scene)
-
-
-def _is_abandoned(scene: Scene) -> bool:
-    """Whether the object is to stay: by its deletion policy, or because nothing is ever written."""
-    by_annotation = scene.resource.annotations.get(DELETION_POLICY) == "abandon"
-    return by_annotation or scene.kind.abandons(scene.resource) or scene.management is Management.OBSERVE
-
-
-async def _preview_removal(scene: Scene) -> Plan:
-    location = scene.remembered.location
-    if location is None or FINALIZER not in scene.resource.finalizers:
-        return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
-    if _is_abandoned(scene):
-        return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
-    if isinstance(await look_at(location, scene.kind), Absent):
-        return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
-    return plan_delete(Decision.INTENT_CHANGED)
-
-
-async def _let_go(scene: Scene) -> Outcome:
-    rest = tuple(one for one in scene.resource.finalizers if one != FINALIZER)
-    await scene.world.store.set_finalizers(scene.resource, rest)
-    return Gone()

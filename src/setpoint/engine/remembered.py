@@ -6,6 +6,7 @@ from typing import Final
 
 from setpoint.core.cookie import Cookie
 from setpoint.core.values import Json
+from setpoint.engine.contest import NO_CONTESTS, Contests
 from setpoint.engine.kind import Location, Operation
 from setpoint.engine.resource import Resource, Tree
 
@@ -36,12 +37,14 @@ class Remembered:
     location: Location | None = None
     operation: Operation | None = None
     attempt: Attempt | None = None
-    server_defaults: tuple[str, ...] = ()
+    # The fields on which the service insists, each with the digest of the value that it has there.
+    server_defaults: Mapping[str, str] = field(default_factory=dict)
     # The version of each secret that was sent last.
     secrets: Mapping[str, str] = field(default_factory=dict)
     step: Tree | None = None
     # The last request for a look that was taken up.
     handled: str | None = None
+    contests: Contests = NO_CONTESTS
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -55,10 +58,11 @@ class Remembered:
             Location(location) if isinstance(location, str) else None,
             Operation(operation) if isinstance(operation, str) else None,
             _attempt(_tree(ours.get("attempt"))),
-            _texts(status.get(SERVER_DEFAULTS)),
-            {name: one for name, one in _tree(ours.get("secrets")).items() if isinstance(one, str)},
+            _texts_in(ours.get("serverDefaults")),
+            _texts_in(ours.get("secrets")),
             _tree(ours.get("step")) or None,
             handled if isinstance(handled := status.get(HANDLED), str) else None,
+            Contests.of(ours.get("contests")),
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
@@ -81,10 +85,14 @@ class Remembered:
             ours["operation"] = self.operation.name
         if self.attempt is not None:
             ours["attempt"] = _attempt_data(self.attempt)
+        if self.server_defaults:
+            ours["serverDefaults"] = self.server_defaults
         if self.secrets:
             ours["secrets"] = self.secrets
         if self.step is not None:
             ours["step"] = self.step
+        if self.contests.fields:
+            ours["contests"] = self.contests.to_data()
         return ours
 
 
@@ -104,6 +112,10 @@ def _attempt_data(attempt: Attempt) -> Json:
 
 def _tree(value: Json) -> Tree:
     return value if isinstance(value, Mapping) else {}
+
+
+def _texts_in(value: Json) -> Mapping[str, str]:
+    return {name: one for name, one in _tree(value).items() if isinstance(one, str)}
 
 
 def _texts(value: Json) -> tuple[str, ...]:

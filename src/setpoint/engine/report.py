@@ -1,9 +1,20 @@
-"""What people read in a status: one Ready condition with Config Connector's reasons, and ours."""
+"""What people read in a status: a Ready condition with Config Connector's reasons, and ours; Contested if it is."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from setpoint.core.conditions import Condition, ConditionStatus, from_data, set_condition, to_data
+from setpoint.core.conditions import (
+    Condition,
+    ConditionStatus,
+    find_condition,
+    from_data,
+    remove_condition,
+    set_condition,
+    to_data,
+)
+from setpoint.core.policy import UNMANAGED
+from setpoint.engine.contest import Contest
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import (
     Blocked,
@@ -22,6 +33,8 @@ _DEPENDENCIES: Final[dict[type[SetpointError], str]] = {
     Blocked: "Blocked",
     ImmutableFieldChanged: "ImmutableFieldChanged",
 }
+CONTESTED: Final = "Contested"
+_MOST_NAMES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +46,16 @@ class Ready:
     message: str
 
     @property
+    def condition(self) -> Condition:
+        """The same as a condition, without a time."""
+        return Condition("Ready", self.status, self.reason, self.message)
+
+    @property
     def is_failure(self) -> bool:
         """Whether somebody should look at it."""
         return self.reason.endswith("Failed") or self.reason in (
             "NotConverged",
+            CONTESTED,
             "ImmutableFieldChanged",
             "DependencyInvalid",
         )
@@ -83,8 +102,55 @@ def observed(paths: tuple[str, ...], *, is_there: bool) -> Ready:
     return Ready("False", "Observed", f"The live object differs in {', '.join(paths)}; nothing is written")
 
 
-def with_ready(status: Tree, resource: Resource, ready: Ready, now: str) -> Tree:
-    """`status` with this Ready condition for the generation that was looked at."""
-    new = Condition("Ready", ready.status, ready.reason, ready.message)
-    conditions = set_condition(from_data(status.get("conditions")), new, now)
-    return {**status, "conditions": to_data(conditions), "observedGeneration": resource.generation}
+def contested(because: str) -> Ready:
+    """Contested fields differ, and are not put back yet."""
+    return Ready("False", CONTESTED, because)
+
+
+def not_yet(paths: Sequence[str], until: str) -> str:
+    """Why these fields are not put back now."""
+    return (
+        f"{listed(paths)}: changed after each put-back, and not put back again before {until}. The condition "
+        "Contested says how often and to what. `setpoint reconcile` puts it back now"
+    )
+
+
+def with_conditions(status: Tree, generation: int, ready: Ready, contests: Sequence[Contest], now: str) -> Tree:
+    """`status` with Ready for the generation that was looked at; and Contested, if any of these are to be told of."""
+    conditions = set_condition(from_data(status.get("conditions")), ready.condition, now)
+    if contests:
+        conditions = set_condition(conditions, Condition(CONTESTED, "True", "Oscillation", _insisted(contests)), now)
+    else:
+        conditions = remove_condition(conditions, CONTESTED)
+    return {**status, "conditions": to_data(conditions), "observedGeneration": generation}
+
+
+def condition_of(resource: Resource, type_: str) -> Condition | None:
+    """What the status of `resource` says about `type_`."""
+    return find_condition(from_data(resource.status.get("conditions")), type_)
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first few names, and how many more there are."""
+    first, more = (every := list(names))[:_MOST_NAMES], len(every) - _MOST_NAMES
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _insisted(noticed: Sequence[Contest]) -> str:
+    shown = "; ".join(_one_insisted(contest) for contest in noticed[:_MOST_NAMES])
+    more = f"; and {len(noticed) - _MOST_NAMES} more" if noticed[_MOST_NAMES:] else ""
+    paths = listed(contest.path for contest in noticed)
+    return (
+        f"{shown}{more}. Find out who does; or change the spec; or leave it to them: put {paths} into the annotation "
+        f"{UNMANAGED}. It is put back less and less often now, once an hour in the end"
+    )
+
+
+def _one_insisted(contest: Contest) -> str:
+    newest, *older = contest.theirs
+    again = "unsets it" if newest == "unset" else f"sets it to {newest}"
+    before = f" (before that: {', '.join(older)})" if older else ""
+    return (
+        f"{contest.path} was put back {contest.count} times since {contest.since}, "
+        f"and somebody else {again}{before} again and again"
+    )

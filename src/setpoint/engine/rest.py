@@ -5,6 +5,7 @@ step's inputs, each by its version. The same inputs again come to the same: noth
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from setpoint.engine.kind import Location
@@ -20,6 +21,8 @@ class Rest:
     location: Location
     # The digest of the bytes that the service answered with.
     body: str
+    # When there is something to forget, by the clock that never runs backwards.
+    until: float = inf
 
 
 class Heads(Protocol):

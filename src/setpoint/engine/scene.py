@@ -10,7 +10,7 @@ from setpoint.core.plan import Plan
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Clock, Metrics, Note, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION, Remembered
-from setpoint.engine.report import Ready, with_ready
+from setpoint.engine.report import CONTESTED, Ready, condition_of, with_conditions
 from setpoint.engine.resource import Resource, Tree
 from setpoint.engine.rest import Rests
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -33,6 +33,16 @@ class Management(StrEnum):
     FULL = "full"
     OBSERVE = "observe"
     PAUSED = "paused"
+
+
+def management_of(annotations: Mapping[str, str]) -> Management:
+    """How far a step may go by the author's word; ManifestInvalid for one that means nothing."""
+    word = annotations.get(MANAGEMENT, Management.FULL.value)
+    try:
+        return Management(word)
+    except ValueError:
+        allowed = ", ".join(mode.value for mode in Management)
+        raise ManifestInvalid(f"{MANAGEMENT} is {word!r}: write one of {allowed}") from None
 
 
 class Unmeasured:
@@ -65,10 +75,14 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is left to do. `plan` is what the step found and did."""
+    """Nothing is left to do now. `plan` is what the step found and did.
+
+    `again`: the seconds until there is something to do, when a put-back waits for its time.
+    """
 
     plan: Plan
     ready: Ready
+    again: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +109,13 @@ class Scene:
     kind: AnyKind
     remembered: Remembered
     trigger: str = "a look"
+    # Whether the author wants to see it done now, whatever waits for its time.
+    asked: bool = False
 
     @property
     def management(self) -> Management:
         """How far this step may go; ManifestInvalid for a word that means nothing."""
-        word = self.resource.annotations.get(MANAGEMENT, Management.FULL.value)
-        try:
-            return Management(word)
-        except ValueError:
-            allowed = ", ".join(mode.value for mode in Management)
-            raise ManifestInvalid(f"{MANAGEMENT} is {word!r}: write one of {allowed}") from None
+        return management_of(self.resource.annotations)
 
     @property
     def is_claimed(self) -> bool:
@@ -114,16 +125,35 @@ class Scene:
     async def tell(self, ready: Ready, outputs: Tree | None = None) -> "Scene":
         """The scene after the status says how it stands; nothing is written when it says so already."""
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
-        in_status = self.world.cookies is CookieLocation.STATUS
-        remembered = self.remembered.into(base, with_cookie=in_status)
-        status = with_ready(remembered, self.resource, ready, self.world.clock.now())
-        scene = self if in_status else await self._annotate_cookie()
-        if same(status, scene.resource.status):
-            return scene
-        told = replace(scene, resource=await self.world.store.update_status(scene.resource, status))
-        if not same(status["conditions"], scene.resource.status.get("conditions", [])):
-            await told.note(ready.reason, ready.message, is_warning=ready.is_failure)
+        now, contests = self.world.clock.now(), self.remembered.contests.noticed
+        memory = self._with(self.remembered, base)
+        status = with_conditions(memory, self.resource.generation, ready, contests, now)
+        scene = self if self.world.cookies is CookieLocation.STATUS else await self._annotate_cookie()
+        told = await scene._put(status)
+        if told is not scene:
+            await told._note_news(self.resource, ready)
         return told
+
+    async def remember(self) -> "Scene":
+        """The scene after its memory is on record; what people read stays as it is, and a request is still open."""
+        open_still = replace(self.remembered, handled=Remembered.of(self.resource).handled)
+        return await self._put(self._with(open_still, self.resource.status))
+
+    def _with(self, memory: Remembered, status: Tree) -> Tree:
+        return memory.into(status, with_cookie=self.world.cookies is CookieLocation.STATUS)
+
+    async def _put(self, status: Tree) -> "Scene":
+        if same(status, self.resource.status):
+            return self
+        return replace(self, resource=await self.world.store.update_status(self.resource, status))
+
+    async def _note_news(self, before: Resource, ready: Ready) -> None:
+        """Notes what the conditions say that they did not say before."""
+        if condition_of(before, "Ready") != condition_of(self.resource, "Ready"):
+            await self.note(ready.reason, ready.message, is_warning=ready.is_failure)
+        contested = condition_of(self.resource, CONTESTED)
+        if contested is not None and condition_of(before, CONTESTED) is None:
+            await self.note(CONTESTED, contested.message, is_warning=True)
 
     async def note(self, reason: str, message: str, *, is_warning: bool = False) -> None:
         """Puts on record what people should know; `setpoint events` shows it."""

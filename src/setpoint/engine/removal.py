@@ -1,0 +1,56 @@
+"""The step of a resource that is to go. It goes by the location on record: its references may be gone already."""
+
+from dataclasses import replace
+
+from setpoint.core.decide import Decision
+from setpoint.core.plan import Plan, plan_delete
+from setpoint.engine.holding import pause
+from setpoint.engine.kind import Absent, Present, look_at
+from setpoint.engine.operations import finish_operation, wait_for
+from setpoint.engine.scene import DELETION_POLICY, FINALIZER, Gone, Management, Outcome, Scene
+from setpoint.errors import OperationRunning
+
+
+async def remove(scene: Scene) -> Outcome:
+    """Removes the object, or leaves it where it is to stay, and lets the resource go once that is done."""
+    location = scene.remembered.location
+    if FINALIZER not in scene.resource.finalizers:
+        return Gone()
+    if scene.management is Management.PAUSED:
+        return await pause(scene)
+    if location is None or _is_abandoned(scene):
+        return await _let_go(scene)
+    scene = await finish_operation(scene)
+    look = await look_at(location, scene.kind)
+    if isinstance(look, Present):
+        operation = await scene.kind.delete(location, look, scene.resource)
+        if operation is not None:
+            scene = replace(scene, remembered=replace(scene.remembered, operation=operation))
+            await wait_for(operation, scene)
+        if isinstance(await look_at(location, scene.kind), Present):
+            raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
+    return await _let_go(scene)
+
+
+async def preview_removal(scene: Scene) -> Plan:
+    """The plan of that step, which is not taken."""
+    location = scene.remembered.location
+    if location is None or FINALIZER not in scene.resource.finalizers:
+        return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
+    if _is_abandoned(scene):
+        return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
+    if isinstance(await look_at(location, scene.kind), Absent):
+        return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
+    return plan_delete(Decision.INTENT_CHANGED)
+
+
+def _is_abandoned(scene: Scene) -> bool:
+    """Whether the object is to stay: by its deletion policy, or because nothing is ever written."""
+    by_annotation = scene.resource.annotations.get(DELETION_POLICY) == "abandon"
+    return by_annotation or scene.kind.abandons(scene.resource) or scene.management is Management.OBSERVE
+
+
+async def _let_go(scene: Scene) -> Outcome:
+    rest = tuple(one for one in scene.resource.finalizers if one != FINALIZER)
+    await scene.world.store.set_finalizers(scene.resource, rest)
+    return Gone()

@@ -1,0 +1,319 @@
+"""Contests: what is counted, how long to wait, what is forgotten; for all sequences of meddling."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.paths import Path
+from setpoint.core.values import MISSING, Json, Missing
+from setpoint.engine.contest import (
+    FIRST_WAIT,
+    LONGEST_WAIT,
+    NO_CONTESTS,
+    NOTICED_AFTER,
+    QUIET,
+    Contest,
+    Contests,
+    shown,
+    wait_after,
+)
+from tests.laws.json_values import json_values
+
+HOUR = 3600
+INTENT = "a" * 64
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def at(seconds: float) -> str:
+    return (BEGINNING + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def change(path: str = "spec.size", before: Json | Missing = 9, after: Json | Missing = 1) -> FieldChange:
+    return FieldChange(Path.parse(path), before, after)
+
+
+class End(Enum):
+    """How a step that found the field changed comes to an end."""
+
+    DONE = "done"
+    KILLED_BEFORE_SENDING = "killed before it was sent"
+    KILLED_AFTER_SENDING = "killed after it was sent"
+    UNAVAILABLE = "the service did not take it"
+
+
+@dataclass
+class Life:
+    """A field, somebody who changes it, and an engine that puts it back by the rule."""
+
+    contests: Contests = NO_CONTESTS
+    # Moves with every change of the object, like an etag.
+    mark: int = 0
+    put_back_at: list[float] = field(default_factory=list)
+
+    def meddle(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
+        """The field is changed, and a step follows."""
+        self.mark += 1
+        self.look(now, end, value)
+
+    def look(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
+        """A step that finds the field changed."""
+        standing = self.contests.standing(INTENT, str(self.mark), at(now))
+        changes = (change(before=value),)
+        if standing.waiting(changes, at(now)):
+            self.contests = standing
+            return
+        self.contests = standing.begin(INTENT, changes, str(self.mark), at(now))
+        if end in (End.DONE, End.KILLED_AFTER_SENDING):
+            self.put_back_at.append(now)
+            self.mark += 1
+        if end is End.DONE:
+            self.contests = self.contests.done(at(now))
+
+    @property
+    def count(self) -> int:
+        return sum(contest.count for contest in self.contests.fields)
+
+
+def most_within(seconds: float, times: Sequence[float]) -> int:
+    return max((sum(start <= time < start + seconds for time in times) for start in times), default=0)
+
+
+gaps = st.lists(st.integers(0, 7_300) | st.integers(0, 90), max_size=80)
+endings = st.sampled_from(End)
+counts = st.integers(0, 10**9)
+
+
+# --- The rule --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.laws
+@given(counts)
+def test_waits_grow_and_have_an_end(count: int) -> None:
+    assert 0 <= wait_after(count) <= wait_after(count + 1) <= LONGEST_WAIT == 3600
+
+
+def test_waits_double_from_a_minute_to_an_hour() -> None:
+    assert [wait_after(count) for count in range(12)] == [0, 0, 0, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+
+
+@pytest.mark.laws
+@given(gaps)
+def test_however_somebody_meddles_put_backs_keep_to_the_rule(meddling: list[int]) -> None:
+    life, now = Life(), 0
+    for gap in meddling:
+        now += gap
+        life.meddle(now)
+
+    _expect_the_rule(life.put_back_at)
+
+
+@pytest.mark.laws
+@given(st.lists(st.tuples(st.integers(0, 600), endings), max_size=80))
+def test_however_often_the_process_dies_put_backs_keep_to_the_rule(meddling: list[tuple[int, End]]) -> None:
+    life, now = Life(), 0
+    for gap, end in meddling:
+        now += gap
+        life.meddle(now, end)
+
+    _expect_the_rule(life.put_back_at)
+
+
+def _expect_the_rule(times: Sequence[float]) -> None:
+    assert most_within(FIRST_WAIT, times) <= 3
+    assert most_within(HOUR, times) <= 8
+    # With three pauses, each just long enough to be forgotten.
+    assert most_within(24 * HOUR, times) <= 37
+
+
+def test_whoever_meddles_all_day_long_is_put_back_eight_times_in_the_first_hour_and_then_once_an_hour() -> None:
+    life = Life()
+    for now in range(24 * HOUR):
+        life.meddle(now)
+
+    assert [most_within(hours * HOUR, life.put_back_at) for hours in (1, 24)] == [8, 31]
+
+
+# --- What counts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.laws
+@given(st.lists(json_values, max_size=NOTICED_AFTER))
+def test_each_put_back_counts_once_whatever_others_make_of_the_field(values: list[Json]) -> None:
+    life = Life()
+    for now, value in enumerate(values):
+        life.meddle(now, value=value)
+
+    assert life.count == len(values) == len(life.put_back_at)
+
+
+@pytest.mark.laws
+@given(st.lists(st.tuples(st.integers(0, 600), endings), max_size=40))
+def test_nothing_is_lost_and_nothing_is_counted_twice(meddling: list[tuple[int, End]]) -> None:
+    life, now = Life(), 0
+    for gap, end in meddling:
+        now += gap
+        life.meddle(now, end)
+    life.mark += 1
+
+    seen = life.contests.standing(INTENT, str(life.mark), at(now))
+
+    assert sum(contest.count for contest in seen.fields) >= len(life.put_back_at)
+    assert not any(contest.begun for contest in seen.fields)
+
+
+@pytest.mark.laws
+@given(st.lists(st.sampled_from([End.UNAVAILABLE, End.KILLED_BEFORE_SENDING]), max_size=20))
+def test_what_was_never_sent_does_not_count(endings: list[End]) -> None:
+    life = Life()
+    life.meddle(0, End.UNAVAILABLE)
+    for now, end in enumerate(endings):
+        life.look(now, end)
+    before = life.count
+    life.look(60)
+
+    assert (before, life.count, life.put_back_at) == (0, 1, [60])
+
+
+def test_a_put_back_that_is_under_way_is_not_held_up() -> None:
+    life = Life()
+    for now in (0, 1, 2, 62):
+        life.meddle(now, End.UNAVAILABLE if now == 62 else End.DONE)
+    life.look(63)
+
+    assert life.put_back_at == [0, 1, 2, 63]
+
+
+def test_the_newest_values_of_others_are_remembered_first() -> None:
+    life = Life()
+    for now, value in enumerate([5, 6, 5, 7, 8]):
+        life.meddle(now * HOUR, value=value)
+
+    assert life.contests.fields[0].theirs == ("8", "7", "5")
+
+
+def test_each_field_has_a_contest_of_its_own() -> None:
+    contests = NO_CONTESTS
+    for now, paths in enumerate([("spec.a", "spec.b"), ("spec.a",), ("spec.a",), ("spec.a",)]):
+        changes = [change(path) for path in paths]
+        contests = contests.begin(INTENT, changes, str(now), at(now)).done(at(now))
+
+    assert [(one.path, one.count) for one in contests.fields] == [("spec.a", 4), ("spec.b", 1)]
+    assert [one.path for one in contests.noticed] == ["spec.a"]
+    assert [one.path for one in contests.waiting([change("spec.a"), change("spec.b")], at(5))] == ["spec.a"]
+
+
+def test_a_secret_that_is_sent_again_is_no_put_back() -> None:
+    sent = FieldChange(Path.parse("spec.password"), REDACTED, REDACTED)
+
+    assert NO_CONTESTS.begin(INTENT, [sent], "mark", at(0)) == NO_CONTESTS
+
+
+def test_what_came_to_nothing_does_not_count() -> None:
+    begun = NO_CONTESTS.begin(INTENT, [change()], "mark", at(0))
+
+    assert begun.undone().standing(INTENT, "another mark", at(1)).fields[0].count == 0
+
+
+# --- What is forgotten -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.laws
+@given(gaps, st.integers(0, 10**7))
+def test_a_field_that_stays_as_declared_is_forgotten_in_time(meddling: list[int], more: int) -> None:
+    life, now = Life(), 0
+    for gap in meddling:
+        now += gap
+        life.meddle(now)
+
+    assert life.contests.standing(INTENT, str(life.mark), at(now + QUIET + more)) == NO_CONTESTS
+
+
+@pytest.mark.laws
+@given(gaps)
+def test_an_edit_of_the_author_forgets_everything(meddling: list[int]) -> None:
+    life, now = Life(), 0
+    for gap in meddling:
+        now += gap
+        life.meddle(now)
+
+    assert life.contests.standing("b" * 64, str(life.mark), at(now)) == NO_CONTESTS
+
+
+@pytest.mark.laws
+@given(st.integers(0, int(QUIET) - 1))
+def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
+    life = Life()
+    life.meddle(0)
+
+    seen = life.contests.standing(INTENT, str(life.mark), at(later))
+
+    assert seen == life.contests
+    assert seen.quiet_in(at(later)) == QUIET - later
+
+
+def test_without_contests_there_is_nothing_to_forget() -> None:
+    assert NO_CONTESTS.quiet_in(at(0)) is None
+
+
+def test_a_clock_that_was_wrong_holds_nothing_up_for_long() -> None:
+    ahead = Contests(INTENT, (Contest("spec.size", ("9",), 50, at(0), "2031-01-01T00:00:00Z"),))
+
+    assert ahead.standing(INTENT, "mark", at(0)) == NO_CONTESTS
+
+
+# --- Text ------------------------------------------------------------------------------------------------------------
+
+times = st.integers(0, 10**8).map(at)
+texts = st.text(max_size=20)
+contests = st.builds(
+    Contest,
+    texts,
+    st.lists(texts, min_size=1, max_size=3).map(tuple),
+    counts,
+    times,
+    times,
+    st.none() | texts,
+)
+
+
+@pytest.mark.laws
+@given(texts, st.lists(contests, min_size=1).map(tuple))
+def test_reading_undoes_writing(intent: str, fields: tuple[Contest, ...]) -> None:
+    kept = Contests(intent, fields)
+
+    assert Contests.of(kept.to_data()) == kept
+
+
+@pytest.mark.laws
+@given(json_values)
+def test_what_cannot_be_read_is_forgotten_and_breaks_nothing(data: Json) -> None:
+    entry: Json = {"path": "spec.a", "theirs": [data], "count": 3, "since": at(0), "last": data}
+
+    assert Contests.of(data) == NO_CONTESTS
+    assert Contests.of({"intent": INTENT, "fields": [data, entry]}) == NO_CONTESTS
+
+
+@pytest.mark.laws
+@given(json_values | st.text(min_size=150))
+def test_a_value_is_shown_on_one_short_line(value: Json) -> None:
+    text = shown(value)
+
+    assert len(text.encode()) <= 400
+    assert "\n" not in text
+
+
+def test_a_value_is_shown_as_json() -> None:
+    tree: Json = {"b": 1, "a": []}
+
+    assert [shown(9), shown("a"), shown(True), shown(None)] == ["9", '"a"', "true", "null"]
+    assert (shown(tree), shown(MISSING)) == ('{"a":[],"b":1}', "unset")
+
+
+def test_a_long_value_is_shown_by_its_beginning_its_size_and_its_digest() -> None:
+    assert shown("x" * 1000) == f'"{"x" * 79}… (1002 bytes, SHA-256 fa0831df6ae1…)'

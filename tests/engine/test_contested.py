@@ -1,0 +1,230 @@
+"""Contested fields in the corners: elements, labels, whole values, and strangers that are faster than we are."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.engine.kind import Present
+from setpoint.engine.remembered import HANDLED, REQUESTED, Remembered
+from setpoint.engine.scene import Outcome, Settled
+from tests.engine.bench import Bench, bench_with
+from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadgets import Gadget, GadgetKind, GadgetLabels, GadgetSpec
+from tests.engine.interruptions import ENOUGH, Interruption, Killed, Side, die, interrupted
+
+
+def _play(scenario: Callable[[Bench, GadgetStand], Awaitable[None]], stand: GadgetStand | None = None) -> None:
+    async def play() -> None:
+        with_stand = stand or GadgetStand()
+        async with bench_with(with_stand) as bench:
+            await scenario(bench, with_stand)
+
+    asyncio.run(play())
+
+
+async def _meddle(bench: Bench, members: dict[str, Any], times: int) -> Outcome:
+    for _ in range(times - 1):
+        await _meddle(bench, members, times=1)
+    for member, value in members.items():
+        bench.stand.edit(member, value)
+    return await bench.go_on()
+
+
+def _withheld(outcome: Outcome) -> list[str]:
+    assert isinstance(outcome, Settled)
+    return [str(change.path) for change in outcome.plan.withheld]
+
+
+async def _contested(bench: Bench) -> str:
+    return str((await bench.conditions())["Contested"]["message"])
+
+
+def test_an_element_that_somebody_takes_out_again_and_again_stays_out_for_a_while() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        await bench.settle({"size": 1, "ports": [{"name": "a", "number": 1}, {"name": "b", "number": 2}]})
+
+        outcome = await _meddle(bench, {"ports": [{"name": "b", "number": 2}]}, times=4)
+        assert _withheld(outcome) == ["spec.ports[name=a]"]
+        assert "somebody else unsets it again and again" in await _contested(bench)
+
+        await _meddle(bench, {"size": 9}, times=1)
+        assert (stand.read("size"), stand.read("ports")) == (1, [{"name": "b", "number": 2}])
+
+    _play(scenario)
+
+
+def test_an_element_that_somebody_puts_in_again_and_again_stays_in_for_a_while() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        ours, theirs = {"name": "a", "number": 1}, {"name": "b", "number": 2}
+        await bench.settle({"size": 1, "ports": [ours]})
+
+        outcome = await _meddle(bench, {"ports": [ours, theirs]}, times=4)
+        await _meddle(bench, {"size": 9}, times=1)
+
+        assert _withheld(outcome) == ["spec.ports[name=b]"]
+        assert (stand.read("size"), stand.read("ports")) == (1, [ours, theirs])
+
+    _play(scenario)
+
+
+def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        names = "abcdefg"
+        await bench.settle(labels=dict.fromkeys(names, "ours"))
+
+        await _meddle(bench, {"labels": dict.fromkeys(names, "theirs")}, times=4)
+
+        told = await _contested(bench)
+        assert told.count("was put back 3 times") == 5
+        assert 'somebody else sets it to "theirs" again and again; and 2 more. Find out who does' in told
+        ready = (await bench.conditions())["Ready"]["message"]
+        assert ready.startswith(
+            "metadata.labels.a, metadata.labels.b, metadata.labels.c, metadata.labels.d, metadata.labels.e and 2 more: "
+        )
+
+    _play(scenario)
+
+
+def test_whoever_is_faster_than_our_look_gets_no_more_writes_either() -> None:
+    """After each write the field is somebody else's again, and another value each time."""
+
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        await bench.settle()
+        for value in range(100, 150):
+            stand.rewrite("size", value + 1000)
+            await _meddle(bench, {"size": value}, times=1)
+
+        assert stand.writes.count("update") == 3
+
+    _play(scenario)
+
+
+def test_a_field_that_the_service_does_not_follow_is_not_sent_with_every_change_of_another() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        stand.rewrite("note", "the service's own")
+        await bench.settle({"size": 1, "note": "ours"})
+        await _meddle(bench, {"size": 9}, times=3)
+        writes = len(stand.writes)
+
+        outcome = await _meddle(bench, {"size": 8}, times=10)
+        assert _withheld(outcome) == ["spec.size", "spec.note"]
+        assert len(stand.writes) == writes
+
+        bench.clock.seconds += 60
+        await bench.go_on()
+        assert stand.read("size") == 1
+
+    _play(scenario)
+
+
+def test_a_field_that_the_service_does_not_follow_is_sent_once_while_a_contested_one_waits() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        await bench.settle({"size": 1, "note": "ours"})
+        await _meddle(bench, {"size": 9}, times=3)
+        stand.rewrite("note", "the service's own")
+        await _meddle(bench, {"size": 9, "note": "theirs"}, times=1)
+        writes, before = len(stand.writes), await bench.resource()
+
+        outcome = await bench.step()
+        assert _withheld(outcome) == ["spec.size"]
+        assert (await bench.conditions())["Ready"]["reason"] == "NotConverged"
+        assert (len(stand.writes), await bench.resource()) == (writes, before)
+
+        bench.clock.seconds += 60
+        await bench.go_on()
+        assert stand.read("size") == 1
+
+    _play(scenario)
+
+
+def test_a_contested_field_that_moves_in_the_middle_of_a_step_waits_as_well() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        await bench.settle()
+        await _meddle(bench, {"mode": "theirs"}, times=3)
+        stand.drift()
+
+        async def meddle() -> None:
+            stand.edit("mode", "theirs")
+
+        # The look, the write.
+        interruption = Interruption(2, meddle)
+        outcome = await interrupted(bench, interruption, [Side.SERVICE]).step()
+
+        assert _withheld(outcome) == ["spec.mode"]
+        assert (stand.read("size"), stand.read("mode")) == (1, "theirs")
+        assert stand.writes.count("update") == 4
+
+    _play(scenario)
+
+
+def test_a_request_for_a_look_is_answered_when_the_field_is_back() -> None:
+    async def is_killed_after(awaits: int) -> bool:
+        async with bench_with(GadgetStand()) as bench:
+            await bench.settle()
+            await _meddle(bench, {"size": 9}, times=4)
+            await bench.apply(annotations={REQUESTED: "now"})
+            try:
+                await interrupted(bench, Interruption(awaits, die)).go_on()
+                is_killed = False
+            except Killed:
+                is_killed = True
+
+            is_answered = (await bench.resource()).status.get(HANDLED) == "now"
+            assert bench.stand.value == 1 or not is_answered
+            await bench.go_on()
+            assert bench.stand.value == 1
+            return is_killed
+
+    for awaits in range(1, ENOUGH):
+        if not asyncio.run(is_killed_after(awaits)):
+            return
+
+
+# --- A value that is one unit ----------------------------------------------------------------------------------------
+
+
+class FreeSpec(GadgetSpec):
+    free: Any = UNSET
+
+
+class FreeTree(Struct):
+    spec: FreeSpec
+    metadata: GadgetLabels | UnsetType = UNSET
+
+
+class FreeGadget(Gadget):
+    free: Any = UNSET
+
+
+class FreeKind(GadgetKind):
+    """A gadget with a field in which anything goes: it is compared field by field, and laid over the live one whole."""
+
+    async def observe(self, location: Any, known: str | None = None) -> Any:
+        found = await GadgetKind.observe(self, location, known)
+        if not isinstance(found, Present):
+            return found
+        live = msgspec.convert(self.service.objects[location], FreeGadget)
+        return Present(live, found.body, outputs=found.outputs)
+
+
+class FreeStand(GadgetStand):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind = FreeKind(self.service, live_type=FreeGadget, tree_type=FreeTree)
+
+
+def test_inside_a_value_that_is_one_unit_the_unit_is_left_alone() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        await bench.settle({"size": 1, "free": {"a": {"x": 1, "y": 1}}})
+        await _meddle(bench, {"free": {"a": {"x": 9, "y": 1}}}, times=3)
+
+        outcome = await _meddle(bench, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
+
+        assert [one.path for one in Remembered.of(await bench.resource()).contests.noticed] == ["spec.free.a.x"]
+        assert _withheld(outcome) == ["spec.free.a.x", "spec.free.a.y"]
+        assert (stand.read("size"), stand.read("free")) == (1, {"a": {"x": 9, "y": 9}})
+
+    _play(scenario, FreeStand())

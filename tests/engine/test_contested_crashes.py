@@ -1,0 +1,68 @@
+"""The process dies in the middle of a put-back: none is forgotten, and none is counted twice."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from setpoint.engine.contest import FIRST_WAIT
+from setpoint.engine.remembered import Remembered
+from tests.engine.bench import Bench
+from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
+from tests.engine.settings import SETTINGS, Setting
+from tests.kinds.lifecycle_database import DatabaseStand
+
+# Put-backs before the one that is interrupted, and put-backs in all once somebody has gone on meddling for a while.
+CASES = ((0, 3), (2, 3), (3, 4))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize(("before", "in_all"), CASES)
+def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
+    setting: Setting, before: int, in_all: int, tmp_path: Path
+) -> None:
+    async def is_killed_after(awaits: int) -> bool:
+        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as bench:
+            await bench.go_on()
+            await _meddle(bench, before)
+            bench.clock.seconds += FIRST_WAIT
+            was_killed = await _killed_in_a_put_back(awaits, bench)
+
+            await _meddle(bench, 6)
+
+            conditions, put_back = await bench.conditions(), bench.stand.writes.count("update")
+            if conditions["Ready"]["reason"] == "NotConverged":
+                # Meddling between a write and the look after it reads as a service that does not follow.
+                assert put_back <= in_all
+            else:
+                assert [one.count for one in Remembered.of(await bench.resource()).contests.fields] == [in_all]
+                assert put_back in _writes(in_all, bench)
+                assert "Contested" in conditions
+            return was_killed
+
+    for awaits in range(1, ENOUGH):
+        if not asyncio.run(is_killed_after(awaits)):
+            assert awaits > 4
+            return
+    pytest.fail("a step never ended")
+
+
+async def _meddle(bench: Bench, times: int) -> None:
+    for _ in range(times):
+        bench.stand.drift()
+        await bench.go_on()
+
+
+async def _killed_in_a_put_back(awaits: int, bench: Bench) -> bool:
+    bench.stand.drift()
+    try:
+        await interrupted(bench, Interruption(awaits, die)).go_on()
+    except Killed:
+        await bench.restart()
+        return True
+    return False
+
+
+def _writes(in_all: int, bench: Bench) -> tuple[int, ...]:
+    """One for each; where the service was still at work on one that is not on record, it refuses another meanwhile."""
+    return (in_all, in_all + 1) if isinstance(bench.stand, DatabaseStand) else (in_all,)

@@ -1,0 +1,58 @@
+"""What people see of a contested field."""
+
+import asyncio
+import datetime
+import io
+
+from rich.console import Console, RenderableType
+
+from setpoint.cli.resources_view import ResourceTable, description_of, explanation_of
+from setpoint.cli.show import plan_view
+from setpoint.engine.reconcile import preview
+from tests.engine.bench import Bench, bench_with
+from tests.engine.gadget_stand import GadgetStand
+
+NOW = datetime.datetime(2026, 1, 1, 1, tzinfo=datetime.UTC)
+
+
+def _printed(view: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=1000)
+    console.print(view)
+    assert isinstance(console.file, io.StringIO)
+    # Columns apart, which are somebody else's to test.
+    return " ".join(console.file.getvalue().split())
+
+
+def _seen() -> dict[str, str]:
+    async def play(bench: Bench) -> dict[str, str]:
+        await bench.settle()
+        for _ in range(4):
+            bench.stand.drift()
+            await bench.go_on()
+        resource, notes = await bench.resource(), await bench.store.notes()
+        return {
+            "describe": _printed(description_of(resource, notes, NOW)),
+            "wide": _printed(ResourceTable(wide=True).lines([resource], NOW)),
+            "explain": _printed(explanation_of(resource)),
+            "plan": _printed(plan_view(await preview(bench.stand.ref, bench.world))),
+        }
+
+    async def on_a_bench() -> dict[str, str]:
+        async with bench_with(GadgetStand()) as bench:
+            return await play(bench)
+
+    return asyncio.run(on_a_bench())
+
+
+def test_every_view_says_that_the_field_is_contested() -> None:
+    seen = _seen()
+
+    told = "spec.size was put back 3 times since 2026-01-01T00:00:02Z, and somebody else sets it to 9 again and again"
+    waits = "spec.size: changed after each put-back, and not put back again before 2026-01-01T00:01:04Z"
+    assert "Ready False (Contested)" in seen["describe"]
+    assert f"Contested {told}" in seen["describe"]
+    assert waits in seen["wide"]
+    assert told in seen["wide"]
+    assert "withheld: spec.size: 9 → 1 (spec)" in seen["explain"]
+    assert waits in seen["plan"]
+    assert "! spec.size 9 → 1" in seen["plan"]
