@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from setpoint.clients.budgets import Budgets
 from setpoint.clients.google import GoogleClient, settings_from
 from setpoint.clients.http import HttpClient
 from setpoint.core.canonical import same
@@ -62,15 +63,42 @@ class Settings:
     clock: Clock = field(default_factory=SystemClock)
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A world, and what its kinds may ask of services."""
+
+    world: World
+    budgets: Budgets
+
+
 @asynccontextmanager
 async def open_world(settings: Settings, access: Access) -> AsyncIterator[World]:
     """The world for one command: its store open, its clients at hand, all closed at the end."""
+    async with open_all(settings, access) as opened:
+        yield opened.world
+
+
+@asynccontextmanager
+async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
+    """The same with what a process that goes on for ever wants to show."""
     clock = settings.clock
     async with AsyncExitStack() as stack:
         store = await _open_store(settings.store, clock, access)
         stack.push_async_callback(store.close)
-        kinds = await _open_kinds(settings.environment, stack)
-        yield World(store, clock, kinds, settings.cookies)
+        google = GoogleClient(HttpClient(), settings_from(settings.environment))
+        stack.push_async_callback(google.close)
+        yield Opened(World(store, clock, _kinds(google), settings.cookies), google.budgets)
+
+
+def file_of(settings: Settings) -> Path | None:
+    """The file that the store is kept in, in one spelling; None when it is not kept in any."""
+    path = _path(settings.store)
+    return None if path is None else path.absolute().resolve()
+
+
+async def rehearse(manifest: Tree, world: World) -> Resource:
+    """The resource that `manifest` would make if there were none; what is wrong with it is raised. Nothing is kept."""
+    return await MemoryStore(world.clock, _new_uid).apply(manifest)
 
 
 async def draft(world: World, manifests: Iterable[Tree]) -> World:
@@ -108,20 +136,24 @@ def _new_uid() -> str:
 
 
 async def _open_store(url: str, clock: Clock, access: Access) -> Store:
-    if url == "memory:":
+    path = _path(url)
+    if path is None:
         return MemoryStore(clock, _new_uid)
-    scheme, colon, rest = url.partition("://")
-    if scheme != "sqlite" or not colon or not rest.startswith("/") or rest == "/":
-        raise ManifestInvalid(f"the store {url!r} is none we know: write sqlite:///path/to/state.db")
-    path = Path(rest.removeprefix("/"))
     if access is Access.READ and not path.exists():
         # Nothing has been declared yet: an empty store to read from, and no file made for it.
         return MemoryStore(clock, _new_uid)
     return await open_sqlite(path, clock, _new_uid, OpenMode.WRITE if access is Access.WRITE else OpenMode.READ)
 
 
-async def _open_kinds(environment: Mapping[str, str], stack: AsyncExitStack) -> Mapping[tuple[str, str], AnyKind]:
-    google = GoogleClient(HttpClient(), settings_from(environment))
-    stack.push_async_callback(google.close)
+def _path(url: str) -> Path | None:
+    if url == "memory:":
+        return None
+    scheme, colon, rest = url.partition("://")
+    if scheme != "sqlite" or not colon or not rest.startswith("/") or rest == "/":
+        raise ManifestInvalid(f"the store {url!r} is none we know: write sqlite:///path/to/state.db")
+    return Path(rest.removeprefix("/"))
+
+
+def _kinds(google: GoogleClient) -> Mapping[tuple[str, str], AnyKind]:
     kinds: tuple[AnyKind, ...] = (StorageBucketKind(google), SqlDatabaseKind(google))
     return {(kind.group, kind.name): kind for kind in kinds}

@@ -5,12 +5,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import orjson
+from rich.console import RenderableType
 from rich.text import Text
 
 from setpoint.app import Access, draft, open_world
 from setpoint.cli import resources_view as view
+from setpoint.cli.columns import one_line
+from setpoint.cli.handover import APPLY, DELETE, RECONCILE, hands_for
 from setpoint.cli.manifests import Manifest, load
-from setpoint.cli.progress import Progress
 from setpoint.cli.requests import Command, Request, carry_out, kind_named, target_ref
 from setpoint.cli.show import plan_view
 from setpoint.cli.states import Exit, state_of, worst
@@ -19,10 +21,10 @@ from setpoint.core.values import Json
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Reference
-from setpoint.engine.ports import Query
-from setpoint.engine.reconcile import preview, step
+from setpoint.engine.ports import Change, Event, Query
+from setpoint.engine.holding import OBSERVE_ONLY
+from setpoint.engine.reconcile import preview
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.run import Run
 from setpoint.engine.scene import Stopped, World
 from setpoint.errors import ManifestInvalid, SetpointError
 
@@ -30,29 +32,27 @@ from setpoint.errors import ManifestInvalid, SetpointError
 async def apply(request: Request) -> Exit:
     """Declares, then takes steps until everything is settled, blocked or failed."""
     manifests = load(_required(request.files))
-    async with open_world(request.settings, Access.WRITE) as world:
-        refs = checked(manifests, world)
-        await _rehearse(manifests, world)
-        going = await _going(refs, world)
-        for manifest in manifests:
-            await world.store.apply(manifest.tree)
-        code = await _settle(refs, world, request, "setpoint apply")
-        return worst((code, await _tell_of_the_gone(going, world, request)))
+    async with hands_for(request) as hands:
+        refs = checked(manifests, hands.world)
+        await _rehearse(manifests, hands.world)
+        going = await _going(refs, hands.world)
+        await hands.apply(manifests)
+        code = await hands.settle(refs, APPLY)
+        return worst((code, await _tell_of_the_gone(going, hands.world, request)))
 
 
 async def reconcile(request: Request) -> Exit:
     """Steps for resources that are declared already."""
-    async with open_world(request.settings, Access.WRITE) as world:
-        return await _settle(await _refs(request, world), world, request, "setpoint reconcile")
+    async with hands_for(request) as hands:
+        return await hands.settle(await _refs(request, hands.world), RECONCILE)
 
 
 async def delete(request: Request) -> Exit:
     """Asks for deletion, then takes steps until all are gone."""
-    async with open_world(request.settings, Access.WRITE) as world:
-        refs = await _refs(request, world, missing_is_fine=True)
-        for ref in refs:
-            await world.store.delete(ref)
-        return await _settle(refs, world, request, "setpoint delete")
+    async with hands_for(request) as hands:
+        refs = await _refs(request, hands.world, missing_is_fine=True)
+        await hands.delete(refs)
+        return await hands.settle(refs, DELETE)
 
 
 async def plan(request: Request) -> Exit:
@@ -73,13 +73,15 @@ async def get(request: Request) -> Exit:
     """Resources as they are on record."""
     async with open_world(request.settings, Access.READ) as world:
         wanted = [_wanted(target, world) for target in request.targets]
-        listing = await world.store.list(Query(namespace=request.namespace))
+        query = Query(namespace=request.namespace)
+        listing = await world.store.list(query)
         resources = [one for one in listing.resources if _is_wanted(one, wanted)]
-        _show(resources, request)
+        table = view.ResourceTable(wide=request.output == "wide")
+        _show(resources, table, request)
         if request.watch:
-            async for event in world.store.watch(listing.revision, Query(namespace=request.namespace)):
+            async for event in world.store.watch(listing.revision, query):
                 if _is_wanted(event.resource, wanted):
-                    _show([event.resource], request)
+                    _show([_after(event)], table, request)
     is_found = bool(resources) or not any(name for _, name in wanted)
     return Exit.DONE if is_found else Exit.FAILED
 
@@ -87,12 +89,10 @@ async def get(request: Request) -> Exit:
 async def describe(request: Request) -> Exit:
     """Everything on record about the named resources."""
 
-    async def show(resource: Resource, world: World) -> None:
+    async def show(resource: Resource, world: World) -> Shown:
         notes = await world.store.notes(resource.ref)
-        if request.output in ("json", "yaml"):
-            _print_data([{**view.shown_tree(resource), "notes": [view.note_data(note) for note in notes]}], request)
-        else:
-            request.console.print(view.description_of(resource, notes, _now()))
+        data = {**view.shown_tree(resource), "notes": [view.note_data(note) for note in notes]}
+        return data, view.description_of(resource, notes, _now())
 
     return await _each(request, show)
 
@@ -100,11 +100,8 @@ async def describe(request: Request) -> Exit:
 async def explain(request: Request) -> Exit:
     """The record of the last step of the named resources."""
 
-    async def show(resource: Resource, _world: World) -> None:
-        if request.output in ("json", "yaml"):
-            _print_data([view.explanation_data(resource)], request)
-        else:
-            request.console.print(view.explanation_of(resource))
+    async def show(resource: Resource, _world: World) -> Shown:
+        return view.explanation_data(resource), view.explanation_of(resource)
 
     return await _each(request, show)
 
@@ -115,23 +112,31 @@ async def events(request: Request) -> Exit:
         wanted = {target_ref(target, request.namespace, world) for target in request.targets}
         notes = [note for note in await world.store.notes() if not wanted or note.ref in wanted]
     if request.output in ("json", "yaml"):
-        _print_data([view.note_data(note) for note in notes], request)
+        _print_document([view.note_data(note) for note in notes], request)
     else:
-        request.console.print(view.notes_table(notes))
+        request.console.print(view.notes_lines(notes), soft_wrap=True)
     return Exit.DONE
 
 
-async def _each(request: Request, show: Callable[[Resource, World], Awaitable[None]]) -> Exit:
+# A resource for programs, and for people.
+Shown = tuple[Json, RenderableType]
+
+
+async def _each(request: Request, show: Callable[[Resource, World], Awaitable[Shown]]) -> Exit:
     """Shows each resource, and with `--watch` again whenever it changes."""
     async with open_world(request.settings, Access.READ) as world:
+        query = Query(namespace=request.namespace)
+        listing = await world.store.list(query)
+        listed = {one.ref: one for one in listing.resources}
         refs = await _refs(request, world)
-        listing = await world.store.list(Query(namespace=request.namespace))
-        for ref in refs:
-            await show(await _declared(ref, world), world)
+        _print_shown([await show(listed.get(ref) or await _declared(ref, world), world) for ref in refs], request)
         if request.watch:
-            async for event in world.store.watch(listing.revision, Query(namespace=request.namespace)):
+            async for event in world.store.watch(listing.revision, query):
                 if event.resource.ref in refs:
-                    await show(event.resource, world)
+                    data, drawn = await show(_after(event), world)
+                    is_gone = event.change is Change.DELETED
+                    farewell = Text(f"{event.resource.ref} deleted", style="dim")
+                    _print_shown([(data, farewell if is_gone else drawn)], request)
     return Exit.DONE
 
 
@@ -214,17 +219,6 @@ def _is_wanted(resource: Resource, wanted: Sequence[tuple[tuple[str, str], str]]
 # --- Steps and what they came to --------------------------------------------------------------------------------------
 
 
-async def _settle(refs: Sequence[ResourceRef], world: World, request: Request, trigger: str) -> Exit:
-    asked = trigger == "setpoint reconcile"
-    with Progress(request.console, refs) as progress:
-        if not request.wait:
-            for ref in refs:
-                progress.hear(ref, await step(ref, world, trigger=trigger, asked=asked))
-        else:
-            await Run(world, progress.hear, trigger, asked).until_done(refs, request.seconds)
-    return worst(state.code for state in progress.states.values())
-
-
 async def _going(refs: Sequence[ResourceRef], world: World) -> list[ResourceRef]:
     """Those that somebody has asked to delete."""
     found = [await world.store.get(ref) for ref in refs]
@@ -249,7 +243,8 @@ async def _previewed(ref: ResourceRef, world: World) -> Plan | SetpointError:
 
 def _plan_code(one: Plan | SetpointError) -> Exit:
     if isinstance(one, Plan):
-        return Exit.DONE if one.is_empty else Exit.CHANGES
+        is_left_alone = one.is_empty and (not one.withheld or one.because == OBSERVE_ONLY)
+        return Exit.DONE if is_left_alone else Exit.CHANGES
     code = state_of(Stopped(one)).code
     # What waits for something that is not there yet will be written once it is.
     return Exit.CHANGES if code is Exit.WAITING else Exit.FAILED
@@ -262,10 +257,10 @@ def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: Requ
     for ref, one in previews.items():
         request.console.print(Text(str(ref), style="bold cyan"))
         if isinstance(one, Plan):
-            request.console.print(plan_view(one))
+            request.console.print(plan_view(one), soft_wrap=True)
         else:
             state = state_of(Stopped(one))
-            request.console.print(Text(f"{state.word}: {one}", style=state.style))
+            request.console.print(Text(f"{state.word}: {one_line(str(one))}", style=state.style))
 
 
 def _plan_data(ref: ResourceRef, one: Plan | SetpointError) -> Json:
@@ -273,19 +268,45 @@ def _plan_data(ref: ResourceRef, one: Plan | SetpointError) -> Json:
     return {**name, "plan": one.to_data()} if isinstance(one, Plan) else {**name, "error": str(one)}
 
 
-def _show(resources: Sequence[Resource], request: Request) -> None:
+def _show(resources: Sequence[Resource], table: view.ResourceTable, request: Request) -> None:
     if request.output in ("json", "yaml"):
         _print_data([dict(view.shown_tree(resource)) for resource in resources], request)
     else:
-        request.console.print(view.table_of(resources, _now(), wide=request.output == "wide"))
+        request.console.print(table.lines(resources, _now()), soft_wrap=True)
+
+
+def _after(event: Event) -> Resource:
+    """The resource as a change leaves it."""
+    return view.gone(event.resource, _now()) if event.change is Change.DELETED else event.resource
+
+
+def _print_shown(shown: Sequence[Shown], request: Request) -> None:
+    if request.output in ("json", "yaml"):
+        _print_data([data for data, _ in shown], request)
+        return
+    for _, drawn in shown:
+        request.console.print(drawn)
+        if request.watch or len(shown) > 1:
+            request.console.print()
 
 
 def _print_data(data: list[Json], request: Request) -> None:
-    shown = data[0] if len(data) == 1 and len(request.targets) == 1 else data
-    if request.output == "json":
-        request.console.print(orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode(), soft_wrap=True, markup=False)
+    """A list, or the one that was asked for by name; while watching a document for each, in JSON on a line each."""
+    names = [target.partition("/")[2] for target in request.targets]
+    if request.watch:
+        for one in data:
+            request.console.out(orjson.dumps(one).decode() if request.output == "json" else f"---\n{view.as_yaml(one)}")
+    elif len(data) == len(names) == 1 and names[0]:
+        _print_document(data[0], request)
     else:
-        request.console.print(view.as_yaml(shown), soft_wrap=True, markup=False)
+        _print_document(data, request)
+
+
+def _print_document(document: Json, request: Request) -> None:
+    if request.output == "json":
+        request.console.out(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    else:
+        request.console.out(view.as_yaml(document))
 
 
 def _now() -> datetime.datetime:

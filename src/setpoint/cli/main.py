@@ -124,6 +124,30 @@ def events(context: click.Context, /, **options: object) -> None:
     _run("events", context, options)
 
 
+@main.command()
+@click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only.")
+@click.option("--metrics", metavar="[HOST]:PORT", help="Serve /healthz, /readyz and /metrics there.")
+@click.option("--log-format", type=click.Choice(["auto", "human", "json"]), default="auto", help="The form of the log.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least that is logged.",
+)
+@click.option(
+    "--grace", default="25s", metavar="TIME", show_default=True, help="How long steps may take to finish at the end."
+)
+@click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
+@click.pass_context
+def run(context: click.Context, /, **options: object) -> None:
+    """Keep everything as declared, until SIGTERM or Ctrl-C."""
+    from setpoint.cli.run_command import run_for_ever
+
+    store, cookies = context.obj
+    context.exit(run_for_ever({**options, "store": store, "cookies": cookies}))
+
+
 @main.command("local-cloud")
 @click.option("--port", default=0, show_default=True, help="0 takes any that is free.")
 @click.option("--state", type=click.Path(dir_okay=False), help="Keep everything in this file across restarts.")

@@ -61,7 +61,7 @@ def console_for(is_terminal: bool) -> Console:  # noqa: FBT001  # there is only 
 Command = Callable[[Request], Awaitable[Exit]]
 
 
-def carry_out(command: Command, options: dict[str, Any]) -> int:
+def carry_out(command: Callable[[Request], Awaitable[int]], options: dict[str, Any]) -> int:
     """The exit code of `command`; an error of ours is one line on standard error, never a traceback."""
     try:
         return asyncio.run(_awaited(command, Request.of(options)))
@@ -73,7 +73,7 @@ def carry_out(command: Command, options: dict[str, Any]) -> int:
         return 130
 
 
-async def _awaited(command: Command, request: Request) -> Exit:
+async def _awaited(command: Callable[[Request], Awaitable[int]], request: Request) -> int:
     return await command(request)
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.cli.columns import Columns
+from setpoint.cli.columns import Columns, one_line
 from setpoint.cli.show import value_text
 from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.cookie import Cookie
@@ -17,6 +17,7 @@ from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
 from setpoint.engine.ports import Note
 from setpoint.engine.remembered import COOKIE, HANDLED, OURS, SERVER_DEFAULTS, Remembered
+from setpoint.engine.report import CONTESTED
 from setpoint.engine.resource import Resource, Tree
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
@@ -38,7 +39,7 @@ class ResourceTable:
         ready = ready_of(resource)
         words = (ready.status, ready.reason) if ready else ("Unknown", "NotLookedAt")
         words = ("False", "Deleted") if is_gone(resource) else words
-        more = (Remembered.of(resource).location or "", ready.message if ready else "") if self._is_wide else ()
+        more = (Remembered.of(resource).location or "", _messages(resource)) if self._is_wide else ()
         cells = (resource.ref.kind, resource.ref.namespace, resource.ref.name, *words, age_of(resource, now), *more)
         return cells, "dim" if is_gone(resource) else _colour(ready)
 
@@ -59,6 +60,17 @@ def is_gone(resource: Resource) -> bool:
 def ready_of(resource: Resource) -> Condition | None:
     """The Ready condition, if a step has been taken."""
     return find_condition(from_data(resource.status.get("conditions")), "Ready")
+
+
+def _contested(resource: Resource) -> str:
+    """The fields that somebody else changes again and again, if there are any."""
+    found = find_condition(from_data(resource.status.get("conditions")), CONTESTED)
+    return found.message if found else ""
+
+
+def _messages(resource: Resource) -> str:
+    ready, contested = ready_of(resource), _contested(resource)
+    return ". ".join(message for message in (ready.message if ready else "", contested) if message)
 
 
 def age_of(resource: Resource, now: datetime.datetime) -> str:
@@ -101,6 +113,7 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
         ("Ready", f"{ready.status} ({ready.reason})" if ready else "not looked at yet"),
         ("Message", ready.message if ready else ""),
         ("Since", ready.last_transition_time if ready else ""),
+        ("Contested", _contested(resource)),
         ("Location", memory.location or ""),
         ("Cookie", str(memory.cookie) if memory.cookie else "none"),
         ("Operation", memory.operation.name if memory.operation else ""),
@@ -110,7 +123,7 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
         ("Deleting", "yes" if resource.is_deleting else ""),
     ):
         if value:
-            facts.add_row(Text(name, style="bold"), Text(value))
+            facts.add_row(Text(name, style="bold"), Text(one_line(value)))
     parts: list[RenderableType] = [Text(str(resource.ref), style="bold cyan"), facts]
     parts += [Text("\nSpec", style="bold"), Text(as_yaml(resource.spec))] if resource.spec else []
     outputs = outputs_of(resource)
@@ -172,7 +185,7 @@ def explanation_of(resource: Resource) -> RenderableType:
     return Group(
         Text(f"{resource.ref}", style="bold cyan"),
         *(_step_lines(step) if step else [Text("no step has come as far as a plan yet")]),
-        Text(f"now: {ready.reason}, {ready.message}" if ready else "now: not looked at"),
+        Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: not looked at"),
         Text("next look: with the next `setpoint apply` or `setpoint reconcile`", style="dim"),
     )
 
@@ -184,6 +197,7 @@ def _step_lines(step: Mapping[str, Any]) -> list[Text]:
         lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]
     if not step["writes"]:
         lines.append(Text("  wrote nothing", style="green"))
+    lines += [Text(f"  withheld: {_change_text(change)}", style="yellow") for change in step.get("withheld", ())]
     return lines + [Text(f"  kept: {_change_text(change)}", style="dim") for change in step["kept"]]
 
 

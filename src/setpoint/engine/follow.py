@@ -1,0 +1,208 @@
+"""What becomes of resources that another process takes the steps for, as far as their statuses tell: see also Run.
+
+A status speaks of now when it is of the newest generation and no request for a look is open. What nobody writes down,
+such as a service that does not answer, cannot be seen from here: the resource is still being looked at.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from setpoint.core.canonical import same
+from setpoint.core.conditions import Condition, find_condition, from_data
+from setpoint.core.decide import Decision
+from setpoint.core.plan import Action, Plan, Write
+from setpoint.engine.ports import EVERYTHING, Store
+from setpoint.engine.remembered import REQUESTED, Remembered
+from setpoint.engine.report import Ready, updating
+from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.engine.run import Listener
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.errors import (
+    Blocked,
+    DependencyInvalid,
+    DependencyNotFound,
+    DependencyNotReady,
+    ImmutableFieldChanged,
+    OperationRunning,
+    RemoteRefused,
+    RevisionExpired,
+    SetpointError,
+)
+
+# Requests another look at these; it is on record when it returns.
+Ask = Callable[[Sequence[ResourceRef]], Awaitable[None]]
+
+_NAMED_AFTER_ERRORS: Final[Mapping[str, type[SetpointError]]] = {
+    one.__name__: one
+    for one in (DependencyNotFound, DependencyInvalid, DependencyNotReady, Blocked, ImmutableFieldChanged)
+}
+# What a step says of a resource that is to go; anything else was said before.
+_OF_A_DELETION: Final = ("Deleting", "DeleteFailed", "Paused")
+
+
+async def records_of(refs: Iterable[ResourceRef], store: Store) -> Mapping[ResourceRef, Tree | None]:
+    """The record of each one's last step, to be told from that of a later one."""
+    found = {ref: await store.get(ref) for ref in refs}
+    return {ref: None if one is None else Remembered.of(one).step for ref, one in found.items()}
+
+
+@dataclass(slots=True)
+class Follow:
+    """Follows a set of resources. `listener` hears of every new outcome; `before` are the records they had at first."""
+
+    store: Store
+    listener: Listener
+    ask: Ask
+    before: Mapping[ResourceRef, Tree | None] = field(default_factory=dict)
+    outcomes: dict[ResourceRef, Outcome] = field(default_factory=dict)
+    # Those that are not done, each with its uid once that is known.
+    _open: dict[ResourceRef, str | None] = field(default_factory=dict)
+    _blocked: set[ResourceRef] = field(default_factory=set)
+    # How many were done when a look was last asked for.
+    _asked_at: dict[ResourceRef, int] = field(default_factory=dict)
+    _done: int = 0
+
+    async def until_done(
+        self, refs: Iterable[ResourceRef], timeout: float | None = None
+    ) -> Mapping[ResourceRef, Outcome]:
+        """The last outcome of each, once all are settled, failed or blocked with nothing under way; or at the timeout.
+
+        Whoever was not heard of by then has none.
+        """
+        return await self._until(self._nothing_moves, refs, timeout)
+
+    async def until_heard_of(
+        self, refs: Iterable[ResourceRef], timeout: float | None = None
+    ) -> Mapping[ResourceRef, Outcome]:
+        """The first outcome of each."""
+
+        async def all_heard_of() -> bool:
+            return all(ref in self.outcomes for ref in self._open)
+
+        return await self._until(all_heard_of, refs, timeout)
+
+    async def catch_up(self) -> None:
+        """Takes note of how it stands now with those that are not done."""
+        for ref in sorted(self._open):
+            await self._look(ref)
+
+    async def _until(
+        self, is_over: Callable[[], Awaitable[bool]], refs: Iterable[ResourceRef], timeout: float | None
+    ) -> Mapping[ResourceRef, Outcome]:
+        self._open = dict.fromkeys(refs)
+        try:
+            async with asyncio.timeout(timeout):
+                while not await self._watch(is_over):
+                    pass
+        except TimeoutError:
+            pass
+        return self.outcomes
+
+    async def _watch(self, is_over: Callable[[], Awaitable[bool]]) -> bool:
+        """Whether it is over; False when the watch has to begin anew."""
+        since = await _newest(self.store)
+        await self.catch_up()
+        if await is_over():
+            return True
+        try:
+            async for event in self.store.watch(since):
+                if event.resource.ref in self._open:
+                    await self._look(event.resource.ref)
+                    if await is_over():
+                        return True
+        except RevisionExpired:
+            pass
+        return False
+
+    async def _look(self, ref: ResourceRef) -> None:
+        # As it is now, whatever an event shows: that may be older.
+        resource = await self.store.get(ref)
+        outcome = self._outcome(ref, resource)
+        if outcome is None:
+            return
+        if not _says_the_same(self.outcomes.get(ref), outcome):
+            self.listener(ref, outcome)
+        self.outcomes[ref] = outcome
+        self._blocked.discard(ref)
+        if not isinstance(outcome, Stopped) or isinstance(outcome.error, RemoteRefused | ImmutableFieldChanged):
+            del self._open[ref]
+            self._done += 1
+        elif isinstance(outcome.error, DependencyNotReady | Blocked):
+            self._blocked.add(ref)
+
+    def _outcome(self, ref: ResourceRef, resource: Resource | None) -> Outcome | None:
+        if resource is None:
+            return Gone()
+        first = self._open[ref] = self._open[ref] or resource.uid
+        # Another of the same name: the one that was followed is no more.
+        return outcome_of(resource, self.before.get(ref)) if resource.uid == first else Gone()
+
+    async def _nothing_moves(self) -> bool:
+        """Whether all that are left wait in vain: none moves, and each was looked at since the last was done."""
+        if set(self._open) - self._blocked:
+            return False
+        stale = sorted(ref for ref in self._open if self._asked_at.get(ref, 0) < self._done)
+        if not stale:
+            return True
+        for ref in stale:
+            self._asked_at[ref] = self._done
+        self._blocked.difference_update(stale)
+        await self.ask(stale)
+        return False
+
+
+def outcome_of(resource: Resource, before: Tree | None = None) -> Outcome | None:
+    """What the last step came to, by the status; None while another is due, or under way with nothing to tell.
+
+    `before` is the record of a step that was taken earlier, and does not count.
+    """
+    ready = find_condition(from_data(resource.status.get("conditions")), "Ready")
+    if ready is None or not _is_of_now(resource) or ready.message == updating("first look").message:
+        return None
+    if resource.is_deleting and ready.reason not in _OF_A_DELETION:
+        return None
+    rest = ready.message.partition(": ")[2] or ready.message
+    match ready.reason:
+        case "Updating":
+            return Stopped(OperationRunning(rest))
+        case "Deleting":
+            operation = Remembered.of(resource).operation
+            return Stopped(OperationRunning(f"operation {operation.name} is running" if operation else ready.message))
+        case "UpdateFailed" | "DeleteFailed":
+            return Stopped(RemoteRefused(rest))
+        case reason if reason in _NAMED_AFTER_ERRORS:
+            return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
+        case _:
+            return Settled(_plan(resource, before), _ready(ready))
+
+
+def _says_the_same(before: Outcome | None, after: Outcome) -> bool:
+    if isinstance(before, Stopped) and isinstance(after, Stopped):
+        return repr(before.error) == repr(after.error)
+    return before == after
+
+
+def _is_of_now(resource: Resource) -> bool:
+    is_newest = resource.status.get("observedGeneration") == resource.generation
+    return is_newest and Remembered.of(resource).handled == resource.annotations.get(REQUESTED)
+
+
+def _ready(condition: Condition) -> Ready:
+    return Ready(condition.status, condition.reason, condition.message)
+
+
+def _plan(resource: Resource, before: Tree | None) -> Plan:
+    """What was written since `before`: enough to tell in a word."""
+    step: Any = Remembered.of(resource).step
+    if step is None or same(step, before):
+        return Plan(Decision.IN_SYNC)
+    return Plan(Decision(step["decision"]), tuple(Write(Action(one["action"]), one["name"]) for one in step["writes"]))
+
+
+async def _newest(store: Store) -> Revision:
+    """The revision to watch from."""
+    async for page in store.pages(EVERYTHING, 1):
+        return page.revision
+    raise AssertionError("a store without a page")

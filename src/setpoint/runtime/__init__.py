@@ -1,0 +1,1 @@
+"""Going on for ever: what turns one step into a controller."""

@@ -1,0 +1,145 @@
+"""What a process knows of every resource without reading it: enough to tell what a change means, and for whom."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from setpoint.core.canonical import canonical
+from setpoint.engine.cadence import MEAN_SECONDS, mean_seconds
+from setpoint.engine.kind import AnyKind, Reference
+from setpoint.engine.references import is_ready
+from setpoint.engine.remembered import COOKIE, COOKIE_ANNOTATION, HANDLED, OURS, SERVER_DEFAULTS
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import SetpointError
+
+# Members of a status that nobody else goes by.
+_OWN: Final = frozenset({"conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, HANDLED, OURS})
+
+
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """One resource. The two hashes mean nothing outside this process."""
+
+    revision: Revision
+    uid: str
+    generation: int
+    # Of everything else that its author says: labels, annotations, that it is to go.
+    said: int
+    # Of everything that others go by: whether it is ready, and its outputs.
+    shown: int
+    is_ready: bool
+    is_deleting: bool
+    # The mean time between two looks.
+    mean: float
+    needs: tuple[ResourceRef, ...]
+
+
+def head_of(resource: Resource, kind: AnyKind | None) -> Head:
+    """The head of `resource`; no kind handles Secrets and the like, which others need all the same."""
+    annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
+    ready = is_ready(resource)
+    return Head(
+        revision=resource.revision,
+        uid=resource.uid,
+        generation=resource.generation,
+        said=hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting)),
+        shown=_shown(resource, is_ready=ready) if kind is not None else hash(resource.revision),
+        is_ready=ready,
+        is_deleting=resource.is_deleting,
+        mean=_mean(annotations),
+        needs=_needs(resource, kind),
+    )
+
+
+def _shown(resource: Resource, *, is_ready: bool) -> int:
+    outputs = {name: value for name, value in resource.status.items() if name not in _OWN}
+    return hash((is_ready, resource.generation, canonical(outputs) if outputs else b""))
+
+
+def _mean(annotations: Mapping[str, str]) -> float:
+    try:
+        return mean_seconds(annotations)
+    except SetpointError:
+        # The step says what is wrong with it.
+        return MEAN_SECONDS
+
+
+def _needs(resource: Resource, kind: AnyKind | None) -> tuple[ResourceRef, ...]:
+    if kind is None:
+        return ()
+    try:
+        needs = kind.needs(resource)
+    except SetpointError:
+        # The step says what is wrong with it; until that is mended, it waits for nobody.
+        return ()
+    found = (need.target if isinstance(need, Reference) else need.secret for need in needs)
+    return tuple(dict.fromkeys(found))
+
+
+class Heads:
+    """The heads of all resources, and who waits for whom."""
+
+    def __init__(self, kinds: Mapping[tuple[str, str], AnyKind]) -> None:
+        self._kinds = kinds
+        self._heads: dict[ResourceRef, Head] = {}
+        self._needed_by: dict[ResourceRef, set[ResourceRef]] = {}
+        # How many there are of each kind that is handled, ready and not.
+        self._numbers = {(*key, ready): 0 for key in kinds for ready in (True, False)}
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def __iter__(self) -> Iterator[ResourceRef]:
+        return iter(self._heads)
+
+    def get(self, ref: ResourceRef) -> Head | None:
+        """The head of `ref`, if it is there."""
+        return self._heads.get(ref)
+
+    @property
+    def numbers(self) -> Mapping[tuple[str, str, bool], int]:
+        """How many resources there are, by API group, kind, and whether they are ready."""
+        return self._numbers
+
+    def revision(self, ref: ResourceRef) -> Revision | None:
+        """See engine.rest.Heads."""
+        head = self._heads.get(ref)
+        return None if head is None else head.revision
+
+    def put(self, resource: Resource) -> tuple[Head | None, Head]:
+        """The heads before and after `resource` was heard of."""
+        ref = resource.ref
+        before, after = self._heads.get(ref), head_of(resource, self._kinds.get((ref.group, ref.kind)))
+        self._heads[ref] = after
+        self._count(ref, before, -1)
+        self._count(ref, after, 1)
+        self._link(ref, before.needs if before else (), after.needs)
+        return before, after
+
+    def drop(self, ref: ResourceRef) -> Head | None:
+        """The head of what is no more."""
+        before = self._heads.pop(ref, None)
+        if before is not None:
+            self._count(ref, before, -1)
+            self._link(ref, before.needs, ())
+        return before
+
+    def waiting_for(self, ref: ResourceRef) -> Iterable[ResourceRef]:
+        """Those that need `ref`, whether it is there or not."""
+        return tuple(self._needed_by.get(ref, ()))
+
+    def _count(self, ref: ResourceRef, head: Head | None, by: int) -> None:
+        key = (ref.group, ref.kind, head is not None and head.is_ready)
+        if head is not None and key in self._numbers:
+            self._numbers[key] += by
+
+    def _link(self, ref: ResourceRef, old: tuple[ResourceRef, ...], new: tuple[ResourceRef, ...]) -> None:
+        for need in old:
+            if need not in new:
+                behind = self._needed_by[need]
+                behind.discard(ref)
+                if not behind:
+                    del self._needed_by[need]
+        for need in new:
+            if need not in old:
+                self._needed_by.setdefault(need, set()).add(ref)

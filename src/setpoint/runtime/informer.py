@@ -1,0 +1,88 @@
+"""Hears of every change in a store, and passes on what it means: one list, then a watch that is taken up again."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from setpoint.engine.ports import EVERYTHING, Change, Clock, Event, Query, Store
+from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.engine.retries import Backoff
+from setpoint.errors import RevisionExpired, StoreError
+from setpoint.runtime.heads import Head, Heads
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A resource that changed. Without `before` it is new; without `after` it is no more."""
+
+    ref: ResourceRef
+    before: Head | None
+    after: Head | None
+    # Found by the list with which the process began.
+    is_first: bool = False
+
+
+Listener: TypeAlias = Callable[[News], None]
+
+
+class Informer:
+    """Keeps `heads` up to date with `store` while it runs; `listener` hears of every change once.
+
+    A watch that breaks off is taken up where it ended; when the store does not know that place any more, everything
+    is listed again, and what came, changed or went in between is told as if it had been watched.
+    """
+
+    def __init__(self, store: Store, heads: Heads, clock: Clock, listener: Listener) -> None:
+        self._store = store
+        self._heads = heads
+        self._clock = clock
+        self._listener = listener
+        # Set once everything that was there has been heard of.
+        self.synced = asyncio.Event()
+
+    async def run(self, query: Query = EVERYTHING) -> None:
+        """Goes on until it is cancelled."""
+        backoff, since = Backoff(), None
+        while True:
+            try:
+                since = await self._list(query) if since is None else since
+                async for event in self._store.watch(since, query):
+                    since, backoff = event.revision, Backoff()
+                    self._hear(event)
+            except StoreError as error:
+                if isinstance(error, RevisionExpired):
+                    since = None
+                delay = backoff.next()
+                _log.warning("watch broke off", extra={"why": str(error), "seconds": round(delay, 3)})
+                await self._clock.sleep(delay)
+
+    async def _list(self, query: Query) -> Revision:
+        gone = set(self._heads)
+        since = Revision("")
+        async for page in self._store.pages(query):
+            since = page.revision
+            for resource in page.resources:
+                gone.discard(resource.ref)
+                before, after = self._heads.put(resource)
+                if before is None or before.revision != after.revision:
+                    self._listener(News(resource.ref, before, after, is_first=not self.synced.is_set()))
+            await asyncio.sleep(0)
+        for ref in sorted(gone):
+            self._listener(News(ref, self._heads.drop(ref), None))
+        self.synced.set()
+        return since
+
+    def _hear(self, event: Event) -> None:
+        ref = event.resource.ref
+        if event.change is Change.DELETED:
+            before = self._heads.drop(ref)
+            if before is not None:
+                self._listener(News(ref, before, None))
+            return
+        before, after = self._heads.put(event.resource)
+        if before is None or before.revision != after.revision:
+            self._listener(News(ref, before, after))

@@ -1,0 +1,181 @@
+"""How a long-running process logs: lines for people on a terminal, one JSON object a line for everybody else.
+
+An event is a constant message with its fields beside it, in `extra`. Here both are only put into a form: no value can
+break it, whatever it holds.
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TextIO, assert_never
+
+import orjson
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+LEVELS: Final[Mapping[str, int]] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+# What every record has; the rest are the fields of its event.
+_STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+_OWN: Final = frozenset({"time", "level", "event", "logger", "exception", "traceback", "stack"})
+_ENCODING: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_UTC_Z
+_WORD: Final = re.compile(r"""[^\s="']+""")
+_STYLES: Final = ((logging.ERROR, "bold red"), (logging.WARNING, "yellow"), (logging.INFO, "green"))
+
+
+class Format(StrEnum):
+    """How a line looks; AUTO: for people on a terminal, JSON elsewhere."""
+
+    AUTO = "auto"
+    HUMAN = "human"
+    JSON = "json"
+
+
+def configure(form: Format, level: int, stream: TextIO) -> None:
+    """From now on everything that is logged goes to `stream`: our own from `level` on, of others warnings and worse.
+
+    Libraries know of tokens and bodies, and may tell them to whoever asks for details. A second time replaces the
+    first.
+    """
+    root = logging.getLogger()
+    for handler in [one for one in root.handlers if isinstance(one, _ForPeople | _ForMachines)]:
+        root.removeHandler(handler)
+    root.addHandler(_handler(form, stream))
+    root.setLevel(logging.WARNING)
+    logging.getLogger("setpoint").setLevel(level)
+
+
+def _handler(form: Format, stream: TextIO) -> logging.Handler:
+    match form:
+        case Format.AUTO:
+            return _handler(Format.HUMAN if stream.isatty() else Format.JSON, stream)
+        case Format.HUMAN:
+            return _ForPeople(stream)
+        case Format.JSON:
+            return _ForMachines(stream)
+        case _:
+            assert_never(form)
+
+
+# --- For machines -----------------------------------------------------------------------------------------------------
+
+
+class _ForMachines(logging.StreamHandler[TextIO]):
+    def format(self, record: logging.LogRecord) -> str:
+        return json_line(record)
+
+
+def json_line(record: logging.LogRecord) -> str:
+    """The record as one JSON object, without a line break."""
+    return _encoded({**_heading(record), **_fields(record), **_trouble(record)}).decode()
+
+
+def _heading(record: logging.LogRecord) -> dict[str, object]:
+    time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"time": time, "level": record.levelname.lower(), "event": record.getMessage(), "logger": record.name}
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """The fields of the event; one that has a name of ours gets an underscore."""
+    found = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    return {f"{name}_" if name in _OWN else name: value for name, value in found.items()}
+
+
+def _trouble(record: logging.LogRecord) -> dict[str, object]:
+    trouble: dict[str, object] = {}
+    if record.exc_info and record.exc_info[0] is not None:
+        trouble["exception"] = record.exc_info[0].__qualname__
+        trouble["traceback"] = logging.Formatter().formatException(record.exc_info)
+    if record.stack_info:
+        trouble["stack"] = record.stack_info
+    return trouble
+
+
+def _encoded(members: Mapping[str, object]) -> bytes:
+    try:
+        return orjson.dumps(members, default=_repr, option=_ENCODING)
+    except TypeError:
+        # One of them has no JSON form, and hides it from `default`: a lone surrogate, an enormous number, a cycle.
+        sound = {_sound(name): _encodable(value) for name, value in members.items()}
+        return orjson.dumps(sound, default=_repr, option=_ENCODING)
+
+
+def _encodable(value: object) -> object:
+    try:
+        orjson.dumps(value, default=_repr, option=_ENCODING)
+    except TypeError:
+        return _sound(value if isinstance(value, str) else _repr(value))
+    return value
+
+
+def _sound(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a broken value must not cost the event
+        return f"<{type(value).__name__}>"
+
+
+# --- For people -------------------------------------------------------------------------------------------------------
+
+
+class _ForPeople(logging.Handler):
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        # Loaded when something is drawn.
+        from rich.console import Console
+
+        self._console = Console(file=stream, highlight=False, soft_wrap=True)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._console.print(human_line(record))
+        except Exception:  # noqa: BLE001 - as every handler does: logging says what became of the event
+            self.handleError(record)
+
+
+def human_line(record: logging.LogRecord) -> "Text":
+    """The record as a line: time of day, level, event, fields; what went wrong on lines of its own below it."""
+    from rich.text import Text
+
+    time = datetime.fromtimestamp(record.created, UTC).astimezone().isoformat(timespec="milliseconds")[11:23]
+    line = Text.assemble(
+        (time, "dim"), " ", (f"{record.levelname:<7}", _style(record.levelno)), " ", _visible(record.getMessage())
+    )
+    for name, value in _fields(record).items():
+        line.append(" ").append(f"{_visible(name)}=", "cyan").append(_shown(value))
+    for told in _below(record):
+        line.append(f"\n    {_visible(told)}", "dim")
+    return line
+
+
+def _style(level: int) -> str:
+    return next((style for least, style in _STYLES if level >= least), "dim")
+
+
+def _below(record: logging.LogRecord) -> Iterator[str]:
+    trouble = _trouble(record)
+    for name in ("traceback", "stack"):
+        yield from str(trouble.get(name, "")).splitlines()
+
+
+def _shown(value: object) -> str:
+    """The value on one line; a text that is not one word stands in quotes."""
+    if not isinstance(value, str):
+        return _visible(_repr(value))
+    return _visible(value) if _WORD.fullmatch(value) else '"' + _visible(value).replace('"', '\\"') + '"'
+
+
+def _visible(text: str) -> str:
+    """The text with everything written out that would move the cursor, change the colour or the direction."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

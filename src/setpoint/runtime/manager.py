@@ -1,0 +1,118 @@
+"""The process that goes on for ever: an informer, a controller for each kind, and an orderly end."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Final
+
+from setpoint.engine.rest import Rests
+from setpoint.engine.scene import World
+from setpoint.errors import SetpointError
+from setpoint.runtime.controller import Controller, Measures
+from setpoint.runtime.heads import Heads
+from setpoint.runtime.informer import Informer, News
+from setpoint.runtime.reasons import concerns_others, reason_for_others
+
+_log: Final = logging.getLogger(__name__)
+# Less than the half minute after which Kubernetes loses patience.
+GRACE_SECONDS: Final = 25.0
+
+
+class Phase(Enum):
+    """How far the process has come."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    DRAINING = "draining"
+    ENDED = "ended"
+
+
+class Manager:
+    """Runs everything until `stop`. What is in work then is finished; what is not begun waits for the next process."""
+
+    def __init__(self, world: World, measures: Measures, grace: float = GRACE_SECONDS) -> None:
+        self.heads = Heads(world.kinds)
+        self.world = replace(world, rests=Rests(self.heads))
+        self.phase = Phase.STARTING
+        self.controllers = {
+            key: Controller(key[1], self.world, self.heads, measures, self._stop_because) for key in sorted(world.kinds)
+        }
+        self._informer = Informer(world.store, self.heads, world.clock, self.hear)
+        self._grace = grace
+        self._stopping = asyncio.Event()
+        self._because: SetpointError | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything that was there at the start has been heard of, and the end has not begun."""
+        return self.phase is Phase.RUNNING
+
+    @property
+    def dead(self) -> Sequence[str]:
+        """The parts that ended though nobody asked for the end."""
+        is_going_on = self.phase in (Phase.STARTING, Phase.RUNNING) and not self._stopping.is_set()
+        return [task.get_name() for task in self._tasks if task.done()] if is_going_on else []
+
+    @property
+    def in_work(self) -> int:
+        """How many steps are being taken."""
+        return sum(one.in_work for one in self.controllers.values())
+
+    def stop(self) -> None:
+        """Asks for the end. It comes when what is in work is done, or after the time of grace."""
+        self._stopping.set()
+
+    def hear(self, news: News) -> None:
+        """A resource changed: it is looked at, and so are those that need it."""
+        controller = self.controllers.get((news.ref.group, news.ref.kind))
+        if controller is not None:
+            controller.hear(news)
+        if concerns_others(news):
+            for ref in self.heads.waiting_for(news.ref):
+                self.controllers[ref.group, ref.kind].call(ref, reason_for_others(news))
+
+    async def run(self) -> None:
+        """Returns after an orderly end; raises what ended everything otherwise."""
+        async with asyncio.TaskGroup() as group:
+            self._tasks = [group.create_task(self._informer.run(), name="informer")]
+            self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
+            ready = group.create_task(self._become_ready())
+            await self._stopping.wait()
+            ready.cancel()
+            await self._drain()
+            for task in self._tasks:
+                task.cancel()
+        self.phase = Phase.ENDED
+        if self._because is not None:
+            raise self._because
+
+    async def _become_ready(self) -> None:
+        await self._informer.synced.wait()
+        self.phase = Phase.RUNNING
+        _log.info("running", extra={"resources": len(self.heads), "kinds": len(self.controllers)})
+
+    async def _drain(self) -> None:
+        self.phase = Phase.DRAINING
+        _log.info("stopping", extra={"in_work": self.in_work})
+        for controller in self.controllers.values():
+            controller.shut_down()
+        late = asyncio.create_task(self.world.clock.sleep(self._grace))
+        drained = asyncio.create_task(self._drained())
+        await asyncio.wait([drained, late], return_when=asyncio.FIRST_COMPLETED)
+        if not drained.done():
+            _log.warning("steps were cut short", extra={"in_work": self.in_work})
+        for waiting in (drained, late):
+            waiting.cancel()
+        await asyncio.gather(drained, late, return_exceptions=True)
+
+    async def _drained(self) -> None:
+        for controller in self.controllers.values():
+            await controller.queue.drained()
+
+    def _stop_because(self, error: SetpointError) -> None:
+        _log.error("stopping", extra={"why": str(error)})
+        self._because = self._because or error
+        self.stop()

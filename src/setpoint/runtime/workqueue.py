@@ -1,0 +1,283 @@
+"""The queue of a controller: which key next, none twice at once, none lost.
+
+A key is in one place: nowhere, queued once, or in work. What is added while it is in work comes again after `done`.
+The earliest deadline goes first (see Lanes). Beside that each key has at most one next look (see Looks), planned by
+`schedule` or `retry`: the last word counts. That is for whoever works on the key to say, anew after each step:
+
+* An add in between makes the key come now, and leaves the look as it is.
+* A look that comes due in work waits for `done`, and is void when it was replaced or forgotten by then.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Hashable
+from enum import Enum
+from math import isfinite
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from setpoint.engine.ports import Clock
+from setpoint.engine.retries import FIRST_POLL, LONGEST_POLL, Backoff, Delays
+from setpoint.errors import Bug, SetpointError
+from setpoint.runtime.durations import Durations
+from setpoint.runtime.lanes import AGAIN, IN_WORK, QUEUED, Entry, Lanes
+from setpoint.runtime.looks import Looks
+from setpoint.runtime.priorities import Priority
+from setpoint.runtime.workqueue_metrics import Snapshot
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Item(msgspec.Struct, Generic[K], frozen=True, gc=False):
+    """A key to work on: the best reason of all that asked for it, and the seconds since the first of them did."""
+
+    key: K
+    priority: Priority
+    trigger: str
+    waited: float
+
+
+class ShutDown(Enum):
+    """What `get` gives when there will be nothing more."""
+
+    SHUT_DOWN = "the queue was shut down"
+
+
+SHUT_DOWN: Final = ShutDown.SHUT_DOWN
+
+
+class WorkQueue(Generic[K]):
+    """For one event loop. A `get` that need not wait does not give way to other tasks either."""
+
+    def __init__(self, clock: Clock, jitter: Callable[[], float] = random.random) -> None:
+        self._clock = clock
+        self._monotonic = clock.monotonic
+        self._jitter = jitter
+        self._is_open = True
+        self._entries: dict[K, Entry[K]] = {}
+        self._lanes: Lanes[K] = Lanes()
+        self._looks: Looks[K] = Looks()
+        self._in_work: set[Entry[K]] = set()
+        self._delays: dict[K, Delays] = {}
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._drainers: list[asyncio.Future[None]] = []
+        # Sleeps until the next look, while somebody waits in `get`.
+        self._timer: asyncio.Task[None] | None = None
+        self._timer_due = 0.0
+        self._adds = self._retries = 0
+        self._queue_durations, self._work_durations = Durations(), Durations()
+
+    # --- Putting in ----------------------------------------------------------------------------------------------
+
+    def add(self, key: K, priority: Priority, trigger: str) -> None:
+        """`key` comes as soon as `priority` allows. Of several adds the best counts, with its trigger."""
+        if self._is_open:
+            self._insert(key, priority, trigger, self._catch_up())
+
+    def schedule(self, key: K, seconds: float, priority: Priority, trigger: str) -> None:
+        """The next look at `key` is in so many seconds (now, when they are past), whatever was planned before."""
+        if not isfinite(seconds):
+            raise Bug(f"the next look at {key} cannot be in {seconds} seconds")
+        if not self._is_open:
+            return
+        now = self._catch_up()
+        self._looks.plan(key, now + max(0.0, seconds), priority, trigger)
+        if self._getters:
+            self._set_timer(now)
+
+    def retry(self, key: K, error: SetpointError, priority: Priority, trigger: str) -> float:
+        """The next look at `key` is as long after `error` as Delays says; how long that is, in seconds."""
+        delays = self._delays.get(key)
+        if delays is None:
+            polls = Backoff(self._jitter, first=FIRST_POLL, longest=LONGEST_POLL)
+            delays = self._delays[key] = Delays(Backoff(self._jitter), polls)
+        seconds = delays.after(error)
+        self._retries += 1
+        self.schedule(key, seconds, priority, trigger)
+        return seconds
+
+    def failures(self, key: K) -> int:
+        """How often `key` was retried since it was forgotten, or was last seen waiting for an operation."""
+        delays = self._delays.get(key)
+        return 0 if delays is None else delays.errors.failures
+
+    def forget(self, key: K) -> None:
+        """No failure and no look to come of `key` is on record any more: it succeeded, or is gone."""
+        self._catch_up()
+        if self._delays:
+            self._delays.pop(key, None)
+        self._looks.drop(key)
+
+    # --- Taking out ----------------------------------------------------------------------------------------------
+
+    async def get(self) -> Item[K] | ShutDown:
+        """The next key to work on, until `done`; waits for one. Whoever is cancelled here takes nothing along."""
+        while self._is_open:
+            now = self._catch_up()
+            entry = self._lanes.take()
+            if entry is not None:
+                entry.state, entry.started = IN_WORK, now
+                self._in_work.add(entry)
+                waited = now - entry.since
+                self._queue_durations.add(waited)
+                return Item(entry.key, entry.priority, entry.trigger, waited)
+            await self._wait()
+        return SHUT_DOWN
+
+    def done(self, key: K) -> None:
+        """The work on `key` is over, well or badly: it may be handed out again."""
+        now = self._catch_up()
+        entry = self._entries.pop(key, None)
+        if entry is None or entry.state is QUEUED:
+            if entry is not None:
+                self._entries[key] = entry
+            raise Bug(f"{key} is done without being in work: get it first, and say so once")
+        self._in_work.discard(entry)
+        self._work_durations.add(now - entry.started)
+        look = entry.overdue
+        if look is not None and self._looks.answer(look):
+            self._want_again(entry, look.priority, look.trigger, look.due)
+        if entry.state is AGAIN:
+            entry.state = QUEUED
+            self._entries[key] = entry
+            self._enter(entry, now)
+        if self._drainers and not self._in_work:
+            self._tell_drainers()
+
+    # --- Ending --------------------------------------------------------------------------------------------------
+
+    def shut_down(self) -> None:
+        """Every `get` ends, what was not handed out is dropped, and nothing is taken in any more."""
+        self._is_open = False
+        self._lanes.clear()
+        self._looks.clear()
+        self._delays.clear()
+        for entry in self._in_work:
+            entry.state, entry.overdue = IN_WORK, None
+        self._entries = {entry.key: entry for entry in self._in_work}
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._getters:
+            self._wake_one()
+
+    async def drained(self) -> None:
+        """Returns when nothing is in work any more. After `shut_down` that is the end."""
+        if self._in_work:
+            drainer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._drainers.append(drainer)
+            await drainer
+
+    # --- Looking on ----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The queue as it is now; costs no more for a million keys than for one."""
+        now = self._catch_up()
+        running = [now - entry.started for entry in self._in_work]
+        return Snapshot(
+            depth=dict(zip(Priority, self._lanes.depths, strict=True)),
+            delayed=len(self._looks),
+            in_work=len(running),
+            unfinished_seconds=sum(running),
+            longest_running_seconds=max(running, default=0.0),
+            adds=self._adds,
+            retries=self._retries,
+            queue_durations=self._queue_durations.read(),
+            work_durations=self._work_durations.read(),
+        )
+
+    # --- Inside --------------------------------------------------------------------------------------------------
+
+    def _catch_up(self) -> float:
+        """Now, after every look that is due by now was added at its own time: that keeps the lanes in order."""
+        now = self._monotonic()
+        if now >= self._looks.next_due:
+            self._bring_due(now)
+        return now
+
+    def _bring_due(self, now: float) -> None:
+        for look in self._looks.due(now):
+            entry = self._entries.get(look.key)
+            if entry is not None and entry.state is not QUEUED:
+                entry.overdue = look
+            elif self._looks.answer(look):
+                self._insert(look.key, look.priority, look.trigger, look.due)
+
+    def _insert(self, key: K, priority: Priority, trigger: str, at: float) -> None:
+        fresh = Entry(key, priority, trigger, at)
+        # Once, not a look and then a store: hashing the key is the dearest part of an add.
+        entry = self._entries.setdefault(key, fresh)
+        if entry is fresh:
+            self._adds += 1
+            self._enter(fresh, at)
+        elif entry.state is not QUEUED:
+            self._want_again(entry, priority, trigger, at)
+        elif priority < entry.priority:
+            self._entries[key] = self._lanes.raised(entry, priority, trigger, at)
+
+    def _want_again(self, entry: Entry[K], priority: Priority, trigger: str, at: float) -> None:
+        if entry.state is IN_WORK:
+            self._adds += 1
+            entry.state, entry.priority, entry.trigger, entry.since = AGAIN, priority, trigger, at
+        elif priority < entry.priority:
+            entry.priority, entry.trigger = priority, trigger
+        entry.since = min(entry.since, at)
+
+    def _enter(self, entry: Entry[K], at: float) -> None:
+        self._lanes.put(entry, at)
+        if self._getters:
+            self._wake_one()
+
+    async def _wait(self) -> None:
+        """Returns when there may be something to take."""
+        self._set_timer(self._monotonic())
+        getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._getters.append(getter)
+        try:
+            await getter
+        except asyncio.CancelledError:
+            if not getter.cancelled():
+                # It was woken and will not come: what it was woken for is another's.
+                self._wake_one()
+            elif getter in self._getters:
+                self._getters.remove(getter)
+            raise
+
+    def _wake_one(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _set_timer(self, now: float) -> None:
+        due = self._looks.next_due
+        if not isfinite(due) or (self._timer is not None and self._timer_due <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.create_task(self._sleep(max(0.0, due - now)))
+        self._timer.add_done_callback(self._ring)
+        self._timer_due = due
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    def _ring(self, timer: asyncio.Task[None]) -> None:
+        """Adds what is due, which wakes those who wait; sleeps on for those who still do."""
+        if timer is not self._timer:
+            return  # an earlier look came in between, and has a timer of its own
+        self._timer = None
+        if timer.cancelled():
+            return
+        timer.result()
+        now = self._catch_up()
+        if self._getters:
+            self._set_timer(now)
+
+    def _tell_drainers(self) -> None:
+        for drainer in self._drainers:
+            if not drainer.done():
+                drainer.set_result(None)
+        self._drainers.clear()

@@ -1,0 +1,395 @@
+"""What another process does is told by statuses alone, in the words in which a run of one's own would tell it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pytest
+
+from setpoint.cli.states import State, state_of
+from setpoint.engine.follow import Follow, outcome_of, records_of
+from setpoint.engine.reconcile import step
+from setpoint.engine.remembered import REQUESTED
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.run import Run
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
+from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
+from setpoint.stores.limits import Limits
+from setpoint.stores.memory import MemoryStore
+from tests.engine.gadget_stand import GadgetStand, gadget
+from tests.engine.gadgets import gadget_ref
+from tests.engine.stand import Spec, Trouble
+from tests.runtime.virtual_time import VirtualClock, run
+
+MANAGEMENT = "setpoint.dev/management"
+A, B = gadget_ref("a"), gadget_ref("b")
+
+
+@dataclass(slots=True)
+class House:
+    """A service, a store, and somebody who follows what another process does about it."""
+
+    stand: GadgetStand = field(default_factory=GadgetStand)
+    limits: Limits = field(default_factory=Limits)
+    told: list[tuple[str, Outcome]] = field(default_factory=list)
+    asked: list[Sequence[ResourceRef]] = field(default_factory=list)
+    store: MemoryStore = field(init=False)
+    follow: Follow = field(init=False)
+    _numbers: "count[int]" = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(VirtualClock(), lambda: f"uid-{next(self._numbers)}", self.limits)
+        self.follow = Follow(self.store, lambda ref, outcome: self.told.append((ref.name, outcome)), self.ask)
+
+    @property
+    def world(self) -> World:
+        kind = self.stand.kind
+        return World(self.store, VirtualClock(), {(kind.group, kind.name): kind})
+
+    async def apply(self, name: str, spec: Spec, **metadata: Any) -> ResourceRef:
+        return (await self.store.apply(gadget(name, spec, **metadata))).ref
+
+    async def ask(self, refs: Sequence[ResourceRef]) -> None:
+        """Puts a request for a look on record, as the process does that takes the steps."""
+        self.asked.append(refs)
+        for ref in refs:
+            await self.store.annotate(await self.resource(ref), {REQUESTED: f"request {next(self._numbers)}"})
+
+    async def resource(self, ref: ResourceRef) -> Resource:
+        found = await self.store.get(ref)
+        assert found is not None
+        return found
+
+    async def step(self, ref: ResourceRef) -> Outcome:
+        return await step(ref, self.world)
+
+    async def keep(self) -> None:
+        """The other process: a step for each once a second, and operations that are over by then."""
+        while True:
+            for resource in (await self.store.list()).resources:
+                await self.step(resource.ref)
+            await asyncio.sleep(1)
+            self.stand.finish()
+
+    async def kept(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, Outcome]:
+        """How it ends while the other process is at work."""
+        keeper = asyncio.create_task(self.keep())
+        outcomes = await self.follow.until_done(refs, timeout)
+        keeper.cancel()
+        return {ref.name: outcome for ref, outcome in outcomes.items()}
+
+
+def _play(scenario: Callable[[House], Awaitable[None]], limits: Limits | None = None) -> None:
+    async def play() -> None:
+        await scenario(House(limits=limits or Limits()))
+
+    run(play())
+
+
+# --- The same words as a run of one's own -----------------------------------------------------------------------------
+
+
+def _nothing(_: GadgetStand) -> None:
+    """All is well."""
+
+
+def _refusing(stand: GadgetStand) -> None:
+    stand.trouble(Trouble.REFUSED, ["create"])
+
+
+def _stubborn(stand: GadgetStand) -> None:
+    stand.rewrite("size", 7)
+
+
+ENDINGS: dict[str, tuple[Callable[[GadgetStand], None], dict[str, tuple[Spec, dict[str, str]]]]] = {
+    "created": (_nothing, {"a": ({"size": 1}, {})}),
+    "in a row": (_nothing, {"a": ({"parentRef": "b"}, {}), "b": ({"parentRef": "c"}, {}), "c": ({}, {})}),
+    "refused": (_refusing, {"a": ({"size": 1}, {})}),
+    "not converged": (_stubborn, {"a": ({"size": 1}, {})}),
+    "blocked": (_nothing, {"a": ({"parentRef": "nowhere"}, {}), "b": ({"parentRef": "a"}, {}), "c": ({}, {})}),
+    "blocked by each other": (_nothing, {"a": ({"parentRef": "b"}, {}), "b": ({"parentRef": "a"}, {})}),
+    "paused": (_nothing, {"a": ({"size": 1}, {MANAGEMENT: "paused"})}),
+    "observed": (_nothing, {"a": ({"size": 1}, {MANAGEMENT: "observe"})}),
+    "a word that means nothing": (_nothing, {"a": ({"size": 1}, {MANAGEMENT: "perhaps"})}),
+}
+
+
+def _states(outcomes: dict[str, Outcome]) -> dict[str, State]:
+    return {name: state_of(outcome) for name, outcome in outcomes.items()}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_follower_tells_what_a_run_would(ending: str) -> None:
+    prepare, specs = ENDINGS[ending]
+
+    async def prepared() -> tuple[House, list[ResourceRef]]:
+        house = House()
+        prepare(house.stand)
+        pairs = [(name, spec, annotations) for name, (spec, annotations) in specs.items()]
+        return house, [await house.apply(name, spec, annotations=given) for name, spec, given in pairs]
+
+    async def scenario() -> None:
+        house, refs = await prepared()
+        other, same_refs = await prepared()
+
+        followed = await house.kept(refs)
+        ran = await Run(other.world).until_done(same_refs, 60)
+
+        assert _states(followed) == _states({ref.name: outcome for ref, outcome in ran.items()})
+
+    run(scenario())
+
+
+def test_an_immutable_change_is_told_as_a_run_tells_it() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"zone": "x"})
+        await house.step(ref)
+        await house.apply("a", {"zone": "y"})
+
+        outcomes = await house.kept([ref])
+
+        assert _states(outcomes) == {"a": state_of(await house.step(ref))}
+
+    _play(scenario)
+
+
+def test_an_operation_is_told_and_followed_to_its_end() -> None:
+    async def scenario(house: House) -> None:
+        house.stand.make_slow()
+        ref = await house.apply("a", {"size": 1})
+
+        await house.kept([ref])
+
+        states = [(state.word, state.detail) for state in (state_of(outcome) for _, outcome in house.told)]
+        assert states == [("waiting", "operation op-1 is running"), ("created", "")]
+
+    _play(scenario)
+
+
+def test_an_edit_that_was_carried_out_is_told_as_such() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        house.follow.before = await records_of([ref], house.store)
+        await house.apply("a", {"size": 2})
+
+        outcomes = await house.kept([ref])
+
+        assert state_of(outcomes["a"]).word == "updated"
+
+    _play(scenario)
+
+
+# --- Which status speaks of now ---------------------------------------------------------------------------------------
+
+
+def test_the_status_of_an_older_generation_tells_nothing() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        await house.apply("a", {"size": 2})
+
+        assert outcome_of(await house.resource(ref)) is None
+
+    _play(scenario)
+
+
+def test_what_was_asked_for_is_told_when_the_request_is_echoed_and_nothing_was_done_twice() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        house.follow.before = await records_of([ref], house.store)
+        await house.ask([ref])
+        unanswered = outcome_of(await house.resource(ref))
+
+        outcomes = await house.kept([ref])
+
+        assert unanswered is None
+        assert state_of(outcomes["a"]).word == "unchanged"
+
+    _play(scenario)
+
+
+def test_a_later_request_that_was_taken_up_answers_an_earlier_one() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.ask([ref])
+        await house.ask([ref])
+        await house.step(ref)
+
+        assert isinstance(outcome_of(await house.resource(ref)), Settled)
+
+    _play(scenario)
+
+
+def test_what_was_said_before_a_deletion_is_not_said_of_it() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        await house.store.delete(ref)
+
+        assert outcome_of(await house.resource(ref)) is None
+
+    _play(scenario)
+
+
+# --- Deletion ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_deletion_is_followed_until_the_resource_is_gone() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        house.stand.make_slow()
+        await house.store.delete(ref)
+
+        outcomes = await house.kept([ref])
+
+        words = [(state.word, state.detail) for state in (state_of(outcome) for _, outcome in house.told)]
+        assert words == [("waiting", "operation op-1 is running"), ("deleted", "")]
+        assert outcomes == {"a": Gone()}
+
+    _play(scenario)
+
+
+def test_a_deletion_that_is_refused_is_told() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        house.stand.trouble(Trouble.REFUSED, ["delete"])
+        await house.store.delete(ref)
+
+        outcomes = await house.kept([ref])
+
+        assert (state_of(outcomes["a"]).word, state_of(outcomes["a"]).detail) == ("failed", "delete a: 403")
+
+    _play(scenario)
+
+
+def test_one_that_was_made_anew_is_not_the_one_that_was_deleted() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        await house.step(ref)
+        await house.store.delete(ref)
+        following = asyncio.create_task(house.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        await house.step(ref)
+        await house.apply("a", {"size": 1})
+
+        assert await following == {ref: Gone()}
+
+    _play(scenario)
+
+
+# --- The end ----------------------------------------------------------------------------------------------------------
+
+
+def test_those_that_wait_are_looked_at_once_more_after_the_last_was_done() -> None:
+    async def scenario(house: House) -> None:
+        refs = [await house.apply("a", {"parentRef": "nowhere"}), await house.apply("c", {})]
+
+        outcomes = await house.kept(refs)
+
+        assert house.asked == [[A]]
+        assert isinstance(outcomes["a"], Stopped)
+        assert isinstance(outcomes["c"], Settled)
+
+    _play(scenario)
+
+
+def test_what_was_found_to_wait_before_another_was_done_is_not_given_up() -> None:
+    """The status of the one that waits is written last, and speaks of the time before."""
+
+    async def scenario(house: House) -> None:
+        refs = [await house.apply("a", {"parentRef": "b"}), await house.apply("b", {})]
+        await house.step(A)
+        waiting = (await house.resource(A)).status
+        await house.store.update_status(await house.resource(A), {})
+        await house.step(B)
+        await house.store.update_status(await house.resource(A), waiting)
+
+        following = asyncio.create_task(house.follow.until_done(refs, 60))
+        await asyncio.sleep(1)
+        await house.step(A)
+
+        assert {ref.name: type(outcome) for ref, outcome in (await following).items()} == {"a": Settled, "b": Settled}
+
+    _play(scenario)
+
+
+def test_a_time_out_leaves_the_last_word_of_each() -> None:
+    async def scenario(house: House) -> None:
+        house.stand.make_slow()
+        refs = [await house.apply("a", {"size": 1}), await house.apply("b", {"parentRef": "a"})]
+        following = asyncio.create_task(house.follow.until_done(refs, 30))
+        await house.step(A)
+        await house.step(B)
+
+        outcomes = await following
+
+        assert {ref: type(one.error) for ref, one in outcomes.items() if isinstance(one, Stopped)} == {
+            A: OperationRunning,
+            B: DependencyNotReady,
+        }
+        assert VirtualClock().monotonic() == 30
+
+    _play(scenario)
+
+
+def test_a_service_that_does_not_answer_is_not_heard_of() -> None:
+    async def scenario(house: House) -> None:
+        house.stand.trouble(Trouble.CUT)
+        ref = await house.apply("a", {"size": 1})
+
+        assert await house.kept([ref], timeout=30) == {}
+
+    _play(scenario)
+
+
+def test_the_first_word_of_each_can_be_enough() -> None:
+    async def scenario(house: House) -> None:
+        house.stand.make_slow()
+        refs = [await house.apply("a", {"size": 1}), await house.apply("b", {"parentRef": "nowhere"})]
+        keeper = asyncio.create_task(house.keep())
+
+        outcomes = await house.follow.until_heard_of(refs, 60)
+
+        keeper.cancel()
+        assert {ref: type(one.error) for ref, one in outcomes.items() if isinstance(one, Stopped)} == {
+            A: OperationRunning,
+            B: DependencyNotFound,
+        }
+        assert house.asked == []
+
+    _play(scenario)
+
+
+def test_a_watch_that_fell_behind_begins_anew() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        following = asyncio.create_task(house.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        for number in range(5):
+            await house.apply("b", {"size": number})
+        await house.step(ref)
+
+        assert isinstance((await following)[ref], Settled)
+
+    _play(scenario, Limits(changes=1))
+
+
+def test_how_it_stands_can_be_looked_up_after_all() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        following = asyncio.create_task(house.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        following.cancel()
+        await house.step(ref)
+
+        await house.follow.catch_up()
+
+        assert isinstance(house.follow.outcomes[ref], Settled)
+
+    _play(scenario)

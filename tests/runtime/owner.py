@@ -1,0 +1,92 @@
+"""A process that owns a store and listens for others, without steps: what they ask for is only put on record."""
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.clients.daemon import Daemon, reach
+from setpoint.clients.daemon_socket import make_way, remove_from
+from setpoint.engine.remembered import REQUESTED
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.scene import World
+from setpoint.errors import SetpointError, WriteConflict
+from setpoint.runtime.control import Control
+from setpoint.runtime.control_routes import routes
+from setpoint.runtime.manager import Phase
+from setpoint.runtime.server import Server
+from setpoint.runtime.telemetry import Telemetry
+from setpoint.stores.memory import MemoryStore
+from tests.engine.clock import FakeClock
+from tests.engine.gadget_stand import GadgetStand
+
+
+class Store(MemoryStore):
+    """Somebody else writes first, so many times; or it breaks with what nobody should see."""
+
+    conflicts = 0
+    secret = ""
+
+    async def apply(self, manifest: Tree) -> Resource:
+        if self.secret:
+            raise ValueError(self.secret)
+        return await super().apply(manifest)
+
+    async def annotate(self, resource: Resource, annotations: Any) -> Resource:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise WriteConflict("somebody was faster")
+        return await super().annotate(resource, annotations)
+
+
+@dataclass(slots=True)
+class Owner:
+    """A process that owns a store, and another that asks it."""
+
+    path: Path
+    phase: Phase = Phase.RUNNING
+    store: Store = field(default_factory=lambda: Store(FakeClock(), lambda: str(uuid.uuid4())))
+    daemon: Daemon = field(init=False)
+    is_ready: bool = True
+    dead: Sequence[str] = ()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator["Owner"]:
+        kind = GadgetStand().kind
+        world = World(self.store, FakeClock(), {(kind.group, kind.name): kind})
+        control = Control(world, self.rehearse, lambda: self.phase)
+        self.path.touch()
+        server = Server(self, Telemetry(), routes(control))
+        await server.start_unix(make_way(self.path, {}))
+        found = await reach(self.path)
+        assert found is not None
+        self.daemon = found
+        yield self
+        control.ended.set()
+        await server.close()
+        await self.daemon.close()
+        remove_from(self.path)
+
+    async def rehearse(self, manifest: Tree) -> Resource:
+        return await MemoryStore(FakeClock(), lambda: "uid").apply(manifest)
+
+    async def apply(self, *manifests: dict[str, Any]) -> None:
+        await self.daemon.apply(manifests)
+
+    async def request_of(self, ref: ResourceRef) -> str | None:
+        """The request for a look that is on record."""
+        found = await self.store.get(ref)
+        assert found is not None
+        return found.annotations.get(REQUESTED)
+
+    async def refused(self, asking: Awaitable[None]) -> SetpointError:
+        """What was raised; nothing else happened."""
+        before = await self.store.list()
+        with pytest.raises(SetpointError) as caught:
+            await asking
+        assert await self.store.list() == before
+        return caught.value

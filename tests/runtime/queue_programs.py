@@ -1,0 +1,197 @@
+"""Programs: what may happen to a work queue, in any order, as values."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+
+from setpoint.errors import OperationRunning, RemoteUnavailable, SetpointError, WriteConflict
+from setpoint.runtime.priorities import Priority
+from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
+from setpoint.runtime.workqueue_metrics import Snapshot
+from tests.runtime.queue_model import ModelQueue
+from tests.runtime.virtual_time import VirtualClock
+
+KEYS = "abc"
+
+
+@dataclass(frozen=True)
+class Add:
+    key: str
+    priority: Priority
+    trigger: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    key: str
+    seconds: float
+    priority: Priority
+    trigger: str
+
+
+@dataclass(frozen=True)
+class Retry:
+    key: str
+    error: SetpointError
+    priority: Priority
+    trigger: str
+
+
+@dataclass(frozen=True)
+class Forget:
+    key: str
+
+
+@dataclass(frozen=True)
+class Get:
+    """One more waits for a key."""
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """One of those who wait does so no longer: the first, the second and so on, as far as there are any."""
+
+    who: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """The work on one of the keys in work is over."""
+
+    which: int
+
+
+@dataclass(frozen=True)
+class Settle:
+    """Everybody acts who can; without one, the next operation comes before those who were woken have acted."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    seconds: float
+
+
+Operation: TypeAlias = Add | Schedule | Retry | Forget | Get | GiveUp | Done | Settle | Pass
+
+_keys = st.sampled_from(KEYS)
+_priorities = st.sampled_from(Priority)
+_triggers = st.sampled_from(("x", "y", "z"))
+# Sums of these are exact, whoever adds them up in whichever order, and often equal: among themselves, and to deadlines.
+_seconds = st.sampled_from((0.0, 0.25, 1.0, 4.0, 5.0, 25.0, 29.0, 30.0, 55.0, 60.0))
+_places = st.integers(0, 3)
+_errors: st.SearchStrategy[SetpointError] = (
+    st.builds(RemoteUnavailable, st.just("down"), st.none() | _seconds)
+    | st.builds(OperationRunning, st.just("at work"), st.none() | _seconds)
+    | st.builds(WriteConflict, st.just("somebody was faster"))
+)
+
+operations: st.SearchStrategy[Operation] = (
+    st.builds(Add, _keys, _priorities, _triggers)
+    | st.builds(Schedule, _keys, _seconds, _priorities, _triggers)
+    | st.builds(Retry, _keys, _errors, _priorities, _triggers)
+    | st.builds(Forget, _keys)
+    | st.just(Get())
+    | st.just(Get())
+    | st.builds(Add, _keys, _priorities, _triggers)
+    | st.builds(Done, _places)
+    | st.builds(GiveUp, _places)
+    | st.builds(Done, _places)
+    | st.just(Settle())
+    | st.builds(Pass, _seconds)
+)
+# As often long as short: left alone, hypothesis makes lists of five.
+programs = st.integers(0, 30).flatmap(lambda size: st.lists(operations, min_size=size, max_size=size))
+
+
+@dataclass
+class Run:
+    """A program at work on a queue and on the model of one."""
+
+    queue: WorkQueue[str] = field(default_factory=lambda: WorkQueue(VirtualClock(), jitter=lambda: 0.0))
+    model: ModelQueue = field(default_factory=ModelQueue)
+    handed_out: list[Item[str]] = field(default_factory=list)
+    ended: int = 0
+    _getters: list["asyncio.Task[None]"] = field(default_factory=list)
+
+    async def perform(self, operation: Operation) -> None:
+        match operation:
+            case Get():
+                self.model.getters += 1
+                self._getters.append(asyncio.create_task(self._get()))
+            case GiveUp(who):
+                await self._give_up(who)
+            case Settle():
+                await self.settle()
+            case Pass(seconds):
+                await self.settle()
+                self.model.pass_time(seconds)
+                await asyncio.sleep(seconds)
+                await self.settle()
+            case _:
+                self._change(operation)
+
+    async def settle(self) -> None:
+        self.model.hand_out()
+        for _ in range(6):
+            await asyncio.sleep(0)
+        self._getters = [getter for getter in self._getters if not getter.done()]
+
+    async def drain(self) -> None:
+        """Goes on until nothing is queued, in work or to come."""
+        while self.model.waiting or self.model.in_work or self.model.looks:
+            for operation in (Get(), Pass(3600.0), Done(0)):
+                await self.perform(operation)
+        await self.settle()
+
+    async def end(self) -> None:
+        """Nobody waits any more."""
+        for getter in self._getters:
+            getter.cancel()
+        await asyncio.gather(*self._getters, return_exceptions=True)
+
+    def _change(self, operation: Add | Schedule | Retry | Forget | Done) -> None:
+        match operation:
+            case Add(key, priority, trigger):
+                self.queue.add(key, priority, trigger)
+                self.model.add(key, priority, trigger)
+            case Schedule(key, seconds, priority, trigger):
+                self.queue.schedule(key, seconds, priority, trigger)
+                self.model.schedule(key, seconds, priority, trigger)
+            case Retry(key, error, priority, trigger):
+                seconds = self.queue.retry(key, error, priority, trigger)
+                assert seconds == self.model.retry(key, error, priority, trigger)
+                assert self.queue.failures(key) == self.model.failures[key]
+            case Forget(key):
+                self.queue.forget(key)
+                self.model.forget(key)
+            case Done(which):
+                for key in sorted(self.model.in_work)[which : which + 1]:
+                    self.queue.done(key)
+                    self.model.done(key)
+
+    async def _get(self) -> None:
+        found = await self.queue.get()
+        if isinstance(found, ShutDown):
+            self.ended += 1
+        else:
+            self.handed_out.append(found)
+
+    async def _give_up(self, who: int) -> None:
+        """Whoever was woken, and has not acted yet, can still give up."""
+        for getter in [getter for getter in self._getters if not getter.done()][who : who + 1]:
+            getter.cancel()
+            self._getters.remove(getter)
+            self.model.getters -= 1
+
+
+def figures(snapshot: Snapshot) -> tuple[list[int], int, int]:
+    """How many wait by priority, are to come, and are in work."""
+    return [snapshot.depth[priority] for priority in Priority], snapshot.delayed, snapshot.in_work
+
+
+def model_figures(model: ModelQueue) -> tuple[list[int], int, int]:
+    """The same of the model."""
+    waiting = [wish.priority for _, wish in model.waiting.values()]
+    return [waiting.count(priority) for priority in Priority], len(model.looks), len(model.in_work)

@@ -1,0 +1,146 @@
+"""A running process over gadgets: a store in memory, a service without a network, virtual time."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from setpoint.engine.kind import Absent, Location, Present, Unmoved
+from setpoint.engine.ports import Store
+from setpoint.engine.references import is_ready
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import World
+from setpoint.runtime.manager import Manager
+from setpoint.stores.memory import MemoryStore
+from tests.engine.gadget_stand import gadget
+from tests.engine.gadgets import Gadget, GadgetKind, Service, gadget_ref
+from tests.runtime.virtual_time import VirtualClock, run
+
+Spec = dict[str, Any]
+# More virtual seconds than anything here takes.
+LONG = 3 * 24 * 3600.0
+
+
+@dataclass(slots=True)
+class SlowKind(GadgetKind):
+    """A gadget kind whose looks may take their time. `looks` has each: when, and at what."""
+
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    before: Callable[[str], Awaitable[None]] | None = None
+    looks: list[tuple[float, str]] = field(default_factory=list)
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+        self.looks.append((self.clock.monotonic(), location))
+        if self.before is not None:
+            await self.before(location)
+        return await GadgetKind.observe(self, location, known)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was measured."""
+
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    convergences: list[float] = field(default_factory=list)
+    drifts: list[float] = field(default_factory=list)
+
+    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+        self.steps.append((outcome, decision))
+
+    def converged(self, kind: str, seconds: float) -> None:
+        self.convergences.append(seconds)
+
+    def drifted(self, kind: str, seconds: float) -> None:
+        self.drifts.append(seconds)
+
+
+@dataclass(slots=True)
+class Rig:
+    """The process, and both sides of its world."""
+
+    store: Store
+    service: Service
+    kind: SlowKind
+    tally: Tally
+    clock: VirtualClock
+    manager: Manager
+
+    async def apply(self, name: str, spec: Spec | None = None, **metadata: Any) -> Resource:
+        """The author hands in a gadget."""
+        return await self.store.apply(gadget(name, {"size": 1} if spec is None else spec, **metadata))
+
+    async def secret(self, value: str) -> None:
+        """The author hands in the Secret `s`."""
+        await self.store.apply(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": value}}
+        )
+
+    async def status(self, name: str) -> Mapping[str, Any]:
+        """The status of a gadget."""
+        found = await self.store.get(gadget_ref(name))
+        assert found is not None
+        return found.status
+
+    async def is_settled(self, name: str) -> bool:
+        """Whether it is ready, for the spec that it has."""
+        found = await self.store.get(gadget_ref(name))
+        return found is not None and is_ready(found)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> float:
+        """Waits until `holds`, and says when that was."""
+        began = self.clock.monotonic()
+        while not await holds():
+            assert self.clock.monotonic() - began < LONG, "that never happened"
+            await self.clock.sleep(0.05)
+        return self.clock.monotonic()
+
+    async def settled(self, *names: str) -> float:
+        """Waits until all of them are ready, and says when that was."""
+
+        async def all_ready() -> bool:
+            return all([await self.is_settled(name) for name in names])
+
+        return await self.until(all_ready)
+
+    def looks_at(self, name: str) -> list[float]:
+        """When it was looked at."""
+        return [at for at, one in self.kind.looks if one == name]
+
+    def writes(self, name: str) -> list[str]:
+        """What was sent to the service for it."""
+        return [verb for verb, one in self.service.calls if one == name and verb not in ("get", "poll")]
+
+
+def new_rig(store: Store | None = None, grace: float = 25.0) -> Rig:
+    """A process that has not begun."""
+    clock, service, tally = VirtualClock(), Service(), Tally()
+    numbers = itertools.count(1)
+    store = store or MemoryStore(clock, lambda: f"uid-{next(numbers)}")
+    kind = SlowKind(service)
+    world = World(store, clock, {(kind.group, kind.name): kind}, metrics=tally)
+    return Rig(store, service, kind, tally, clock, Manager(world, tally, grace))
+
+
+@asynccontextmanager
+async def running(rig: Rig) -> AsyncIterator[Rig]:
+    """The process while it runs; stopped in good order at the end."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(rig.manager.run())
+        while not rig.manager.is_ready:
+            await asyncio.sleep(0)
+        try:
+            yield rig
+        finally:
+            rig.manager.stop()
+
+
+def play(scenario: Callable[[Rig], Awaitable[None]]) -> None:
+    """Plays `scenario` with a process that runs, in virtual time."""
+
+    async def main() -> None:
+        async with running(new_rig()) as rig:
+            await scenario(rig)
+
+    run(main())
