@@ -12,7 +12,7 @@ ARGS ?=
 UV_VERSION := 0.13.7
 
 BIN := .venv/bin
-CODE := $(wildcard src tests benchmarks checks)
+CODE := $(wildcard src tests benchmarks checks soak)
 
 define find_python
 for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -40,7 +40,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check test laws bench demo ci format lock clean
+.PHONY: help setup check test laws soak bench demo ci format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +60,9 @@ test: check ## Everything: set-up, checks, tests, coverage of the core
 
 laws: setup ## The laws alone, with 20,000 examples each
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto --hypothesis-profile=deep tests/laws $(ARGS)
+
+soak: setup ## Minutes of faults, edits and drift on a real process; with kill -9: ARGS="--kills 50"
+	$(BIN)/python -m soak $(ARGS)
 
 bench: .venv-bench/.setpoint ## Measure against the alternatives, in an environment of its own
 	.venv-bench/bin/python -m benchmarks $(ARGS)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOTS = ("src", "tests", "benchmarks", "checks")
+ROOTS = ("src", "tests", "benchmarks", "checks", "soak")
 MAX_FUNCTION_LINES = 40
 MAX_PARAMETERS = 5
 MAX_MODULE_LINES = 400

@@ -1,0 +1,167 @@
+"""Those who do not leave things alone: the author, a stranger, and the weather."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from setpoint.clients.daemon import Daemon
+from setpoint.clients.daemon_messages import Name
+from setpoint.errors import NotReady, RemoteUnavailable, StoreError
+from setpoint.localcloud.faults import Drop, Fail, FailOperation, Fault, Latency, Moment, Quota
+from soak.cloud import SoakCloud
+from soak.process import Process
+from soak.subjects import Subject
+
+_AT_ONCE: Final = 50
+
+
+@dataclass(slots=True)
+class Author:
+    """Declares, edits and deletes. What was acknowledged is in `declared`; everything else is wished for again."""
+
+    process: Process
+    cloud: SoakCloud
+    draw: random.Random
+    declared: dict[Subject, dict[str, Any]] = field(default_factory=dict)
+    edits: int = 0
+    has_enough: bool = False
+
+    async def declare_all(self, subjects: tuple[Subject, ...]) -> None:
+        """Everything, at the start."""
+        for start in range(0, len(subjects), _AT_ONCE):
+            some = {subject: subject.manifest(self.draw) for subject in subjects[start : start + _AT_ONCE]}
+            await self._say(partial(_apply, tuple(some.values())))
+            self.cloud.wanted |= {subject.object for subject in some}
+            self.declared |= some
+
+    async def edit(self, subjects: tuple[Subject, ...], pause: float) -> None:
+        """One edit after the other, until `has_enough`: what was begun is acknowledged before it ends."""
+        while not self.has_enough:
+            subject = self.draw.choice(subjects)
+            if subject in self.declared and self.draw.random() < 0.1:
+                await self._delete(subject)
+            else:
+                await self._apply(subject)
+            self.edits += 1
+            await asyncio.sleep(pause)
+
+    async def ask_for_looks(self) -> None:
+        """A look at everything that is declared."""
+        names = [_name(subject) for subject in self.declared]
+        for start in range(0, len(names), _AT_ONCE):
+            await self._say(partial(_look, tuple(names[start : start + _AT_ONCE])))
+
+    async def _apply(self, subject: Subject) -> None:
+        manifest = subject.manifest(self.draw)
+        is_new = subject not in self.declared
+        try:
+            await self._say(partial(_apply, (manifest,)))
+        except NotReady:
+            # It is still being deleted, as it was asked to be.
+            assert is_new, subject
+            return
+        self.cloud.wanted.add(subject.object)
+        self.declared[subject] = manifest
+
+    async def _delete(self, subject: Subject) -> None:
+        self.cloud.wanted.discard(subject.object)
+        await self._say(partial(_delete, _name(subject)))
+        del self.declared[subject]
+
+    async def _say(self, order: Callable[[Daemon], Awaitable[None]]) -> None:
+        """Until it is acknowledged: every order can be given twice."""
+        while True:
+            daemon = await self.process.reached()
+            try:
+                await order(daemon)
+                return
+            except (RemoteUnavailable, StoreError):
+                await asyncio.sleep(0.05)
+            finally:
+                await daemon.close()
+
+
+async def _apply(manifests: tuple[dict[str, Any], ...], daemon: Daemon) -> None:
+    await daemon.apply(manifests)
+
+
+async def _delete(name: Name, daemon: Daemon) -> None:
+    await daemon.delete([name])
+
+
+async def _look(names: tuple[Name, ...], daemon: Daemon) -> None:
+    await daemon.look(names)
+
+
+def _name(subject: Subject) -> Name:
+    return Name(subject.group, subject.kind, "default", subject.name)
+
+
+@dataclass(slots=True)
+class Stranger:
+    """Changes objects behind everybody's back; never the same value twice in one place, which would be a contest."""
+
+    cloud: SoakCloud
+    draw: random.Random
+    changes: int = 0
+
+    async def meddle_for_ever(self, subjects: tuple[Subject, ...], pause: float) -> None:
+        """One change after the other."""
+        buckets = [subject for subject in subjects if subject.kind == "StorageBucket"]
+        while True:
+            self._meddle(self.draw.choice(buckets))
+            await asyncio.sleep(pause)
+
+    def _meddle(self, subject: Subject) -> None:
+        if subject.name not in self.cloud.storage.state.buckets:
+            return
+        self.changes += 1
+        if self.draw.random() < 0.03:
+            self.cloud.take_away(subject.name)
+            return
+        value = f"m{self.changes}"
+        self.cloud.edit(subject.path, self.draw.choice([{"labels": {"meddled": value}}, _website(value)]))
+
+
+def _website(value: str) -> dict[str, Any]:
+    return {"website": {"mainPageSuffix": f"{value}.html"}}
+
+
+@dataclass(slots=True)
+class Weather:
+    """Faults that come and go."""
+
+    cloud: SoakCloud
+    draw: random.Random
+    faults: int = 0
+
+    async def change_for_ever(self) -> None:
+        """Another fault every now and then; sometimes none for a while."""
+        while True:
+            if self.draw.random() < 0.2:
+                self.cloud.faults.clear()
+            else:
+                self.cloud.inject(self._fault())
+                self.faults += 1
+            await asyncio.sleep(0.2 + self.draw.random())
+
+    def clear(self) -> None:
+        """From here on the sky is blue."""
+        self.cloud.faults.clear()
+
+    def _fault(self) -> Fault:
+        times = self.draw.randint(1, 40)
+        moment = self.draw.choice(list(Moment))
+        method = self.draw.choice([".*", "GET", "POST|PATCH|PUT", "DELETE"])
+        faults: list[Fault] = [
+            Fail(self.draw.choice([500, 502, 503]), method, times=times, moment=moment),
+            Fail(429, method, times=times, retry_after=1),
+            Drop(method, times=times, moment=moment),
+            Latency(self.draw.random() / 5),
+            FailOperation(times=self.draw.randint(1, 5)),
+            Quota(self.draw.choice([50, 200, None])),
+        ]
+        return self.draw.choice(faults)

@@ -1,0 +1,81 @@
+"""The local cloud of a soak: it counts what really happens to objects, and knows who did it."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from setpoint.localcloud.cloud import Request
+from setpoint.localcloud.routes import Answer
+from setpoint.localcloud.server import LocalCloud
+
+PROJECT: Final = "soak"
+_BUCKET: Final = re.compile(r"/storage/v1/b/([^/]+)")
+_DATABASE: Final = re.compile(r"/sql/v1beta4/projects/soak/instances/([^/]+)/databases/([^/]+)")
+
+
+@dataclass(slots=True)
+class Effects:
+    """What came of calls, by object: `b/NAME` or `d/INSTANCE/NAME`."""
+
+    created: dict[str, int] = field(default_factory=dict)
+    deleted: dict[str, int] = field(default_factory=dict)
+    taken_away: dict[str, int] = field(default_factory=dict)
+    # Calls that must not have been made, in words.
+    wrong: list[str] = field(default_factory=list)
+
+
+class SoakCloud(LocalCloud):
+    """Sees every object come and go."""
+
+    def __init__(self) -> None:
+        super().__init__(operation_seconds=0.3)
+        self.effects = Effects()
+        # Objects that their author still wants: nobody but a stranger may delete them.
+        self.wanted: set[str] = set()
+        self._known: set[str] = set()
+
+    def objects(self) -> set[str]:
+        """All that there is."""
+        databases = {
+            f"d/{key.partition('/')[2]}/{name}"
+            for key, instance in self.sql.state.instances.items()
+            for name in instance.databases
+            if name.startswith("soak-")
+        }
+        return {f"b/{name}" for name in self.storage.state.buckets} | databases
+
+    def handle(self, request: Request) -> Answer | None:
+        """See Cloud.handle."""
+        answer = super().handle(request)
+        if request.method in ("POST", "DELETE"):
+            self.count()
+            status = None if answer is None else answer.status
+            if request.method == "POST" and status == 409 and "operationInProgress" not in str(answer and answer.body):
+                self.effects.wrong.append(f"POST {request.path} for something that is there already")
+        return answer
+
+    def take_away(self, bucket: str) -> None:
+        """A stranger deletes a bucket."""
+        self.count()
+        del self.storage.state.buckets[bucket]
+        self._known.discard(f"b/{bucket}")
+        self.effects.taken_away[f"b/{bucket}"] = self.effects.taken_away.get(f"b/{bucket}", 0) + 1
+
+    def count(self) -> None:
+        """Takes note of what came and went since the last time: a deletion may take effect after its answer."""
+        before, self._known = self._known, self.objects()
+        for name in self._known - before:
+            self.effects.created[name] = self.effects.created.get(name, 0) + 1
+        for name in before - self._known:
+            self.effects.deleted[name] = self.effects.deleted.get(name, 0) + 1
+            if name in self.wanted:
+                self.effects.wrong.append(f"{name} was deleted while its author wanted it")
+
+
+def object_name(path: str) -> str:
+    """The name under which an object is counted, from its path in the API."""
+    if found := _BUCKET.fullmatch(path):
+        return f"b/{found[1]}"
+    found = _DATABASE.fullmatch(path)
+    assert found is not None, path
+    return f"d/{found[1]}/{found[2]}"

@@ -1,0 +1,62 @@
+"""A short soak: what `make soak` does for minutes, in seconds; and that it finds what is wrong."""
+
+import asyncio
+import random
+from pathlib import Path
+
+from soak.__main__ import Plan, soak
+from soak.actors import Author
+from soak.cloud import PROJECT, SoakCloud
+from soak.process import Process
+from soak.subjects import Subject, differences
+from soak.verdict import problems
+
+BUCKET = Subject("StorageBucket", "soak-1")
+
+
+def test_everything_settles_after_bad_weather_and_kills(tmp_path: Path) -> None:
+    assert asyncio.run(soak(Plan(resources=40, seconds=6, kills=3, seed=1), tmp_path)) == 0
+
+
+def _made(cloud: SoakCloud) -> dict[str, object]:
+    """A bucket as its manifest says, made by hand."""
+    manifest = {"metadata": {"labels": {"team": "a"}}, "spec": {"location": "EU", "storageClass": "NEARLINE"}}
+    labels = {"team": "a", "managed-by-cnrm": "true"}
+    body = {"name": BUCKET.name, "location": "EU", "storageClass": "NEARLINE", "labels": labels}
+    cloud.call("POST", f"/storage/v1/b?project={PROJECT}", body)
+    return manifest
+
+
+def test_an_object_that_is_not_as_declared_is_found() -> None:
+    cloud = SoakCloud()
+    manifest = _made(cloud)
+    assert differences(BUCKET, manifest, cloud) == []
+
+    cloud.edit(BUCKET.path, {"labels": {"meddled": "m1"}})
+
+    assert [one.partition(" is ")[0] for one in differences(BUCKET, manifest, cloud)] == ["b/soak-1: labels"]
+
+
+def test_a_second_creation_is_found() -> None:
+    cloud = SoakCloud()
+    _made(cloud)
+    _made(cloud)
+
+    assert cloud.effects.wrong == ["POST /storage/v1/b for something that is there already"]
+
+
+def test_the_deletion_of_what_is_wanted_is_found() -> None:
+    cloud = SoakCloud()
+    _made(cloud)
+    cloud.wanted.add(BUCKET.object)
+    cloud.call("DELETE", BUCKET.path)
+
+    assert cloud.effects.wrong == ["b/soak-1 was deleted while its author wanted it"]
+
+
+def test_what_was_acknowledged_and_is_not_on_record_is_found(tmp_path: Path) -> None:
+    cloud = SoakCloud()
+    author = Author(Process(tmp_path, "http://127.0.0.1:1"), cloud, random.Random(1))
+    author.declared[BUCKET] = _made(cloud)
+
+    assert asyncio.run(problems(author.process, author, cloud)) == ["soak-1 was acknowledged and is lost"]
