@@ -27,7 +27,8 @@ GLANCE = Glance(
     seconds=3725.9,
     kinds=("SQLDatabase", "StorageBucket"),
     depth={Priority.EDIT: 2, Priority.DRIFT: 0, Priority.START_UP: 40},
-    busy=(Busy("StorageBucket", 3, 4.2),),
+    busy=(Busy(LOGS, "a change of its spec", 4.2),),
+    retrying=((APP, "GET /sql: 503"),),
     delayed=13,
     retries=5,
     steps=StepCount(Unmeasured(), all=10, hits=6, misses=2),
@@ -55,8 +56,9 @@ def test_everything_is_on_one_screen() -> None:
         "StorageBucket  12     0          1",
         "",
         "QUEUE        2 edit, 40 start_up",
-        "IN WORK      3 StorageBucket (longest 4s)",
+        "IN WORK      StorageBucket default/logs (4s, after a change of its spec)",
         "TO COME      13 looks; 5 retries so far",
+        "RETRYING     1: SQLDatabase default/app: GET /sql: 503",
         "COOKIE HITS  75% of 8; 10 steps",
         "SERVICE      storage: 3 calls under way, 4 waiting, 2.5/s allowed, throttled 1 times",
         "",
@@ -79,26 +81,36 @@ def test_a_service_that_does_not_answer_stands_out() -> None:
 
 def test_nothing_is_told_of_what_has_not_begun() -> None:
     steps = StepCount(Unmeasured())
-    idle = replace(GLANCE, phase="starting", depth={}, busy=(), steps=steps, services=Snapshot((), ()), survey=Survey())
+    idle = replace(
+        GLANCE,
+        phase="starting",
+        depth={},
+        busy=(),
+        retrying=(),
+        steps=steps,
+        services=Snapshot((), ()),
+        survey=Survey(),
+    )
 
     assert _drawn(idle)[6:] == [
         "QUEUE        empty",
         "IN WORK      nothing",
         "TO COME      13 looks; 5 retries so far",
+        "RETRYING     nothing",
         "COOKIE HITS  none yet; 0 steps",
         "",
     ]
 
 
 @pytest.mark.parametrize(
-    ("height", "troubles", "notes"), [(1, 0, 0), (12, 0, 0), (14, 0, 1), (16, 1, 0), (20, 2, 3), (40, 12, 13)]
+    ("height", "troubles", "notes"), [(1, 0, 0), (13, 0, 0), (15, 0, 1), (17, 1, 0), (21, 2, 3), (41, 12, 13)]
 )
 def test_troubles_and_notes_share_the_room_that_there_is(height: int, troubles: int, notes: int) -> None:
     many = replace(SURVEY, troubles=SURVEY.troubles * 100, notes=SURVEY.notes * 100)
 
     drawn = _drawn(replace(GLANCE, survey=many), height)
 
-    assert len(drawn) <= max(height, 12)
+    assert len(drawn) <= max(height, 13)
     assert sum(line.startswith("SQLDatabase default/app") for line in drawn) == troubles
     assert sum(line.startswith("2026-01-05") for line in drawn) == notes
 

@@ -15,7 +15,7 @@ from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.run import Run
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
-from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
+from setpoint.errors import Bug, DependencyNotFound, DependencyNotReady, OperationRunning, RemoteUnavailable
 from setpoint.stores.limits import Limits
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadget_stand import GadgetStand, gadget
@@ -391,5 +391,40 @@ def test_how_it_stands_can_be_looked_up_after_all() -> None:
         await house.follow.catch_up()
 
         assert isinstance(house.follow.outcomes[ref], Settled)
+
+    _play(scenario)
+
+
+def test_trouble_that_no_status_tells_is_told_until_a_status_does() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        following = asyncio.create_task(house.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        down, still_down = RemoteUnavailable("GET a: 503"), RemoteUnavailable("GET a: 503")
+        house.follow.hear_trouble(ref, down)
+        house.follow.hear_trouble(ref, still_down)
+        heard = list(house.told)
+        await house.step(ref)
+        await following
+        house.follow.hear_trouble(ref, down)
+
+        assert [outcome for _, outcome in heard] == [Stopped(down)]
+        assert isinstance(house.follow.outcomes[ref], Settled)
+
+    _play(scenario)
+
+
+def test_a_bug_in_the_other_process_is_the_end_of_the_matter() -> None:
+    async def scenario(house: House) -> None:
+        ref = await house.apply("a", {"size": 1})
+        following = asyncio.create_task(house.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        house.follow.hear_trouble(ref, Bug("broke"))
+        following.cancel()
+
+        assert house.follow.left == []
+        assert [type(outcome.error) for outcome in house.follow.outcomes.values() if isinstance(outcome, Stopped)] == [
+            Bug
+        ]
 
     _play(scenario)

@@ -52,13 +52,14 @@ class Owner:
     store: Store = field(default_factory=lambda: Store(FakeClock(), lambda: str(uuid.uuid4())))
     daemon: Daemon = field(init=False)
     is_ready: bool = True
+    troubles: dict[ResourceRef, SetpointError] = field(default_factory=dict)
     dead: Sequence[str] = ()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Owner"]:
         kind = GadgetStand().kind
         world = World(self.store, FakeClock(), {(kind.group, kind.name): kind})
-        control = Control(world, self.rehearse, lambda: self.phase)
+        control = Control(world, self.rehearse, self)
         self.path.touch()
         server = Server(self, Telemetry(), routes(control))
         await server.start_unix(make_way(self.path, {}))
@@ -70,6 +71,9 @@ class Owner:
         await server.close()
         await self.daemon.close()
         remove_from(self.path)
+
+    def trouble_of(self, ref: ResourceRef) -> SetpointError | None:
+        return self.troubles.get(ref)
 
     async def rehearse(self, manifest: Tree) -> Resource:
         return await MemoryStore(FakeClock(), lambda: "uid").apply(manifest)

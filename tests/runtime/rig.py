@@ -120,7 +120,7 @@ def new_rig(store: Store | None = None, grace: float = 25.0) -> Rig:
     store = store or MemoryStore(clock, lambda: f"uid-{next(numbers)}")
     kind = SlowKind(service)
     world = World(store, clock, {(kind.group, kind.name): kind}, metrics=tally)
-    return Rig(store, service, kind, tally, clock, Manager(world, tally, grace))
+    return Rig(store, service, kind, tally, clock, Manager(world, tally, grace, workers=10))
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.catalogue import CATALOGUE
 from setpoint.runtime.collectors import KindKey
 from setpoint.runtime.controller import Controller
+from setpoint.runtime.crew import Crew
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.priorities import Priority
@@ -56,7 +57,7 @@ def _shown(*kinds: GadgetKind) -> Shown:
     world = World(_store(), FakeClock(), {(kind.group, kind.name): kind for kind in kinds})
     shown = Shown(world, Heads(world.kinds))
     shown.controllers = {
-        key: Controller(key[1], world, shown.heads, Telemetry(), lambda error: None) for key in world.kinds
+        key: Controller(Crew(key[1], 10), world, shown.heads, Telemetry(), lambda error: None) for key in world.kinds
     }
     return shown
 

@@ -8,25 +8,26 @@ import orjson
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import Access, draft, open_world
+from setpoint.app import Access, draft, file_of, open_world
 from setpoint.cli import resources_view as view
 from setpoint.cli.columns import one_line
 from setpoint.cli.handover import APPLY, DELETE, RECONCILE, hands_for
 from setpoint.cli.manifests import Manifest, load
 from setpoint.cli.requests import Command, Request, carry_out, kind_named, target_ref
 from setpoint.cli.show import plan_view
-from setpoint.cli.states import Exit, state_of, worst
+from setpoint.cli.states import Exit, worst
+from setpoint.clients.daemon import reach
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
 from setpoint.engine.graph import in_order
+from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Reference
-from setpoint.engine.ports import Change, Event, Query
-from setpoint.engine.holding import OBSERVE_ONLY
+from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Stopped, World
-from setpoint.errors import ManifestInvalid, SetpointError
+from setpoint.engine.scene import World
+from setpoint.errors import ManifestInvalid, NotReady, SetpointError
 
 
 async def apply(request: Request) -> Exit:
@@ -77,13 +78,14 @@ async def get(request: Request) -> Exit:
         listing = await world.store.list(query)
         resources = [one for one in listing.resources if _is_wanted(one, wanted)]
         table = view.ResourceTable(wide=request.output == "wide")
+        if not request.watch:
+            _require_found(wanted, resources)
         _show(resources, table, request)
         if request.watch:
             async for event in world.store.watch(listing.revision, query):
                 if _is_wanted(event.resource, wanted):
                     _show([_after(event)], table, request)
-    is_found = bool(resources) or not any(name for _, name in wanted)
-    return Exit.DONE if is_found else Exit.FAILED
+    return Exit.DONE
 
 
 async def describe(request: Request) -> Exit:
@@ -100,22 +102,45 @@ async def describe(request: Request) -> Exit:
 async def explain(request: Request) -> Exit:
     """The record of the last step of the named resources."""
 
+    looks_again = await _is_run(request)
+
     async def show(resource: Resource, _world: World) -> Shown:
-        return view.explanation_data(resource), view.explanation_of(resource)
+        return view.explanation_data(resource), view.explanation_of(resource, looks_again=looks_again)
 
     return await _each(request, show)
 
 
 async def events(request: Request) -> Exit:
-    """The notes on record."""
+    """The notes on record; with `--watch` those that come, too."""
     async with open_world(request.settings, Access.READ) as world:
         wanted = {target_ref(target, request.namespace, world) for target in request.targets}
-        notes = [note for note in await world.store.notes() if not wanted or note.ref in wanted]
-    if request.output in ("json", "yaml"):
-        _print_document([view.note_data(note) for note in notes], request)
-    else:
-        request.console.print(view.notes_lines(notes), soft_wrap=True)
+        table, shown = view.NotesTable(), set[Note]()
+        listing = await world.store.list(Query(namespace=request.namespace))
+
+        async def show() -> None:
+            notes = [one for one in await world.store.notes() if one not in shown and (not wanted or one.ref in wanted)]
+            shown.update(notes)
+            data: list[Json] = [view.note_data(note) for note in notes]
+            if request.output in ("json", "yaml"):
+                _print_data(data, request) if request.watch else _print_document(data, request)
+            elif notes or not request.watch:
+                request.console.print(table.lines(notes), soft_wrap=True)
+
+        await show()
+        if request.watch:
+            async for _ in world.store.watch(listing.revision):
+                await show()
     return Exit.DONE
+
+
+async def _is_run(request: Request) -> bool:
+    """Whether a process goes on with the store for ever."""
+    file = file_of(request.settings)
+    daemon = None if file is None or not file.exists() else await reach(file)
+    if daemon is None:
+        return False
+    await daemon.close()
+    return True
 
 
 # A resource for programs, and for people.
@@ -198,6 +223,14 @@ async def _refs(request: Request, world: World, *, missing_is_fine: bool = False
     return named
 
 
+def _require_found(wanted: Sequence[tuple[tuple[str, str], str]], found: Sequence[Resource]) -> None:
+    """ManifestInvalid for the first that is named and not there."""
+    there = {((one.ref.group, one.ref.kind), one.ref.name) for one in found}
+    for kind, name in wanted:
+        if name and (kind, name) not in there:
+            raise ManifestInvalid(f"{kind[1]} {name} is not declared here: `setpoint get -A` lists what is")
+
+
 async def _declared(ref: ResourceRef, world: World) -> Resource:
     found = await world.store.get(ref)
     if found is None:
@@ -245,9 +278,8 @@ def _plan_code(one: Plan | SetpointError) -> Exit:
     if isinstance(one, Plan):
         is_left_alone = one.is_empty and (not one.withheld or one.because == OBSERVE_ONLY)
         return Exit.DONE if is_left_alone else Exit.CHANGES
-    code = state_of(Stopped(one)).code
     # What waits for something that is not there yet will be written once it is.
-    return Exit.CHANGES if code is Exit.WAITING else Exit.FAILED
+    return Exit.CHANGES if isinstance(one, NotReady) else Exit.FAILED
 
 
 def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: Request) -> None:
@@ -259,8 +291,8 @@ def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: Requ
         if isinstance(one, Plan):
             request.console.print(plan_view(one), soft_wrap=True)
         else:
-            state = state_of(Stopped(one))
-            request.console.print(Text(f"{state.word}: {one_line(str(one))}", style=state.style))
+            word, style = ("waiting", "yellow") if isinstance(one, NotReady) else ("failed", "red")
+            request.console.print(Text(f"{word}: {one_line(str(one))}", style=style))
 
 
 def _plan_data(ref: ResourceRef, one: Plan | SetpointError) -> Json:

@@ -40,11 +40,11 @@ class StepCount:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """The steps of one kind that are being taken, and how long the longest has been."""
+    """A step that is being taken: why, and for how long."""
 
-    kind: str
-    steps: int
-    longest: float
+    ref: ResourceRef
+    trigger: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,10 @@ class Glance:
     seconds: float
     kinds: tuple[str, ...]
     depth: Mapping[Priority, int]
+    # The longest first.
     busy: tuple[Busy, ...]
+    # Those that are to be retried, and why.
+    retrying: tuple[tuple[ResourceRef, str], ...]
     delayed: int
     retries: int
     steps: StepCount
@@ -93,17 +96,26 @@ def glance_at(manager: Manager, began: float, steps: StepCount, budgets: Budgets
         seconds=manager.world.clock.monotonic() - began,
         kinds=tuple(one.name for one in queues),
         depth=depth,
-        busy=tuple(
-            Busy(one.name, one.in_work, snapshot.longest_running_seconds)
-            for one, snapshot in queues.items()
-            if one.in_work
-        ),
+        busy=_busy(manager),
+        retrying=_retrying(manager),
         delayed=sum(one.delayed for one in queues.values()),
         retries=sum(one.retries for one in queues.values()),
         steps=steps,
         services=budgets.snapshot(),
         survey=survey,
     )
+
+
+def _busy(manager: Manager) -> tuple[Busy, ...]:
+    now = manager.world.clock.monotonic()
+    working = [pair for one in manager.controllers.values() for pair in one.working.items()]
+    found = [Busy(ref, trigger, now - since) for ref, (trigger, since) in working]
+    return tuple(sorted(found, key=lambda one: -one.seconds))
+
+
+def _retrying(manager: Manager) -> tuple[tuple[ResourceRef, str], ...]:
+    troubles = [pair for one in manager.controllers.values() for pair in one.troubles.items()]
+    return tuple((ref, str(error)) for ref, error in troubles)
 
 
 async def survey_of(manager: Manager, most: int) -> Survey:

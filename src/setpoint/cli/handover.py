@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import astuple, dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from rich.text import Text
 
@@ -22,6 +22,8 @@ from setpoint.engine.run import Run
 from setpoint.engine.scene import World
 from setpoint.errors import RemoteUnavailable, StoreInUse
 
+# How often the other process is asked what keeps it.
+_TROUBLES_SECONDS: Final = 1.0
 APPLY, RECONCILE, DELETE = "setpoint apply", "setpoint reconcile", "setpoint delete"
 
 
@@ -135,16 +137,30 @@ class LentHands:
         until = follow.until_done if self.request.wait else follow.until_heard_of
         following = asyncio.ensure_future(until(refs, self.request.seconds))
         ended = asyncio.ensure_future(self.daemon.until_it_ends())
-        await asyncio.wait((following, ended), return_when=asyncio.FIRST_COMPLETED)
-        is_there = following.done() and not isinstance(following.exception(), RemoteUnavailable)
-        for task in (following, ended):
+        troubles = asyncio.ensure_future(self._hear_troubles(follow))
+        tasks = (following, ended, troubles)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done = [task for task in (following, troubles) if task.done()]
+        is_there = bool(done) and not any(isinstance(task.exception(), RemoteUnavailable) for task in done)
+        for task in tasks:
             task.cancel()
-        if is_there:
-            following.result()
-        else:
-            await asyncio.wait((following, ended))
+        await asyncio.wait(tasks)
+        if not is_there:
             await follow.catch_up()
-        return is_there
+            return False
+        for task in done:
+            task.result()
+        return True
+
+    async def _hear_troubles(self, follow: Follow) -> None:
+        """Tells what no status does, until nothing is left to wait for."""
+        while True:
+            await self.world.clock.sleep(_TROUBLES_SECONDS)
+            by_name = {_name(ref): ref for ref in follow.left}
+            for name, error in (await self.daemon.troubles(by_name)).items():
+                follow.hear_trouble(by_name[name], error)
+            if not follow.left:
+                return
 
     def _say(self, text: str) -> None:
         self.request.console.print(Text(text, style="yellow"), soft_wrap=True)

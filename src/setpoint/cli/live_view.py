@@ -23,6 +23,7 @@ _SECONDS: Final = 0.25
 # A survey of very much takes its time, and comes so much less often that it does not take it from others.
 _SURVEY_SECONDS, _SURVEY_SHARE = 1.0, 50
 _MOST_LINES: Final = 200
+_FEW: Final = 3
 
 
 class TakenDown(io.StringIO):
@@ -94,7 +95,10 @@ def _kinds(glance: Glance) -> list[Text]:
 
 def _work(glance: Glance) -> list[Text]:
     waiting = ", ".join(f"{number} {one.name.lower()}" for one, number in sorted(glance.depth.items()) if number)
-    busy = ", ".join(f"{one.steps} {one.kind} (longest {one.longest:.0f}s)" for one in glance.busy)
+    busy = ", ".join(f"{one.ref} ({one.seconds:.0f}s, after {one.trigger})" for one in glance.busy[:_FEW])
+    if len(glance.busy) > _FEW:
+        busy = f"{len(glance.busy)}: {busy}, …"
+    first = "; ".join(f"{ref}: {one_line(why)}" for ref, why in glance.retrying[:1])
     steps = glance.steps
     checks = steps.hits + steps.misses
     hits = f"{steps.hits / checks:.0%} of {checks}" if checks else "none yet"
@@ -102,6 +106,7 @@ def _work(glance: Glance) -> list[Text]:
         ("QUEUE", waiting or "empty"),
         ("IN WORK", busy or "nothing"),
         ("TO COME", f"{glance.delayed} looks; {glance.retries} retries so far"),
+        ("RETRYING", f"{len(glance.retrying)}: {first}" if glance.retrying else "nothing"),
         ("COOKIE HITS", f"{hits}; {steps.all} steps"),
     )
     return [_line(Text(f"{name:<13}", style="bold"), Text(told)) for name, told in facts]

@@ -117,7 +117,7 @@ def explain(context: click.Context, /, **options: object) -> None:
 
 
 @main.command()
-@_options(_TARGETS, _NAMESPACE, _OUTPUT)
+@_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
 @click.pass_context
 def events(context: click.Context, /, **options: object) -> None:
     """What happened to resources, oldest first."""
@@ -126,6 +126,13 @@ def events(context: click.Context, /, **options: object) -> None:
 
 @main.command()
 @click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="How many resources of one kind are worked on at once.",
+)
 @click.option("--metrics", metavar="[HOST]:PORT", help="Serve /healthz, /readyz and /metrics there.")
 @click.option("--log-format", type=click.Choice(["auto", "human", "json"]), default="auto", help="The form of the log.")
 @click.option(
@@ -155,9 +162,13 @@ def local_cloud(port: int, state: str | None) -> None:
     """Serve a strict local Cloud SQL and Cloud Storage, for demos and tests."""
     from pathlib import Path
 
+    from setpoint.errors import SetpointError
     from setpoint.localcloud.server import serve
 
-    serve(port=port, state=None if state is None else Path(state))
+    try:
+        serve(port=port, state=None if state is None else Path(state))
+    except SetpointError as error:
+        raise click.ClickException(str(error)) from error
 
 
 @main.command()

@@ -15,6 +15,7 @@ from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.cookie import Cookie
 from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
+from setpoint.engine.cadence import INTERVAL, MEAN_SECONDS, mean_seconds, spread
 from setpoint.engine.ports import Note
 from setpoint.engine.remembered import COOKIE, HANDLED, OURS, SERVER_DEFAULTS, Remembered
 from setpoint.engine.report import CONTESTED
@@ -137,11 +138,17 @@ def outputs_of(resource: Resource) -> Tree:
     return {name: value for name, value in resource.status.items() if name not in ours}
 
 
-def notes_lines(notes: Iterable[Note]) -> Text:
-    """Notes on whatever there is, oldest first."""
-    return Columns("WHEN", "TYPE", "REASON", "RESOURCE", "COUNT", "MESSAGE").lines(
-        ((note.at, note.severity, note.reason, str(note.ref), str(note.count), note.message), "") for note in notes
-    )
+class NotesTable:
+    """A line for each note on whatever there is, oldest first, however often it is asked for more of them."""
+
+    def __init__(self) -> None:
+        self._columns = Columns("WHEN", "TYPE", "REASON", "RESOURCE", "COUNT", "MESSAGE")
+
+    def lines(self, notes: Iterable[Note]) -> Text:
+        """The notes, the first time below the header."""
+        return self._columns.lines(
+            ((note.at, note.severity, note.reason, str(note.ref), str(note.count), note.message), "") for note in notes
+        )
 
 
 def _notes_on_one(notes: Iterable[Note]) -> Text:
@@ -176,7 +183,7 @@ def moved_of(step: Tree | None) -> list[Json]:
     return [side for side, moved in sides.items() if moved]
 
 
-def explanation_of(resource: Resource) -> RenderableType:
+def explanation_of(resource: Resource, *, looks_again: bool = False) -> RenderableType:
     """Why the last step that did or found something did what it did, and what happens next."""
     step: Any = Remembered.of(resource).step
     ready = ready_of(resource)
@@ -186,8 +193,19 @@ def explanation_of(resource: Resource) -> RenderableType:
         Text(f"{resource.ref}", style="bold cyan"),
         *(_step_lines(step) if step else [Text("no step has come as far as a plan yet")]),
         Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: not looked at"),
-        Text("next look: with the next `setpoint apply` or `setpoint reconcile`", style="dim"),
+        Text(f"next look: {_next_look(resource, looks_again=looks_again)}", style="dim"),
     )
+
+
+def _next_look(resource: Resource, *, looks_again: bool) -> str:
+    if not looks_again:
+        return "with the next `setpoint apply` or `setpoint reconcile`"
+    ready = ready_of(resource)
+    mean = mean_seconds(resource.annotations)
+    if mean == 0 and ready is not None and ready.status == "True":
+        return f"when somebody edits it or asks: {INTERVAL} is 0"
+    seconds = spread(resource.ref, mean or MEAN_SECONDS)
+    return f"by the running process, at the latest {seconds:.0f} s after the last; at once after an edit"
 
 
 def _step_lines(step: Mapping[str, Any]) -> list[Text]:

@@ -36,6 +36,7 @@ class Orders:
     """The options of the command, checked as far as that goes without a store."""
 
     kinds: tuple[str, ...]
+    concurrency: int
     metrics: Address | None
     form: logs.Format
     level: int
@@ -50,6 +51,7 @@ class Orders:
             raise UserError("--live draws on a terminal, and this is none: leave it out, and read the log instead")
         return Orders(
             tuple(word.strip() for word in options["kinds"].split(",") if word.strip()),
+            options["concurrency"],
             None if metrics is None else parse_address(metrics),
             logs.Format(options["log_format"]),
             logs.LEVELS[options["log_level"]],
@@ -129,7 +131,9 @@ class Process:
         telemetry = Telemetry([opened.budgets])
         steps = StepCount(telemetry)
         kinds = chosen(orders.kinds, opened.world.kinds)
-        manager = Manager(replace(opened.world, kinds=kinds, metrics=steps), telemetry, orders.grace)
+        manager = Manager(
+            replace(opened.world, kinds=kinds, metrics=steps), telemetry, orders.grace, orders.concurrency
+        )
         telemetry.watch(manager)
         return Process(opened, request, manager, telemetry, steps)
 
@@ -159,7 +163,7 @@ class Process:
         if file is None:
             yield
             return
-        control = Control(self.manager.world, self._rehearse, lambda: self.manager.phase)
+        control = Control(self.manager.world, self._rehearse, self.manager)
         server = Server(self.manager, self.telemetry, routes(control))
         try:
             await server.start_unix(make_way(file, self.request.settings.environment))

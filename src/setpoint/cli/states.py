@@ -31,6 +31,10 @@ class State:
 _DONE_WORDS = {Action.CREATE: "created", Action.UPDATE: "updated", Action.REPLACE: "replaced", Action.DELETE: "deleted"}
 
 
+# What a resource that is not ready means for the command, by its reason; anything else has failed.
+_CODES = {"Observed": Exit.DONE, "Paused": Exit.DONE, "Contested": Exit.WAITING}
+
+
 def state_of(outcome: Outcome) -> State:
     """How it stands after `outcome`."""
     match outcome:
@@ -40,8 +44,9 @@ def state_of(outcome: Outcome) -> State:
             word = _DONE_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
             return State(word, "", "green", Exit.DONE)
         case Settled(_, ready):
-            code = Exit.DONE if ready.reason in ("Observed", "Paused") else Exit.FAILED
-            return State(ready.reason.lower(), ready.message, "yellow" if code is Exit.DONE else "red", code)
+            code = _CODES.get(ready.reason, Exit.FAILED)
+            word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
+            return State(word, ready.message, "red" if code is Exit.FAILED else "yellow", code)
         case Stopped(error) if isinstance(error, NotReady | RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
             word = "retrying" if isinstance(error, RemoteUnavailable) else "waiting"
             return State(word, str(error), "yellow", Exit.WAITING)

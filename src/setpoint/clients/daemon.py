@@ -1,6 +1,6 @@
 """The process that owns a store, for everybody else: over its socket it does what only it may do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,17 +13,19 @@ from setpoint.clients.daemon_messages import (
     DELETE,
     HELLO,
     LOOK,
+    TROUBLES,
     Failure,
     Hello,
     Manifests,
     Name,
     Names,
+    Troubles,
     raised,
 )
 from setpoint.clients.daemon_socket import address_of
 from setpoint.core.canonical import canonical
 from setpoint.core.values import Json
-from setpoint.errors import RemoteUnavailable
+from setpoint.errors import RemoteUnavailable, SetpointError
 
 T = TypeVar("T")
 
@@ -69,6 +71,11 @@ class Daemon:
     async def look(self, names: Iterable[Name]) -> None:
         """A look at each is asked for; the status of each echoes it."""
         await self._ask("POST", LOOK, Names(tuple(names)), Names)
+
+    async def troubles(self, names: Iterable[Name]) -> Mapping[Name, SetpointError]:
+        """Why the last steps of those among them stopped that are to be retried, where no status says so."""
+        found = await self._ask("POST", TROUBLES, Names(tuple(names)), Troubles)
+        return {one.name: raised(one.why) for one in found.troubles}
 
     async def until_it_ends(self) -> None:
         """Returns when the process has ended, in whatever way."""

@@ -12,6 +12,7 @@ ALIVE: Final = "/v1/alive"
 APPLY: Final = "/v1/apply"
 DELETE: Final = "/v1/delete"
 LOOK: Final = "/v1/look"
+TROUBLES: Final = "/v1/troubles"
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -48,6 +49,19 @@ class Failure(msgspec.Struct, frozen=True):
 
     error: str
     message: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why a step stopped that is to be taken again, where no status says so."""
+
+    name: Name
+    why: Failure
+
+
+class Troubles(msgspec.Struct, frozen=True):
+    """Those of the resources that somebody asked about."""
+
+    troubles: tuple[Trouble, ...]
 
 
 def told(error: SetpointError) -> Failure:

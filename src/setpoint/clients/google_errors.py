@@ -61,7 +61,9 @@ def refusal(request: object, method: str, answer: Answer, now: datetime) -> Setp
         case 412:
             return RemoteConflict(told)
         case status:
-            return RemoteRefused(told + _WHAT_TO_DO.get(status, ""))
+            what_to_do = _WHAT_TO_DO.get(status, "")
+            # The service ends its sentence itself.
+            return RemoteRefused((told.removesuffix(".") if what_to_do else told) + what_to_do)
 
 
 def ending_of(answer: Answer) -> Ending:

@@ -27,6 +27,7 @@ from setpoint.errors import (
     ImmutableFieldChanged,
     OperationRunning,
     RemoteRefused,
+    Retry,
     RevisionExpired,
     SetpointError,
 )
@@ -63,6 +64,8 @@ class Follow:
     # How many were done when a look was last asked for.
     _asked_at: dict[ResourceRef, int] = field(default_factory=dict)
     _done: int = 0
+    # Those of which only their trouble was heard.
+    _troubled: set[ResourceRef] = field(default_factory=set)
 
     async def until_done(
         self, refs: Iterable[ResourceRef], timeout: float | None = None
@@ -87,6 +90,24 @@ class Follow:
         """Takes note of how it stands now with those that are not done."""
         for ref in sorted(self._open):
             await self._look(ref)
+
+    @property
+    def left(self) -> Sequence[ResourceRef]:
+        """Those that are not done."""
+        return sorted(self._open)
+
+    def hear_trouble(self, ref: ResourceRef, error: SetpointError) -> None:
+        """A step of `ref` stopped with `error`, and will be taken again: no status says so."""
+        last = self.outcomes.get(ref)
+        if ref not in self._open or (last is not None and ref not in self._troubled):
+            return
+        outcome = Stopped(error)
+        if not _says_the_same(last, outcome):
+            self.listener(ref, outcome)
+        self.outcomes[ref] = outcome
+        self._troubled.add(ref)
+        if error.retry is Retry.BUG:
+            del self._open[ref]
 
     async def _until(
         self, is_over: Callable[[], Awaitable[bool]], refs: Iterable[ResourceRef], timeout: float | None
@@ -125,6 +146,7 @@ class Follow:
         if not _says_the_same(self.outcomes.get(ref), outcome):
             self.listener(ref, outcome)
         self.outcomes[ref] = outcome
+        self._troubled.discard(ref)
         self._blocked.discard(ref)
         if not isinstance(outcome, Stopped) or isinstance(outcome.error, RemoteRefused | ImmutableFieldChanged):
             del self._open[ref]

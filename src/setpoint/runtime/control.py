@@ -6,8 +6,8 @@ Others read the store themselves. The steps are the controllers', as always; how
 import asyncio
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from setpoint import __version__
 from setpoint.clients.daemon_messages import Hello
@@ -20,7 +20,7 @@ from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.report import PAUSED
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import World
-from setpoint.errors import ManifestInvalid, StoreInUse, WriteConflict
+from setpoint.errors import ManifestInvalid, SetpointError, StoreInUse, WriteConflict
 from setpoint.runtime.manager import Phase
 
 # The resource that a manifest would make; what is wrong with it is raised, and nothing is written.
@@ -31,18 +31,36 @@ _SECRET: Final = ("", "Secret")
 _TRIES: Final = 20
 
 
+class Running(Protocol):
+    """What the process shows of itself."""
+
+    @property
+    def phase(self) -> Phase:
+        """How far it has come."""
+        ...
+
+    def trouble_of(self, ref: ResourceRef) -> SetpointError | None:
+        """Why the last step of `ref` stopped, when it is to be taken again."""
+        ...
+
+
 class Control:
     """The verbs. Each refuses once the process is stopping: nobody would take the steps."""
 
-    def __init__(self, world: World, rehearse: Rehearse, phase: Callable[[], Phase]) -> None:
+    def __init__(self, world: World, rehearse: Rehearse, running: Running) -> None:
         self.ended = asyncio.Event()
         self._world = world
         self._rehearse = rehearse
-        self._phase = phase
+        self._running = running
 
     def hello(self) -> Hello:
         """Who answers."""
-        return Hello(__version__, os.getpid(), self._phase().value)
+        return Hello(__version__, os.getpid(), self._running.phase.value)
+
+    def troubles(self, refs: Iterable[ResourceRef]) -> Mapping[ResourceRef, SetpointError]:
+        """Why those among them that are to be retried stopped."""
+        found = {ref: self._running.trouble_of(ref) for ref in refs}
+        return {ref: error for ref, error in found.items() if error is not None}
 
     async def apply(self, manifests: Sequence[Tree]) -> Sequence[ResourceRef]:
         """All are on record; or none is, and what is wrong is raised. What says nothing new is looked at as well."""
@@ -67,7 +85,7 @@ class Control:
         return [ref for ref in refs if await self._request(ref)]
 
     def _require_running(self) -> None:
-        if self._phase() in (Phase.DRAINING, Phase.ENDED):
+        if self._running.phase in (Phase.DRAINING, Phase.ENDED):
             raise StoreInUse(f"process {os.getpid()} is stopping: run the command again when it has ended")
 
     def _require_handled(self, refs: Iterable[ResourceRef]) -> None:

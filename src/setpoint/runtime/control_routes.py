@@ -10,7 +10,20 @@ from typing import Final, TypeVar
 import msgspec
 from aiohttp import web
 
-from setpoint.clients.daemon_messages import ALIVE, APPLY, DELETE, HELLO, LOOK, Manifests, Name, Names, told
+from setpoint.clients.daemon_messages import (
+    ALIVE,
+    APPLY,
+    DELETE,
+    HELLO,
+    LOOK,
+    TROUBLES,
+    Manifests,
+    Name,
+    Names,
+    Trouble,
+    Troubles,
+    told,
+)
 from setpoint.clients.daemon_socket import is_ours
 from setpoint.engine.resource import ResourceRef, Tree
 from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError
@@ -40,6 +53,10 @@ def routes(control: Control) -> Sequence[web.RouteDef]:
     async def look(request: web.Request) -> msgspec.Struct:
         return _named("asked to look", await control.look(_refs(await _read(request, Names))))
 
+    async def troubles(request: web.Request) -> msgspec.Struct:
+        found = control.troubles(_refs(await _read(request, Names)))
+        return Troubles(tuple(Trouble(Name(*astuple(ref)), told(error)) for ref, error in found.items()))
+
     async def alive(request: web.Request) -> web.StreamResponse:
         return await _stay(control.ended, request) if _is_ours(request) else web.Response(status=403)
 
@@ -49,6 +66,7 @@ def routes(control: Control) -> Sequence[web.RouteDef]:
         web.post(APPLY, _answering(apply)),
         web.post(DELETE, _answering(delete)),
         web.post(LOOK, _answering(look)),
+        web.post(TROUBLES, _answering(troubles)),
     ]
 
 

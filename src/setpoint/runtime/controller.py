@@ -20,7 +20,6 @@ from setpoint.runtime.reasons import RESYNC, Reason, reason_for
 from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
 
 _log: Final = logging.getLogger(__name__)
-WORKERS: Final = 10
 _STEPS_IN_A_ROW: Final = 16
 
 
@@ -41,19 +40,19 @@ class Controller:
 
     def __init__(
         self,
-        name: str,
+        crew: Crew,
         world: World,
         heads: Heads,
         measures: Measures,
         stop: Callable[[SetpointError], None],
     ) -> None:
-        self.name = name
+        self.name = crew.name
         self.queue: WorkQueue[ResourceRef] = WorkQueue(world.clock)
         self._world = world
         self._heads = heads
         self._measures = measures
         self._stop = stop
-        self._crew = Crew(WORKERS)
+        self._crew = crew
         # When the first edit was heard of that is not carried out yet; when a look last found everything in order.
         self._edited: dict[ResourceRef, float] = {}
         # Why each of those that are to be retried stopped; the status says so only where that is the resource's state.

@@ -10,7 +10,8 @@ from setpoint.runtime.workqueue import Item
 class Crew:
     """So many hands, of which at most three quarters, and never all, are busy with what failed at its last step."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
         self.size = size
         self.busy = 0
         self._most_failing = max(1, size * 3 // 4)

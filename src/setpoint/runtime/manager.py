@@ -7,10 +7,12 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from setpoint.engine.resource import ResourceRef
 from setpoint.engine.rest import Rests
 from setpoint.engine.scene import World
 from setpoint.errors import SetpointError
 from setpoint.runtime.controller import Controller, Measures
+from setpoint.runtime.crew import Crew
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.informer import Informer, News
 from setpoint.runtime.reasons import concerns_others, reason_for_others
@@ -18,6 +20,8 @@ from setpoint.runtime.reasons import concerns_others, reason_for_others
 _log: Final = logging.getLogger(__name__)
 # Less than the half minute after which Kubernetes loses patience.
 GRACE_SECONDS: Final = 25.0
+# For each kind: a step mostly waits for answers, and may have to wait for its turn to ask.
+WORKERS: Final = 20
 
 
 class Phase(Enum):
@@ -32,12 +36,13 @@ class Phase(Enum):
 class Manager:
     """Runs everything until `stop`. What is in work then is finished; what is not begun waits for the next process."""
 
-    def __init__(self, world: World, measures: Measures, grace: float = GRACE_SECONDS) -> None:
+    def __init__(self, world: World, measures: Measures, grace: float = GRACE_SECONDS, workers: int = WORKERS) -> None:
         self.heads = Heads(world.kinds)
         self.world = replace(world, rests=Rests(self.heads))
         self.phase = Phase.STARTING
         self.controllers = {
-            key: Controller(key[1], self.world, self.heads, measures, self._stop_because) for key in sorted(world.kinds)
+            key: Controller(Crew(key[1], workers), self.world, self.heads, measures, self._stop_because)
+            for key in sorted(world.kinds)
         }
         self._informer = Informer(world.store, self.heads, world.clock, self.hear)
         self._grace = grace
@@ -60,6 +65,11 @@ class Manager:
     def in_work(self) -> int:
         """How many steps are being taken."""
         return sum(one.in_work for one in self.controllers.values())
+
+    def trouble_of(self, ref: ResourceRef) -> SetpointError | None:
+        """Why the last step of `ref` stopped, when it is to be taken again."""
+        controller = self.controllers.get((ref.group, ref.kind))
+        return None if controller is None else controller.troubles.get(ref)
 
     def stop(self) -> None:
         """Asks for the end. It comes when what is in work is done, or after the time of grace."""

@@ -1,0 +1,63 @@
+"""Events as they come, and what `explain` says of the next look."""
+
+import json
+
+from tests.cli.desk import Desk, bucket
+
+
+def test_events_can_be_watched_by_programs(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    watching = desk.piped("events", "-w", "-o", "json")
+    watching.until(lambda: "logs" in watching.text)
+
+    desk.apply(bucket("more"))
+    watching.until(lambda: '"more"' in watching.text)
+    watching.interrupt()
+
+    assert watching.end() == 130
+    lines = [json.loads(line) for line in watching.text.splitlines()]
+    assert {one["resource"]["name"] for one in lines} == {"logs", "more"}
+    assert len({json.dumps(one, sort_keys=True) for one in lines}) == len(lines)
+
+
+def test_the_header_of_events_stands_once(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    terminal = desk.terminal("events", "-w")
+    terminal.until_shown("logs")
+
+    desk.apply(bucket("more"))
+    terminal.until_shown("default/more")
+    terminal.interrupt()
+
+    assert terminal.end() == 130
+    assert [line.split()[0] for line in terminal.lines if line.strip()].count("WHEN") == 1
+
+
+def test_explain_says_who_looks_next(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    alone = desk.run("explain", "StorageBucket/logs").stdout
+    desk.daemon()
+
+    together = desk.run("explain", "StorageBucket/logs").stdout
+
+    assert "next look: with the next `setpoint apply` or `setpoint reconcile`" in alone
+    assert "next look: by the running process, at the latest" in together
+
+
+def test_get_of_what_is_not_there_says_so(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+
+    missing = desk.run("get", "StorageBucket/nosuch")
+
+    assert (missing.returncode, missing.stderr) == (
+        1,
+        "error: StorageBucket nosuch is not declared here: `setpoint get -A` lists what is\n",
+    )
+
+
+def test_a_plan_that_could_not_be_made_has_failed(desk: Desk) -> None:
+    desk.write(bucket("logs"))
+
+    planned = desk.run("plan", "-f", "manifest.yaml", STORAGE_EMULATOR_HOST="http://127.0.0.1:1")
+
+    assert (planned.returncode, "failed: GET /storage/v1/b/logs: cannot connect" in planned.stdout) == (1, True)
