@@ -1,91 +1,25 @@
 """What another process does is told by statuses alone, in the words in which a run of one's own would tell it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from setpoint.cli.states import State, state_of
-from setpoint.engine.follow import Follow, outcome_of, records_of
-from setpoint.engine.reconcile import step
-from setpoint.engine.remembered import REQUESTED
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.follow import outcome_of, records_of
+from setpoint.engine.resource import ResourceRef
 from setpoint.engine.run import Run
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
-from setpoint.errors import Bug, DependencyNotFound, DependencyNotReady, OperationRunning, RemoteUnavailable
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
 from setpoint.stores.limits import Limits
-from setpoint.stores.memory import MemoryStore
-from tests.engine.gadget_stand import GadgetStand, gadget
+from tests.engine.gadget_stand import GadgetStand
 from tests.engine.gadgets import gadget_ref
+from tests.engine.house import House, play
 from tests.engine.stand import Spec, Trouble
 from tests.runtime.virtual_time import VirtualClock, run
 
 MANAGEMENT = "setpoint.dev/management"
 A, B = gadget_ref("a"), gadget_ref("b")
-
-
-@dataclass(slots=True)
-class House:
-    """A service, a store, and somebody who follows what another process does about it."""
-
-    stand: GadgetStand = field(default_factory=GadgetStand)
-    limits: Limits = field(default_factory=Limits)
-    told: list[tuple[str, Outcome]] = field(default_factory=list)
-    asked: list[Sequence[ResourceRef]] = field(default_factory=list)
-    store: MemoryStore = field(init=False)
-    follow: Follow = field(init=False)
-    _numbers: "count[int]" = field(default_factory=count)
-
-    def __post_init__(self) -> None:
-        self.store = MemoryStore(VirtualClock(), lambda: f"uid-{next(self._numbers)}", self.limits)
-        self.follow = Follow(self.store, lambda ref, outcome: self.told.append((ref.name, outcome)), self.ask)
-
-    @property
-    def world(self) -> World:
-        kind = self.stand.kind
-        return World(self.store, VirtualClock(), {(kind.group, kind.name): kind})
-
-    async def apply(self, name: str, spec: Spec, **metadata: Any) -> ResourceRef:
-        return (await self.store.apply(gadget(name, spec, **metadata))).ref
-
-    async def ask(self, refs: Sequence[ResourceRef]) -> None:
-        """Puts a request for a look on record, as the process does that takes the steps."""
-        self.asked.append(refs)
-        for ref in refs:
-            await self.store.annotate(await self.resource(ref), {REQUESTED: f"request {next(self._numbers)}"})
-
-    async def resource(self, ref: ResourceRef) -> Resource:
-        found = await self.store.get(ref)
-        assert found is not None
-        return found
-
-    async def step(self, ref: ResourceRef) -> Outcome:
-        return await step(ref, self.world)
-
-    async def keep(self) -> None:
-        """The other process: a step for each once a second, and operations that are over by then."""
-        while True:
-            for resource in (await self.store.list()).resources:
-                await self.step(resource.ref)
-            await asyncio.sleep(1)
-            self.stand.finish()
-
-    async def kept(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, Outcome]:
-        """How it ends while the other process is at work."""
-        keeper = asyncio.create_task(self.keep())
-        outcomes = await self.follow.until_done(refs, timeout)
-        keeper.cancel()
-        return {ref.name: outcome for ref, outcome in outcomes.items()}
-
-
-def _play(scenario: Callable[[House], Awaitable[None]], limits: Limits | None = None) -> None:
-    async def play() -> None:
-        await scenario(House(limits=limits or Limits()))
-
-    run(play())
 
 
 # --- The same words as a run of one's own -----------------------------------------------------------------------------
@@ -152,7 +86,7 @@ def test_an_immutable_change_is_told_as_a_run_tells_it() -> None:
 
         assert _states(outcomes) == {"a": state_of(await house.step(ref))}
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_an_operation_is_told_and_followed_to_its_end() -> None:
@@ -165,7 +99,7 @@ def test_an_operation_is_told_and_followed_to_its_end() -> None:
         states = [(state.word, state.detail) for state in (state_of(outcome) for _, outcome in house.told)]
         assert states == [("waiting", "operation op-1 is running"), ("created", "")]
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_an_edit_that_was_carried_out_is_told_as_such() -> None:
@@ -179,7 +113,7 @@ def test_an_edit_that_was_carried_out_is_told_as_such() -> None:
 
         assert state_of(outcomes["a"]).word == "updated"
 
-    _play(scenario)
+    play(scenario)
 
 
 # --- Which status speaks of now ---------------------------------------------------------------------------------------
@@ -193,7 +127,7 @@ def test_the_status_of_an_older_generation_tells_nothing() -> None:
 
         assert outcome_of(await house.resource(ref)) is None
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_what_was_asked_for_is_told_when_the_request_is_echoed_and_nothing_was_done_twice() -> None:
@@ -209,7 +143,7 @@ def test_what_was_asked_for_is_told_when_the_request_is_echoed_and_nothing_was_d
         assert unanswered is None
         assert state_of(outcomes["a"]).word == "unchanged"
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_a_later_request_that_was_taken_up_answers_an_earlier_one() -> None:
@@ -221,7 +155,7 @@ def test_a_later_request_that_was_taken_up_answers_an_earlier_one() -> None:
 
         assert isinstance(outcome_of(await house.resource(ref)), Settled)
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_what_was_said_before_a_deletion_is_not_said_of_it() -> None:
@@ -232,7 +166,7 @@ def test_what_was_said_before_a_deletion_is_not_said_of_it() -> None:
 
         assert outcome_of(await house.resource(ref)) is None
 
-    _play(scenario)
+    play(scenario)
 
 
 # --- Deletion ---------------------------------------------------------------------------------------------------------
@@ -251,7 +185,7 @@ def test_a_deletion_is_followed_until_the_resource_is_gone() -> None:
         assert words == [("waiting", "operation op-1 is running"), ("deleted", "")]
         assert outcomes == {"a": Gone()}
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_a_deletion_that_is_refused_is_told() -> None:
@@ -265,7 +199,7 @@ def test_a_deletion_that_is_refused_is_told() -> None:
 
         assert (state_of(outcomes["a"]).word, state_of(outcomes["a"]).detail) == ("failed", "delete a: 403")
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_one_that_was_made_anew_is_not_the_one_that_was_deleted() -> None:
@@ -280,7 +214,7 @@ def test_one_that_was_made_anew_is_not_the_one_that_was_deleted() -> None:
 
         assert await following == {ref: Gone()}
 
-    _play(scenario)
+    play(scenario)
 
 
 # --- The end ----------------------------------------------------------------------------------------------------------
@@ -296,7 +230,7 @@ def test_those_that_wait_are_looked_at_once_more_after_the_last_was_done() -> No
         assert isinstance(outcomes["a"], Stopped)
         assert isinstance(outcomes["c"], Settled)
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_what_was_found_to_wait_before_another_was_done_is_not_given_up() -> None:
@@ -316,7 +250,7 @@ def test_what_was_found_to_wait_before_another_was_done_is_not_given_up() -> Non
 
         assert {ref.name: type(outcome) for ref, outcome in (await following).items()} == {"a": Settled, "b": Settled}
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_a_time_out_leaves_the_last_word_of_each() -> None:
@@ -335,7 +269,7 @@ def test_a_time_out_leaves_the_last_word_of_each() -> None:
         }
         assert VirtualClock().monotonic() == 30
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_a_service_that_does_not_answer_is_not_heard_of() -> None:
@@ -345,7 +279,7 @@ def test_a_service_that_does_not_answer_is_not_heard_of() -> None:
 
         assert await house.kept([ref], timeout=30) == {}
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_the_first_word_of_each_can_be_enough() -> None:
@@ -363,7 +297,7 @@ def test_the_first_word_of_each_can_be_enough() -> None:
         }
         assert house.asked == []
 
-    _play(scenario)
+    play(scenario)
 
 
 def test_a_watch_that_fell_behind_begins_anew() -> None:
@@ -377,7 +311,7 @@ def test_a_watch_that_fell_behind_begins_anew() -> None:
 
         assert isinstance((await following)[ref], Settled)
 
-    _play(scenario, Limits(changes=1))
+    play(scenario, Limits(changes=1))
 
 
 def test_how_it_stands_can_be_looked_up_after_all() -> None:
@@ -392,39 +326,4 @@ def test_how_it_stands_can_be_looked_up_after_all() -> None:
 
         assert isinstance(house.follow.outcomes[ref], Settled)
 
-    _play(scenario)
-
-
-def test_trouble_that_no_status_tells_is_told_until_a_status_does() -> None:
-    async def scenario(house: House) -> None:
-        ref = await house.apply("a", {"size": 1})
-        following = asyncio.create_task(house.follow.until_done([ref], 60))
-        await asyncio.sleep(1)
-        down, still_down = RemoteUnavailable("GET a: 503"), RemoteUnavailable("GET a: 503")
-        house.follow.hear_trouble(ref, down)
-        house.follow.hear_trouble(ref, still_down)
-        heard = list(house.told)
-        await house.step(ref)
-        await following
-        house.follow.hear_trouble(ref, down)
-
-        assert [outcome for _, outcome in heard] == [Stopped(down)]
-        assert isinstance(house.follow.outcomes[ref], Settled)
-
-    _play(scenario)
-
-
-def test_a_bug_in_the_other_process_is_the_end_of_the_matter() -> None:
-    async def scenario(house: House) -> None:
-        ref = await house.apply("a", {"size": 1})
-        following = asyncio.create_task(house.follow.until_done([ref], 60))
-        await asyncio.sleep(1)
-        house.follow.hear_trouble(ref, Bug("broke"))
-        following.cancel()
-
-        assert house.follow.left == []
-        assert [type(outcome.error) for outcome in house.follow.outcomes.values() if isinstance(outcome, Stopped)] == [
-            Bug
-        ]
-
-    _play(scenario)
+    play(scenario)
