@@ -13,7 +13,6 @@ from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand, gadget_
 from tests.engine.stand import Stand
 from tests.kinds.lifecycle_bucket import BucketStand, bucket_stand
 from tests.kinds.lifecycle_database import DatabaseStand, database_stand
-from tests.kinds.lifecycle_instance import InstanceStand, instance_stand
 
 
 class Kept(StrEnum):
@@ -53,11 +52,9 @@ SETTINGS: Final = (
     Setting(StatelessGadgetStand, stateless_gadget_stand),
     Setting(BucketStand, bucket_stand),
     Setting(DatabaseStand, database_stand),
-    Setting(InstanceStand, instance_stand),
     Setting(GadgetStand, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
     Setting(GadgetStand, gadget_stand, Kept.ON_SQLITE),
     Setting(BucketStand, bucket_stand, Kept.ON_SQLITE),
-    Setting(InstanceStand, instance_stand, Kept.ON_SQLITE),
     Setting(GadgetStand, gadget_stand, Kept.FOR_EVER),
     Setting(StatelessGadgetStand, stateless_gadget_stand, Kept.FOR_EVER),
     Setting(BucketStand, bucket_stand, Kept.FOR_EVER),
