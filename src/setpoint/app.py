@@ -69,6 +69,8 @@ class Opened:
 
     world: World
     budgets: Budgets
+    # How many requests there were, by method, host and what came of them.
+    requests: Mapping[tuple[str, str, str], int]
 
 
 @asynccontextmanager
@@ -85,9 +87,10 @@ async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
     async with AsyncExitStack() as stack:
         store = await _open_store(settings.store, clock, access)
         stack.push_async_callback(store.close)
-        google = GoogleClient(HttpClient(), settings_from(settings.environment))
+        http = HttpClient()
+        google = GoogleClient(http, settings_from(settings.environment))
         stack.push_async_callback(google.close)
-        yield Opened(World(store, clock, _kinds(google), settings.cookies), google.budgets)
+        yield Opened(World(store, clock, _kinds(google), settings.cookies), google.budgets, http.counts)
 
 
 def file_of(settings: Settings) -> Path | None:

@@ -349,3 +349,17 @@ def test_a_running_manager_tells_of_its_resources_from_their_edit_to_their_drift
     decisions = _samples(page, "setpoint_decisions_total")
     assert (decisions["create", "Gadget"], decisions["drifted", "Gadget"]) == (1.0, 1.0)
     assert _samples(page, "workqueue_depth")["Gadget", "Gadget", "edit"] == 0.0
+
+
+def test_requests_are_counted_by_what_came_of_them() -> None:
+    counts = {("GET", "localhost:1", "200"): 3, ("GET", "localhost:1", "<error>"): 1}
+
+    page = _page(Telemetry(requests=[counts]))
+
+    shown = {
+        (one.labels["method"], one.labels["host"], one.labels["code"]): one.value
+        for family in page
+        for one in family.samples
+        if one.name == "rest_client_requests_total"
+    }
+    assert shown == counts

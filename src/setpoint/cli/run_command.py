@@ -128,7 +128,7 @@ class Process:
     @staticmethod
     def of(opened: Opened, request: Request, orders: Orders) -> "Process":
         """Ready to run."""
-        telemetry = Telemetry([opened.budgets])
+        telemetry = Telemetry([opened.budgets], [opened.requests])
         steps = StepCount(telemetry)
         kinds = chosen(orders.kinds, opened.world.kinds)
         manager = Manager(

@@ -1,5 +1,6 @@
 """HTTP, and nothing else: bytes out, bytes in. A failure on the way is RemoteUnavailable; a status is not a failure."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -42,6 +43,8 @@ class HttpClient:
     """Keeps connections and uses them again. Opened by the first request; `close` lets go of everything."""
 
     def __init__(self) -> None:
+        # How many requests there were, by method, host and what came of them: a status, or "<error>" without an answer.
+        self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
         # By origin: finding out takes a walk through the environment.
         self._proxies: dict[str, str | None] = {}
@@ -49,6 +52,7 @@ class HttpClient:
     async def send(self, request: Request) -> Answer:
         """The whole answer, whatever its status; RemoteUnavailable when there is none, or only a part of it."""
         session = self._session = self._session or _new_session()
+        code = "<error>"
         try:
             async with session.request(
                 request.method,
@@ -60,11 +64,15 @@ class HttpClient:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=request.seconds),
             ) as response:
-                return Answer(response.status, response.headers, await response.read())
+                answer = Answer(response.status, response.headers, await response.read())
+                code = str(response.status)
+                return answer
         except TimeoutError as error:
             raise RemoteUnavailable(f"{request}: no answer within {request.seconds:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise RemoteUnavailable(f"{request}: {_reason(error)}") from error
+        finally:
+            self.counts[request.method, urlsplit(request.url).netloc, code] += 1
 
     async def close(self) -> None:
         """Closes the connections; a later request opens new ones."""

@@ -80,6 +80,12 @@ CATALOGUE: Final = (
     ),
     Metric("setpoint_resources", _GAUGE, ("kind", "ready"), "Resources, by whether they are ready."),
     Metric("setpoint_api_rate_limit", _GAUGE, _BUDGET, "Calls a second that we allow ourselves now."),
+    Metric(
+        "rest_client_requests_total",
+        _COUNTER,
+        ("code", "method", "host"),
+        "Requests, by what came of them: a status, or <error> without an answer.",
+    ),
     Metric("setpoint_api_calls_total", _COUNTER, _BUDGET, "Calls made."),
     Metric("setpoint_api_throttles_total", _COUNTER, _BUDGET, "Calls after which the service asked for fewer."),
     Metric("setpoint_api_wait_seconds_total", _COUNTER, _BUDGET, "Seconds that calls waited for their turn."),

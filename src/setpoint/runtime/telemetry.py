@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -48,6 +48,10 @@ _ERROR: Final = "error"
 _EVERY_RESULT: Final = ("success", _ERROR, "requeue", "requeue_after")
 _TERMINAL: Final = Retry.ON_EDIT.name.lower()
 _BUG: Final = Retry.BUG.name.lower()
+
+
+# How many requests there were, by method, host and code.
+RequestCounts: TypeAlias = Mapping[tuple[str, str, str], int]
 
 
 class Watched(Protocol):
@@ -113,13 +117,16 @@ class Picture:
     controllers: tuple[ControllerFigures, ...]
     resources: Census
     apis: tuple[BudgetsSnapshot, ...]
+    # By method, host and code.
+    requests: RequestCounts
 
 
 class Telemetry:
     """The Metrics of an engine and the Measures of its controllers, for one event loop."""
 
-    def __init__(self, budgets: Sequence[Budgets] = ()) -> None:
+    def __init__(self, budgets: Sequence[Budgets] = (), requests: Sequence[RequestCounts] = ()) -> None:
         self._budgets = tuple(budgets)
+        self._requests = tuple(requests)
         self._watched: Watched | None = None
         self._steps: dict[tuple[str, str, str], _Tally] = {}
         self._times: dict[str, Buckets] = {}
@@ -178,6 +185,7 @@ class Telemetry:
             controllers=tuple(map(read_controller, controllers)),
             resources={} if manager is None else dict(manager.heads.numbers),
             apis=tuple(budgets.snapshot() for budgets in self._budgets),
+            requests=dict(sum(map(Counter, self._requests), Counter())),
         )
 
 
@@ -198,6 +206,8 @@ def picture_figures(picture: Picture) -> Iterator[Figure]:
     yield from resource_figures(picture.resources)
     for snapshot in picture.apis:
         yield from api_figures(snapshot)
+    for (method, host, code), number in picture.requests.items():
+        yield counter("rest_client_requests_total", number, code=code, method=method, host=host)
 
 
 def _step_figures(picture: Picture) -> Iterator[Figure]:
