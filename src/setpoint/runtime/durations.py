@@ -11,7 +11,7 @@ BOUNDS: Final = tuple(10.0**power for power in range(-8, 4))
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """`at_most` counts, for each of `BOUNDS`, what took no longer; `count` and `seconds` are of everything."""
+    """`at_most` counts, for each of the bounds, what took no longer; `count` and `seconds` are of everything."""
 
     at_most: tuple[int, ...]
     count: int
@@ -21,15 +21,16 @@ class Distribution:
 class Durations:
     """Takes in durations for next to nothing, to be read when somebody asks."""
 
-    __slots__ = ("_counts", "_seconds")
+    __slots__ = ("_bounds", "_counts", "_seconds")
 
-    def __init__(self) -> None:
-        self._counts = [0] * (len(BOUNDS) + 1)
+    def __init__(self, bounds: tuple[float, ...] = BOUNDS) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
         self._seconds = 0.0
 
     def add(self, seconds: float) -> None:
         """One more that took so long."""
-        self._counts[bisect_left(BOUNDS, seconds)] += 1
+        self._counts[bisect_left(self._bounds, seconds)] += 1
         self._seconds += seconds
 
     def read(self) -> Distribution:

@@ -3,11 +3,10 @@
 A step only counts. Names, labels and text come when somebody asks for the page.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Final, Protocol, TypeAlias
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -32,7 +31,7 @@ from setpoint.runtime.collectors import (
     resource_figures,
 )
 from setpoint.runtime.controller import Controller
-from setpoint.runtime.durations import Distribution
+from setpoint.runtime.durations import Distribution, Durations
 from setpoint.runtime.exposition import page_of
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.workqueue_metrics import Figure, Sort
@@ -73,33 +72,12 @@ class Watched(Protocol):
         ...
 
 
-class Buckets:
-    """Takes in durations for next to nothing, counted in buckets of its own."""
-
-    __slots__ = ("_bounds", "_counts", "_seconds")
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._seconds = 0.0
-
-    def add(self, seconds: float) -> None:
-        """One more that took so long."""
-        self._counts[bisect_left(self._bounds, seconds)] += 1
-        self._seconds += seconds
-
-    def read(self) -> Distribution:
-        """All so far."""
-        *at_most, count = accumulate(self._counts)
-        return Distribution(tuple(at_most), count, self._seconds)
-
-
 class _Tally:
     """Steps of one kind that came to the same; their durations are counted with those of the whole kind."""
 
     __slots__ = ("number", "times")
 
-    def __init__(self, times: Buckets) -> None:
+    def __init__(self, times: Durations) -> None:
         self.number = 0
         self.times = times
 
@@ -129,9 +107,9 @@ class Telemetry:
         self._requests = tuple(requests)
         self._watched: Watched | None = None
         self._steps: dict[tuple[str, str, str], _Tally] = {}
-        self._times: dict[str, Buckets] = {}
-        self._convergence: dict[str, Buckets] = {}
-        self._drift: dict[str, Buckets] = {}
+        self._times: dict[str, Durations] = {}
+        self._convergence: dict[str, Durations] = {}
+        self._drift: dict[str, Durations] = {}
         # Never the global one: two of us in one process do not meet.
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
@@ -149,17 +127,17 @@ class Telemetry:
         key = (kind, outcome, decision)
         tally = self._steps.get(key)
         if tally is None:
-            tally = self._steps[key] = _Tally(self._times.setdefault(kind, Buckets(STEP_BOUNDS)))
+            tally = self._steps[key] = _Tally(self._times.setdefault(kind, Durations(STEP_BOUNDS)))
         tally.number += 1
         tally.times.add(seconds)
 
     def converged(self, kind: str, seconds: float) -> None:
         """See Measures."""
-        self._convergence.setdefault(kind, Buckets(CONVERGENCE_BOUNDS)).add(seconds)
+        self._convergence.setdefault(kind, Durations(CONVERGENCE_BOUNDS)).add(seconds)
 
     def drifted(self, kind: str, seconds: float) -> None:
         """See Measures."""
-        self._drift.setdefault(kind, Buckets(DRIFT_BOUNDS)).add(seconds)
+        self._drift.setdefault(kind, Durations(DRIFT_BOUNDS)).add(seconds)
 
     # --- The page ------------------------------------------------------------------------------------------------
 
@@ -189,9 +167,9 @@ class Telemetry:
         )
 
 
-def _read(found: Mapping[str, Buckets], kinds: set[str], bounds: tuple[float, ...]) -> Mapping[str, Distribution]:
+def _read(found: Mapping[str, Durations], kinds: set[str], bounds: tuple[float, ...]) -> Mapping[str, Distribution]:
     """One for each kind: of a metric that is there from the start, the first increase can be seen."""
-    return {kind: found.get(kind, Buckets(bounds)).read() for kind in sorted(kinds | found.keys())}
+    return {kind: found.get(kind, Durations(bounds)).read() for kind in sorted(kinds | found.keys())}
 
 
 def picture_figures(picture: Picture) -> Iterator[Figure]:
