@@ -1,1 +1,1 @@
-"""What the pure core and the command cost, beside what else one could use: `make bench`."""
+"""What the core, the process and the command cost, beside what else one could use: `make bench`."""

@@ -1,22 +1,35 @@
-"""`python -m benchmarks`: measures the core and the command against the alternatives, in one run."""
+"""`python -m benchmarks`: measures the core, the process and the command against the alternatives, in one run."""
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Final, TypeAlias
 
 import click
 
-from benchmarks import canonical, fast_path, plans, start_up, three_way
+from benchmarks import canonical, fast_path, plans, runtime, start_up, three_way
 from benchmarks.bars import verdicts
-from benchmarks.measuring import QUICK, THOROUGH, Contest, Pace, check_agreement, measure
+from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, check_agreement, measure
 from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
 from benchmarks.report import Report, as_json, show
+from benchmarks.surveys import Reading, Survey, Trial
 
-GROUPS: Final[dict[str, Callable[[Opponents], Iterator[Contest]]]] = {
-    "canonical": canonical.contests,
-    "fast-path": fast_path.contests,
-    "plan": plans.contests,
-    "three-way": three_way.contests,
-    "start-up": start_up.contests,
+Group: TypeAlias = Callable[[Opponents, Pace], Generator[Trial, None, None]]
+
+
+def _at_any_pace(contests: Callable[[Opponents], Iterator[Contest]]) -> Group:
+    def trials(opponents: Opponents, _pace: Pace) -> Generator[Trial, None, None]:
+        yield from contests(opponents)
+
+    return trials
+
+
+GROUPS: Final[dict[str, Group]] = {
+    "canonical": _at_any_pace(canonical.contests),
+    "fast-path": _at_any_pace(fast_path.contests),
+    "plan": _at_any_pace(plans.contests),
+    "three-way": _at_any_pace(three_way.contests),
+    "start-up": _at_any_pace(start_up.contests),
+    "runtime": runtime.trials,
 }
 
 
@@ -28,7 +41,7 @@ GROUPS: Final[dict[str, Callable[[Opponents], Iterator[Contest]]]] = {
     "--alone", is_flag=True, help="Ours and the standard library alone, without the packages to compare with."
 )
 def main(*, groups: tuple[str, ...], output: str, quick: bool, alone: bool) -> None:
-    """Measure the core and the command against the alternatives. GROUPS: all unless named."""
+    """Measure the core, the process and the command against the alternatives. GROUPS: all unless named."""
     try:
         opponents = NOBODY if alone else all_opponents()
     except OpponentMissing as error:
@@ -41,12 +54,20 @@ def main(*, groups: tuple[str, ...], output: str, quick: bool, alone: bool) -> N
 
 
 def run(groups: tuple[str, ...], opponents: Opponents, pace: Pace) -> Report:
-    """The report on `groups`; Disagreement before anything is measured when a contestant gives a wrong answer."""
-    contests = [contest for group in groups for contest in GROUPS[group](opponents)]
-    for contest in contests:
-        check_agreement(contest)
-    figures = tuple(figure for contest in contests for figure in measure(contest, pace))
-    return Report(figures, verdicts(figures, fast_path.cookie_bytes()), opponents.versions, pace)
+    """The report on `groups`; Disagreement as soon as a contestant gives a wrong answer, which is before its turn."""
+    figures: list[Figure] = []
+    readings: list[Reading] = []
+    for group in groups:
+        with closing(GROUPS[group](opponents, pace)) as trials:
+            for trial in trials:
+                match trial:
+                    case Contest():
+                        check_agreement(trial)
+                        figures += measure(trial, pace)
+                    case Survey():
+                        readings += trial.take()
+    bars = verdicts(figures, readings, fast_path.cookie_bytes())
+    return Report(tuple(figures), tuple(readings), bars, opponents.versions, pace)
 
 
 if __name__ == "__main__":

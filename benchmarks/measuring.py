@@ -18,11 +18,12 @@ class Disagreement(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """One way to do the job, and whether what it returned is the right answer."""
+    """One way to do the job, and whether what it returned is the right answer. A call does the job `per` times."""
 
     name: str
     call: Callable[[], object]
     agrees: Callable[[object], bool]
+    per: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What one call of a contestant cost, and how often that is what ours cost."""
+    """What it costs a contestant to do the job once, and how often that is what ours costs."""
 
     subject: str
     size: str
@@ -52,15 +53,24 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long to measure: rounds of batches, fewer for a contestant that would take longer than `patience`."""
+    """How long to measure: rounds of batches, fewer for a contestant that would take longer than `patience`.
+
+    `share` is how much there is of whatever there should be many of.
+    """
 
     rounds: int
     batch: int
     patience: int
+    share: float = 1.0
+
+    def number(self, whole: int) -> int:
+        """So many instead of `whole`; a few at least."""
+        return max(min(whole, _FEW), round(whole * self.share))
 
 
+_FEW: Final = 10
 THOROUGH: Final = Pace(rounds=25, batch=4_000_000, patience=1_500_000_000)
-QUICK: Final = Pace(rounds=1, batch=0, patience=0)
+QUICK: Final = Pace(rounds=1, batch=0, patience=0, share=0.001)
 _FEWEST_ROUNDS: Final = 3
 
 
@@ -75,13 +85,14 @@ def check_agreement(contest: Contest) -> None:
 
 
 def measure(contest: Contest, pace: Pace) -> tuple[Figure, ...]:
-    """What a call of each contestant costs, in their order."""
+    """What the job costs each contestant, in their order."""
     gc.collect()
     gc.freeze()
     try:
-        best = _best_of_rounds(contest, pace)
+        calls = _best_of_rounds(contest, pace)
     finally:
         gc.unfreeze()
+    best = [cost / contestant.per for contestant, cost in zip(contest.contestants, calls, strict=True)]
     return tuple(
         Figure(contest.subject, contest.size, contestant.name, cost, cost / best[0])
         for contestant, cost in zip(contest.contestants, best, strict=True)
@@ -89,6 +100,7 @@ def measure(contest: Contest, pace: Pace) -> tuple[Figure, ...]:
 
 
 def _best_of_rounds(contest: Contest, pace: Pace) -> list[float]:
+    """Nanoseconds of CPU time for a call of each."""
     batches = [_Batch(one.call, contest.clock).fitting(pace) for one in contest.contestants]
     best = [float("inf")] * len(batches)
     for number in range(pace.rounds):

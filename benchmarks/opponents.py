@@ -1,13 +1,15 @@
 """What else one could use. Each package is imported only when it is to be measured: `make check` has none of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module, metadata
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Final, TypeAlias
 
+from benchmarks.measuring import Contestant
 from setpoint.core.values import Json
+from setpoint.engine.resource import Tree
 
 # Where a value stands: names of members, positions in lists.
 Route: TypeAlias = tuple[str | int, ...]
@@ -40,6 +42,17 @@ class Differ:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """A package that keeps resources: `no_op` gives its ways to handle an event about each of these documents.
+
+    The events bring nothing that it has not seen to before.
+    """
+
+    name: str
+    no_op: Callable[[Sequence[Tree]], AbstractContextManager[tuple[Contestant, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Opponents:
     """The packages to measure against."""
 
@@ -47,13 +60,15 @@ class Opponents:
     differs: tuple[Differ, ...]
     # Packages that are commands as well.
     commands: tuple[str, ...] = ()
+    operators: tuple[Operator, ...] = ()
 
     @property
     def versions(self) -> dict[str, str]:
         """Who takes part, by version: our own foundation first."""
         canonicalizers = [one.name for one in self.canonicalizers]
         differs = [one.name for one in self.differs]
-        names = ("msgspec", "orjson", *canonicalizers, *differs, *self.commands)
+        operators = [one.name for one in self.operators]
+        names = ("msgspec", "orjson", *canonicalizers, *differs, *self.commands, *operators)
         return {name: metadata.version(name) for name in names}
 
 
@@ -62,13 +77,13 @@ _COMMANDS: Final = ("kopf",)
 
 
 def all_opponents() -> Opponents:
-    """Every opponent; OpponentMissing when one is not installed. A command takes part when it is there."""
+    """Every opponent; OpponentMissing when one is not installed."""
     canonicalizers = (
         Canonicalizer("rfc8785", _package("rfc8785").dumps),
         Canonicalizer("jcs", _package("jcs").canonicalize),
     )
     differs = (_deepdiff(), _jsondiff(), _jsonpatch(), _dictdiffer())
-    return Opponents(canonicalizers, differs, tuple(name for name in _COMMANDS if find_spec(name)))
+    return Opponents(canonicalizers, differs, _COMMANDS, (_kopf(),))
 
 
 def _package(name: str) -> ModuleType:
@@ -135,3 +150,8 @@ def _dictdiffer() -> Differ:
         lambda a, b: [tuple(steps) for _, steps, _ in compare(a, b)],
         lambda last, live, generated: package.patch(compare(last, live), generated),
     )
+
+
+def _kopf() -> Operator:
+    _package("kopf")
+    return Operator("kopf", _package("benchmarks.kopf_opponent").contestants)

@@ -11,12 +11,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import sql_instance
+from benchmarks import queue, sql_instance
 from benchmarks.bars import COOKIE, Verdict
 from benchmarks.measuring import Figure, Pace
+from benchmarks.surveys import Reading, Unit
 
 SIZES: Final = ("1 KB", "6 KB", "60 KB")
 _NO_SIZE: Final = ""
+# What is measured in the same sizes stands in one table.
+_TABLES: Final = (SIZES, queue.SIZES, (_NO_SIZE,))
 _PIPE_WIDTH: Final = 140
 
 
@@ -25,6 +28,7 @@ class Report:
     """The figures and verdicts of one run, and what it ran on."""
 
     figures: tuple[Figure, ...]
+    readings: tuple[Reading, ...]
     verdicts: tuple[Verdict, ...]
     versions: Mapping[str, str]
     pace: Pace
@@ -36,12 +40,13 @@ class Report:
 
 
 def as_json(report: Report) -> str:
-    """The report for programs: nanoseconds, plain ratios, every verdict."""
+    """The report for programs: nanoseconds, seconds and bytes, plain ratios, every verdict."""
     data = {
         "python": platform.python_version(),
         "versions": report.versions,
         "rounds": report.pace.rounds,
         "figures": [asdict(figure) for figure in report.figures],
+        "readings": [asdict(reading) for reading in report.readings],
         "bars": [asdict(verdict) for verdict in report.verdicts],
         "bars_met": sum(verdict.is_met for verdict in report.verdicts),
     }
@@ -67,9 +72,11 @@ def as_text(report: Report) -> str:
 
 def _draw(report: Report, console: Console) -> None:
     console.print(Text(_header(report)))
-    console.print(_table(report, SIZES))
-    if any(figure.size == _NO_SIZE for figure in report.figures):
-        console.print(_table(report, (_NO_SIZE,)))
+    for sizes in _TABLES:
+        if sizes == SIZES or any(figure.size in sizes for figure in report.figures):
+            console.print(_table(report, sizes))
+    if report.readings:
+        console.print(_readings_table(report))
     console.print(Text(report.bars_met))
 
 
@@ -78,7 +85,7 @@ def _header(report: Report) -> str:
     modelled = ", ".join(f"{sql_instance.modelled_bytes(size) / 1000:.1f}" for size in sql_instance.SIZES)
     return (
         f"Python {platform.python_version()}, {', '.join(versions)}\n"
-        f"CPU time of one call: the best of up to {report.pace.rounds} rounds in which contestants take turns.\n"
+        f"CPU time to do the job once: the best of up to {report.pace.rounds} rounds in which contestants take turns.\n"
         f"Sizes are those of the JSON body; {modelled} KB of it are modelled: structs and plans hold no more.\n"
         "× is the multiple of the first line of each block.\n"
     )
@@ -95,7 +102,7 @@ def _table(report: Report, sizes: tuple[str, ...]) -> Table:
     figures = [figure for figure in report.figures if figure.size in sizes]
     for subject in dict.fromkeys(figure.subject for figure in figures):
         table.add_row(Text(subject, style="bold"))
-        for cells in _rows([figure for figure in figures if figure.subject == subject], sizes, report.verdicts):
+        for cells in _rows([figure for figure in figures if figure.subject == subject], sizes, report):
             table.add_row(*cells)
         table.add_row()
     for verdict in report.verdicts:
@@ -105,15 +112,32 @@ def _table(report: Report, sizes: tuple[str, ...]) -> Table:
     return table
 
 
-def _rows(figures: Sequence[Figure], sizes: tuple[str, ...], verdicts: Sequence[Verdict]) -> Iterator[list[Text]]:
+def _readings_table(report: Report) -> Table:
+    """What surveys found."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("", overflow="fold")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("bar")
+    for subject in dict.fromkeys(reading.subject for reading in report.readings):
+        table.add_row(Text(subject, style="bold"))
+        for reading in report.readings:
+            if reading.subject == subject:
+                table.add_row(Text(f"  {reading.name}"), Text(_amount(reading)), *_bars(report, subject, reading.name))
+        table.add_row()
+    return table
+
+
+def _rows(figures: Sequence[Figure], sizes: tuple[str, ...], report: Report) -> Iterator[list[Text]]:
     """A line for each contestant, its sizes side by side."""
     for name in dict.fromkeys(figure.contestant for figure in figures):
         mine = {figure.size: figure for figure in figures if figure.contestant == name}
         cells = [cell for size in sizes for cell in _cells(mine.get(size))]
-        bars = [
-            _bar(verdict) for verdict in verdicts if (verdict.subject, verdict.contestant) == (figures[0].subject, name)
-        ]
-        yield [Text(f"  {name}"), *cells, *bars]
+        yield [Text(f"  {name}"), *cells, *_bars(report, figures[0].subject, name)]
+
+
+def _bars(report: Report, subject: str, name: str) -> list[Text]:
+    """The bar of a line; one at most."""
+    return [_bar(verdict) for verdict in report.verdicts if (verdict.subject, verdict.contestant) == (subject, name)]
 
 
 def _cells(figure: Figure | None) -> tuple[Text, Text]:
@@ -125,6 +149,14 @@ def _cells(figure: Figure | None) -> tuple[Text, Text]:
 def _duration(nanoseconds: float) -> str:
     milliseconds, microseconds = nanoseconds / 1e6, nanoseconds / 1e3
     return f"{milliseconds:,.1f} ms" if milliseconds >= 1 else f"{microseconds:.1f} µs"
+
+
+def _amount(reading: Reading) -> str:
+    match reading.unit:
+        case Unit.SECONDS:
+            return _duration(reading.value * 1e9)
+        case Unit.BYTES:
+            return f"{reading.value / 1e6:,.0f} MB" if reading.value >= 1e6 else f"{reading.value:,.0f} bytes"
 
 
 def _multiple(ratio: float) -> str:

@@ -1,0 +1,35 @@
+"""What is no CPU time of a call: memory, and how long something takes from its beginning to its end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from benchmarks.measuring import Contest
+
+
+class Unit(StrEnum):
+    """What a reading is counted in."""
+
+    SECONDS = "seconds"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One figure of a survey."""
+
+    subject: str
+    name: str
+    value: float
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Something to look at as a whole: `take` gives what it found; Disagreement when it was not what it has to be."""
+
+    take: Callable[[], tuple[Reading, ...]]
+
+
+Trial: TypeAlias = Contest | Survey
