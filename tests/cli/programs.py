@@ -35,6 +35,11 @@ class Call:
     environment: Mapping[str, str]
 
 
+def _hear_ctrl_c() -> None:
+    """Whoever runs the tests in the background ignores the signal, and so would all that they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Program:
     """A program that is running. `written` is all that has been read of it so far."""
 
@@ -108,6 +113,7 @@ class Terminal(Program):
             env=call.environment,
             cwd=call.folder,
             start_new_session=True,
+            preexec_fn=_hear_ctrl_c,
         )
         os.close(slave)
         super().__init__(process, master)
@@ -146,6 +152,7 @@ class Piped(Program):
             stderr=errors,
             env=call.environment,
             cwd=call.folder,
+            preexec_fn=_hear_ctrl_c,
         )
         os.close(writing)
         super().__init__(process, reading)
