@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from benchmarks.buckets import Service, Size, body_of, manifest_of, name_of, ref_of
 from setpoint.app import SystemClock
 from setpoint.clients.google import GoogleClient
-from setpoint.core.canonical import digest
+from setpoint.core.canonical import body_digest, digest
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.reconcile import step
 from setpoint.engine.scene import Settled, World
@@ -74,9 +74,9 @@ async def _settle_the_first(path: Path, size: Size) -> None:
 
 def _like(first: Record, numbers: Iterable[int], size: Size) -> Iterable[Record]:
     """Other buckets, right after the same step."""
-    old = (name_of(0).encode(), _uid(0).encode(), _live_digest(0, size))
+    old = (name_of(0).encode(), _uid(0).encode(), *_digests(0, size))
     for number in numbers:
-        new = (name_of(number).encode(), _uid(number).encode(), _live_digest(number, size))
+        new = (name_of(number).encode(), _uid(number).encode(), *_digests(number, size))
         metadata, status = first.metadata, first.status
         for before, after in zip(old, new, strict=True):
             metadata, status = metadata.replace(before, after), status.replace(before, after)
@@ -91,7 +91,8 @@ def _uid(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
-def _live_digest(number: int, size: Size) -> bytes:
-    """The second half of its cookie: a bucket's name is a part of it."""
+def _digests(number: int, size: Size) -> tuple[bytes, bytes]:
+    """The second half of its cookie, and that of the bytes it came in: a bucket's name is a part of both."""
     name = name_of(number)
-    return digest(read_bucket(body_of(name, size), name).bucket).encode()
+    body = body_of(name, size)
+    return digest(read_bucket(body, name).bucket).encode(), body_digest(body).encode()

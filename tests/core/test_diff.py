@@ -146,3 +146,21 @@ def test_a_new_element_shows_no_secret_in_its_change() -> None:
     (change,) = diff({}, {"keyed": [{"name": "a", "password": "p"}]}, USERS)
 
     assert change.after == {"name": "a", "password": REDACTED}
+
+
+class Wishes(Struct):
+    start: Annotated[str | UnsetType, Mark.ASKED] = UNSET
+
+
+@pytest.mark.parametrize(
+    ("resend", "after", "found"),
+    [
+        ((), "b", ()),
+        ([Path(("start",))], "b", (FieldChange(Path(("start",)), "a", "b"),)),
+        ([Path(("start",))], "a", ()),
+    ],
+)
+def test_what_was_only_asked_for_is_compared_when_it_is_asked_for_anew(
+    resend: list[Path], after: str, found: tuple[FieldChange, ...]
+) -> None:
+    assert diff({"start": "a"}, {"start": after}, Field(shape_of(Wishes)), resend=resend) == found

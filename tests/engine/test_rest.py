@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from setpoint.core.decide import Decision
+from setpoint.core.values import Json
 from setpoint.engine.remembered import HANDLED, REQUESTED
 from setpoint.engine.scene import Outcome, Settled, Stopped
 from setpoint.errors import RemoteRefused, RemoteUnavailable
@@ -156,5 +157,48 @@ def test_a_request_for_a_look_tries_again_what_the_service_would_not_follow() ->
         await bench.go_on()
 
         assert len(bench.stand.writes) == writes + 1
+
+    _play(scenario)
+
+
+def test_after_a_restart_the_same_bytes_need_no_decoding() -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.settle()
+        await bench.restart()
+        objects = _objects(bench)
+        objects["g"] = _Undecodable(objects["g"])
+        revision = (await bench.resource()).revision
+
+        outcome = await bench.step()
+
+        assert _decision(outcome) is Decision.IN_SYNC
+        assert (await bench.resource()).revision == revision
+
+    _play(scenario)
+
+
+class _Undecodable(dict[str, Json]):
+    """The same bytes, which nobody may take apart."""
+
+    def get(self, *_: object) -> Json:
+        raise AssertionError("decoded")
+
+
+def _objects(bench: Bench) -> dict[str, dict[str, Json]]:
+    assert isinstance(bench.stand, GadgetStand)
+    return bench.stand.service.objects
+
+
+def test_an_output_that_comes_back_is_told_again() -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.settle()
+        bench.stand.edit("serial", "2")
+        await bench.step()
+        other = (await bench.resource()).status["serial"]
+        await bench.restart()
+        del _objects(bench)["g"]["serial"]
+        await bench.step()
+
+        assert (other, (await bench.resource()).status["serial"]) == ("2", "1")
 
     _play(scenario)

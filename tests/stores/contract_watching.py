@@ -1,12 +1,11 @@
 """What every store promises to those who watch."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from setpoint.engine.ports import Change, Listing, Query, Store
-from setpoint.engine.resource import Revision
+from setpoint.engine.resource import Resource, Revision
 from setpoint.errors import RevisionExpired, StoreError
 from tests.stores.samples import REF, brief, instance, take
 
@@ -111,6 +110,22 @@ class Watching:
         assert max(len(page.resources) for page in pages) == 2
         assert [one.ref.name for page in consonants for one in page.resources] == ["b", "c", "d"]
 
+    def test_a_piece_of_a_page_says_the_same_as_the_whole(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance("a", labels={"x": "y"}, annotations={"k": "v"})))
+        loop.run(store.update_status(created, {"conditions": [], "shown": 1}))
+
+        async def read() -> Resource:
+            (one,) = [one async for page in store.pages() for one in page.resources]
+            return one
+
+        light, whole = loop.run(read()), loop.run(store.list()).resources[0]
+
+        for name in ("ref", "uid", "revision", "generation", "labels", "annotations", "status", "spec", "finalizers"):
+            assert getattr(light, name) == getattr(whole, name), name
+        assert light.author_digest == whole.author_digest == Resource(whole.document).author_digest
+        assert (light.mentions("nowhere in it"), light.mentions("apiVersion")) == (False, True)
+        assert Resource(whole.document).mentions("anything: nobody knows")
+
     def test_pages_of_nothing_still_say_where_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
         async def read() -> list[Listing]:
             return [page async for page in store.pages(Query(kind="Nothing"))]
@@ -129,7 +144,7 @@ class Watching:
                 seen += [one.ref.name for one in page.resources]
                 if seen == ["a"]:
                     await store.apply(instance("b"))
-                    await store.delete(replace(REF, name="a"))
+                    await store.delete(REF._replace(name="a"))
             return seen, brief(await take(store.watch(since), 2))
 
         assert loop.run(scenario()) == (["a", "b", "c", "e"], [("added", "b"), ("deleted", "a")])

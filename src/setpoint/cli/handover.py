@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from rich.text import Text
@@ -170,4 +170,4 @@ class LentHands:
 
 
 def _name(ref: ResourceRef) -> Name:
-    return Name(*astuple(ref))
+    return Name(*ref)

@@ -17,7 +17,7 @@ from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
 from setpoint.engine.cadence import INTERVAL, MEAN_SECONDS, mean_seconds, spread
 from setpoint.engine.ports import Note
-from setpoint.engine.remembered import COOKIE, HANDLED, OURS, SERVER_DEFAULTS, Remembered
+from setpoint.engine.remembered import Remembered, outputs_in
 from setpoint.engine.report import CONTESTED
 from setpoint.engine.resource import Resource, Tree
 
@@ -134,8 +134,7 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
 
 def outputs_of(resource: Resource) -> Tree:
     """What the status shows of the live object."""
-    ours = ("conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, HANDLED, OURS)
-    return {name: value for name, value in resource.status.items() if name not in ours}
+    return outputs_in(resource.status)
 
 
 class NotesTable:

@@ -1,8 +1,7 @@
 """For whom a call is made, so that turns are shared out fairly. Whoever drives the steps says so; nobody has to."""
 
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,11 +17,18 @@ class Caller:
 caller: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 
-@contextmanager
-def calling_for(key: Hashable, *, failed: bool) -> Iterator[None]:
+class calling_for:  # noqa: N801 - a context manager is called like a function
     """Every call made inside, in this task and in those it starts, is a call of `key`."""
-    token = caller.set(Caller(key, failed=failed))
-    try:
-        yield
-    finally:
-        caller.reset(token)
+
+    __slots__ = ("_caller", "_token")
+
+    def __init__(self, key: Hashable, *, failed: bool) -> None:
+        self._caller = Caller(key, failed=failed)
+        self._token: Token[Caller | None] | None = None
+
+    def __enter__(self) -> None:
+        self._token = caller.set(self._caller)
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        caller.reset(self._token)

@@ -1,9 +1,14 @@
 """Methods of Google's services, before anything is sent."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 from urllib.parse import quote, urlencode
+
+_ALWAYS: Final = "alt=json&prettyPrint=false"
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
 
 
 class Service(StrEnum):
@@ -24,6 +29,10 @@ class Call:
     @property
     def path(self) -> str:
         """The path with its query, quoted."""
-        parts = "/".join(quote(part, safe="") for part in self.parts)
-        query = urlencode({**self.query, "alt": "json", "prettyPrint": "false"})
-        return f"{self.service.value}/{parts}?{query}"
+        path = f"{self.service.value}/{'/'.join(map(_quoted, self.parts))}?"
+        return f"{path}{urlencode(self.query)}&{_ALWAYS}" if self.query else path + _ALWAYS
+
+
+def _quoted(part: str) -> str:
+    # Most names need no quotes, and to see that is cheaper than to find none.
+    return part if _PLAIN(part) else quote(part, safe="")

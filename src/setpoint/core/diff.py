@@ -34,7 +34,8 @@ def diff(
 ) -> tuple[FieldChange, ...]:
     """The fields that differ. Where `place` has a type, absent equals null, empty and the documented default.
 
-    A write-only field cannot be compared: it counts as changed when its path is in `resend`.
+    A write-only field cannot be compared: it counts as changed when its path is in `resend`. What was only asked for is
+    compared when it is asked for anew, and then only.
     """
     found = _changes((before, after), place, Path(), frozenset(resend))
     return tuple(replace(one, immutable=True) if _is_fixed(place, one.path) else one for one in found)
@@ -42,8 +43,8 @@ def diff(
 
 def redact(value: Json, place: Field) -> Json:
     """`value` with every write-only field in it hidden; the very same value when it holds none."""
-    if value is None:
-        return None
+    if value is None or place.is_open:
+        return value
     if place.write_only:
         return REDACTED
     match place.shape:
@@ -79,7 +80,7 @@ def _changes(sides: tuple[_Side, _Side], place: Field, at: Path, resend: frozens
     if place.write_only:
         if at in resend:
             yield FieldChange(at, REDACTED, REDACTED)
-    elif not (sides[0] is sides[1] or place.output_only):
+    elif not (sides[0] is sides[1] or place.output_only or (place.asked and at not in resend)):
         was, now = (_settled(side, place) for side in sides)
         pairs = _pairs(was, now, place)
         if pairs is not None:

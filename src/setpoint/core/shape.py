@@ -38,6 +38,7 @@ class Mark(Enum):
     PROTECTED = "given up only by an explicit value in the spec"
     CHOSEN = "chosen by the service when nobody says"
     OUTPUT_ONLY = "set by the service"
+    ASKED = "asked for once: the service has the last word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,15 @@ class KeyedList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Object:
-    """An object with the fields its type names. `defaulted` are those with a default; plain: none has, however deep."""
+    """An object with the fields its type names. `defaulted` are those with a default; plain: none has, however deep.
+
+    `is_open`: nothing in it is write-only, however deep.
+    """
 
     fields: Mapping[str, "Field"]
     defaulted: tuple[str, ...] = ()
     is_plain: bool = False
+    is_open: bool = False
 
 
 Shape: TypeAlias = Leaf | ListOf | MapOf | KeyedList | Object
@@ -109,7 +114,9 @@ class Field:
     immutable: bool = field(init=False)
     held: bool = field(init=False)
     chosen: bool = field(init=False)
+    asked: bool = field(init=False)
     is_plain: bool = field(init=False)
+    is_open: bool = field(init=False)
     entries: "Object | MapOf | None" = field(init=False)
     elements: "KeyedList | None" = field(init=False)
 
@@ -119,7 +126,9 @@ class Field:
         object.__setattr__(self, "immutable", Mark.IMMUTABLE in self.marks)
         object.__setattr__(self, "held", not self.marks.isdisjoint((Mark.IMMUTABLE, Mark.PROTECTED, Mark.CHOSEN)))
         object.__setattr__(self, "chosen", Mark.CHOSEN in self.marks)
+        object.__setattr__(self, "asked", Mark.ASKED in self.marks)
         object.__setattr__(self, "is_plain", self.default is MISSING and _is_plain(self.shape))
+        object.__setattr__(self, "is_open", not self.write_only and _is_open(self.shape))
         object.__setattr__(self, "entries", self.shape if isinstance(self.shape, Object | MapOf) else None)
         object.__setattr__(self, "elements", self.shape if isinstance(self.shape, KeyedList) else None)
 
@@ -131,6 +140,19 @@ def _is_plain(shape: Shape) -> bool:
             return is_plain
         case MapOf(value=inside) | KeyedList(item=inside):
             return inside.is_plain
+        case _:
+            return True
+
+
+def _is_open(shape: Shape) -> bool:
+    """Whether nothing in `shape` is write-only: all of it may be seen."""
+    match shape:
+        case Object(is_open=is_open):
+            return is_open
+        case MapOf(value=inside) | KeyedList(item=inside):
+            return inside.is_open
+        case ListOf(item=item):
+            return _is_open(item)
         case _:
             return True
 
@@ -148,7 +170,8 @@ def shape_of(type_: type[msgspec.Struct]) -> Object:
 def object_of(fields: Mapping[str, Field]) -> Object:
     """An object shape made of `fields`."""
     defaulted = tuple(name for name, one in fields.items() if one.default is not MISSING)
-    return Object(fields, defaulted, all(one.is_plain for one in fields.values()))
+    is_plain, is_open = (all(getattr(one, name) for one in fields.values()) for name in ("is_plain", "is_open"))
+    return Object(fields, defaulted, is_plain, is_open)
 
 
 def with_defaults(shape: Object, defaults: Mapping[str, Json]) -> Object:
@@ -214,6 +237,7 @@ def _object(type_: type[msgspec.Struct], known: dict[type, Object]) -> Object:
     finished = object_of(fields)
     object.__setattr__(shape, "defaulted", finished.defaulted)
     object.__setattr__(shape, "is_plain", finished.is_plain)
+    object.__setattr__(shape, "is_open", finished.is_open)
     return shape
 
 

@@ -75,4 +75,7 @@ def _after_sending(before: Remembered, write: Write, intent: Intent, operation: 
     # A create says everything at once: what differs after it has not been sent as a change of its own.
     sent = () if write.action is Action.CREATE else tuple(str(change.path) for change in write.changes)
     attempt = replace(attempt, sent=(*attempt.sent, *sent))
-    return replace(before, attempt=attempt, operation=operation, secrets=intent.resolved.versions)
+    versions = intent.resolved.versions
+    # Those of later writes are still to be sent.
+    told = versions if write.action is Action.CREATE else {path: versions[path] for path in sent if path in versions}
+    return replace(before, attempt=attempt, operation=operation, secrets={**before.secrets, **told})

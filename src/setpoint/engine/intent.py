@@ -1,13 +1,16 @@
 """The intent: the spec and everything else that changes its meaning, and the digest that stands for all of it."""
 
+from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from setpoint.core.canonical import digest
 from setpoint.core.diff import redact
 from setpoint.core.overlay import Declared
+from setpoint.core.paths import Path, get_at
 from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
-from setpoint.core.shape import Field, shape_of
-from setpoint.core.values import Json
+from setpoint.core.shape import Field, Object, field_at, paths_of, shape_of
+from setpoint.core.values import Json, Missing
 from setpoint.engine.cadence import mean_seconds
 from setpoint.engine.kind import AnyKind, Intent, Resolved
 from setpoint.engine.ports import Store
@@ -36,19 +39,43 @@ def intent_of(resource: Resource, kind: AnyKind, resolved: Resolved) -> Intent:
     """The intent once its references are known."""
     location = kind.locate(resource, resolved)
     shape = shape_of(kind.tree_type)
-    policy = FieldPolicy.parse(resource.annotations, shape)
-    declared = Declared(kind.declare(resource, resolved), shape, policy)
-    return Intent(resource, location, declared, resolved, _digest(declared, resource, kind, resolved))
+
+    def declare() -> Declared:
+        return Declared(kind.declare(resource, resolved), shape, FieldPolicy.parse(resource.annotations, shape))
+
+    if not (resolved.resources or _uncompared(shape)):
+        # Everything that `declare` goes by is in the document itself.
+        return Intent(resource, location, declare, resolved, _digest(None, resource, kind, resolved))
+    declared = declare()
+    resolved = replace(resolved, versions={**_versions(declared, resource), **resolved.versions})
+    return Intent(resource, location, lambda: declared, resolved, _digest(declared, resource, kind, resolved))
 
 
-def _digest(declared: Declared, resource: Resource, kind: AnyKind, resolved: Resolved) -> str:
-    meaning = [key for key in (*_POLICIES, *kind.annotations) if key in resource.annotations]
+def _versions(declared: Declared, resource: Resource) -> dict[str, str]:
+    """A trace of each value that stands in the spec itself and cannot be compared: it tells whether it is a new one."""
+    found = ((path, get_at(declared.tree, path)) for path in _uncompared(declared.shape))
+    values = {str(path): value for path, value in found if not (value is None or isinstance(value, Missing))}
+    return {path: digest([resource.uid, path, value]) for path, value in values.items()}
+
+
+@cache
+def _uncompared(shape: Object) -> tuple[Path, ...]:
+    """The fields that are sent only when they are new; lists are one unit, and have none of their own."""
+    paths = (Path.parse(text) for text in paths_of(shape) if "[" not in text)
+    return tuple(path for path in paths if (place := field_at(shape, path)).write_only or place.asked)
+
+
+def _digest(declared: Declared | None, resource: Resource, kind: AnyKind, resolved: Resolved) -> str:
+    annotations = resource.annotations
     covered: dict[str, Json] = {
-        "spec": resource.spec,
-        # Labels and resolved references as the kind maps them; a secret counts by its version, never by its value.
-        "declared": redact(declared.tree, Field(declared.shape)),
+        "written": resource.author_digest,
+        "labels": resource.labels,
+        # A secret counts by its version, never by its value.
         "secrets": resolved.versions,
-        "annotations": {key: resource.annotations[key] for key in meaning},
+        "annotations": {key: annotations[key] for key in (*_POLICIES, *kind.annotations) if key in annotations},
         "revision": kind.revision,
     }
+    if declared is not None:
+        # References as the kind resolves them.
+        covered["declared"] = redact(declared.tree, Field(declared.shape))
     return digest(covered)

@@ -4,9 +4,10 @@ An author writes the type of the spec, the type of the live object, where the ob
 the spec's terms, and four verbs. Cookies, policies, plans, conditions, retries and deletion come with the engine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Generic, NewType, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -89,15 +90,21 @@ class Resolved:
     seen: Mapping[ResourceRef, Revision] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Intent:
     """The spec and everything else that changes its meaning, resolved; and its digest."""
 
     resource: Resource
     location: Location
-    declared: Declared
+    # What the author asks for, made when somebody compares: on the fast path nobody does.
+    declare: Callable[[], Declared]
     resolved: Resolved
     digest: str
+
+    @cached_property
+    def declared(self) -> Declared:
+        """What the author asks for."""
+        return self.declare()
 
 
 class Kind(Protocol[L]):
@@ -120,7 +127,7 @@ class Kind(Protocol[L]):
         ...
 
     def needs(self, resource: Resource) -> Sequence[Need]:
-        """The references and secrets in the spec."""
+        """The references and secrets in the spec. The names of their fields end with `Ref`, or are `$ref`."""
         ...
 
     def locate(self, resource: Resource, resolved: Resolved) -> Location:

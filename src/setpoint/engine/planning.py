@@ -62,7 +62,8 @@ def _without(contested: Mapping[Path, Path], whole: Plan, intent: Intent, look: 
     """The rest of the plan when each contested field is unmanaged for now; by its value, where that cannot be."""
     policy = intent.declared.policy
     unmanaged = replace(policy, unmanaged=(*policy.unmanaged, *contested.values()))
-    followed = replace(intent, declared=replace(intent.declared, policy=unmanaged))
+    declared = replace(intent.declared, policy=unmanaged)
+    followed = replace(intent, declare=lambda: declared)
     plan = plan_for(whole.decision, followed, look, scene)
     still = {change.path for change in plan.changes} & contested.keys()
     if not still:

@@ -6,6 +6,7 @@ about to do is on record before it does it, and every verb can run twice.
 
 import logging
 from dataclasses import replace
+from math import inf
 from typing import Final
 
 from setpoint.core.decide import Decision, decide
@@ -16,6 +17,7 @@ from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
 from setpoint.engine.intent import resolve
 from setpoint.engine.kind import Absent, Intent, Look, Reconciliation, Unmoved, look_at
+from setpoint.engine.looking import look_for, rest
 from setpoint.engine.operations import finish_operation
 from setpoint.engine.planning import live_digest, mark_of, planned_for
 from setpoint.engine.remembered import REQUESTED, Remembered
@@ -116,8 +118,11 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
     if resource.is_deleting:
         return await preview_removal(scene)
     intent = await resolve(resource, scene.kind, world.store)
+    _require_meaning(scene, intent)
     await _require_same_place(scene, intent)
-    look = await look_at(intent.location, scene.kind)
+    look = await look_for(intent, scene)
+    if isinstance(look, Unmoved):
+        return Plan(Decision.IN_SYNC)
     scene = _catch_up(scene, intent, look)
     plan = planned_for(_decide(intent, look, scene), intent, look, scene).plan
     return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
@@ -129,8 +134,12 @@ async def _keep(scene: Scene) -> Outcome:
         return await pause(scene)
     scene = await finish_operation(scene)
     intent = await resolve(scene.resource, scene.kind, scene.world.store)
+    _require_meaning(scene, intent)
     await _require_same_place(scene, intent)
-    look = await look_at(intent.location, scene.kind)
+    look = await look_for(intent, scene)
+    if isinstance(look, Unmoved):
+        rest(scene, intent, scene.remembered.body, inf)
+        return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
     scene = _catch_up(scene, intent, look)
     planned = planned_for(_decide(intent, look, scene), intent, look, scene)
     if scene.management is Management.OBSERVE:
@@ -143,6 +152,13 @@ async def _keep(scene: Scene) -> Outcome:
 def _decide(intent: Intent, look: Look, scene: Scene) -> Decision:
     stateful = scene.kind.reconciliation is Reconciliation.STATEFUL
     return decide(scene.remembered.cookie if stateful else None, intent.digest, live_digest(look))
+
+
+def _require_meaning(scene: Scene, intent: Intent) -> None:
+    """ManifestInvalid for a spec that cannot mean anything; one that was carried out before means something."""
+    cookie = scene.remembered.cookie
+    if cookie is None or cookie.intent != intent.digest:
+        _ = intent.declared
 
 
 async def _require_same_place(scene: Scene, intent: Intent) -> None:

@@ -18,6 +18,7 @@ REQUESTED: Final = "setpoint.dev/reconcile-requested-at"
 HANDLED: Final = "lastHandledReconcileAt"
 # Everything else that only the engine reads.
 OURS: Final = "setpoint"
+_OWN: Final = frozenset({"conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, HANDLED, OURS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Remembered:
     # The last request for a look that was taken up.
     handled: str | None = None
     contests: Contests = NO_CONTESTS
+    # The digest of the bytes that the live object came in when the cookie was made: the same again need no decoding.
+    body: str | None = None
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -63,6 +66,7 @@ class Remembered:
             _tree(ours.get("step")) or None,
             handled if isinstance(handled := status.get(HANDLED), str) else None,
             Contests.of(ours.get("contests")),
+            body if isinstance(body := ours.get("body"), str) else None,
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
@@ -78,22 +82,22 @@ class Remembered:
         return {**kept, OURS: ours} if ours else kept
 
     def _ours(self) -> dict[str, Json]:
-        ours: dict[str, Json] = {}
-        if self.location is not None:
-            ours["location"] = self.location
-        if self.operation is not None:
-            ours["operation"] = self.operation.name
-        if self.attempt is not None:
-            ours["attempt"] = _attempt_data(self.attempt)
-        if self.server_defaults:
-            ours["serverDefaults"] = self.server_defaults
-        if self.secrets:
-            ours["secrets"] = self.secrets
-        if self.step is not None:
-            ours["step"] = self.step
-        if self.contests.fields:
-            ours["contests"] = self.contests.to_data()
-        return ours
+        members: dict[str, Json] = {
+            "location": self.location,
+            "operation": None if self.operation is None else self.operation.name,
+            "attempt": None if self.attempt is None else _attempt_data(self.attempt),
+            "serverDefaults": self.server_defaults or None,
+            "secrets": self.secrets or None,
+            "step": self.step,
+            "body": self.body,
+            "contests": self.contests.to_data() if self.contests.fields else None,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+def outputs_in(status: Tree) -> Tree:
+    """What a status shows of the live object: everything that is not the engine's own."""
+    return {name: value for name, value in status.items() if name not in _OWN}
 
 
 def _attempt(data: Tree) -> Attempt | None:

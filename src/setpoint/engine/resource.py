@@ -1,18 +1,19 @@
 """A resource: what someone asked for, by kind, namespace and name, as a store keeps it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NewType
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, NewType
 
-from setpoint.core.paths import Path, get_at
+from setpoint.core.canonical import body_digest as sha256_of
+from setpoint.core.canonical import digest
 from setpoint.core.values import Json
 
 Tree = Mapping[str, Json]
 Revision = NewType("Revision", str)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ResourceRef:
+class ResourceRef(NamedTuple):
     """Which resource. Two versions of one API group are the same resource."""
 
     group: str
@@ -24,75 +25,93 @@ class ResourceRef:
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resource:
     """One state of a resource. `document` has Kubernetes' members: apiVersion, kind, metadata, spec, status."""
 
     document: Tree
+    # The canonical bytes of the author's part, where the store has them at hand.
+    written: bytes | None = field(default=None, repr=False, compare=False)
 
-    @property
+    @cached_property
+    def author_digest(self) -> str:
+        """The digest of what the author wrote: everything but metadata and status."""
+        if self.written is not None:
+            return sha256_of(self.written)
+        return digest({name: value for name, value in self.document.items() if name not in ("metadata", "status")})
+
+    def mentions(self, *words: str) -> bool:
+        """Whether one of these may stand in the author's part: sure only when it is not so."""
+        return self.written is None or any(word.encode() in self.written for word in words)
+
+    @cached_property
     def ref(self) -> ResourceRef:
         """Which resource this is."""
-        group, slash, _ = self._text("apiVersion").partition("/")
-        names = (self._text("kind"), self._text("metadata", "namespace"), self._text("metadata", "name"))
+        group, slash, _ = _text(self.document.get("apiVersion")).partition("/")
+        metadata = self._metadata
+        names = (_text(self.document.get("kind")), _text(metadata.get("namespace")), _text(metadata.get("name")))
         return ResourceRef(group if slash else "", *names)
 
     @property
     def uid(self) -> str:
         """Tells this resource from an earlier one of the same name."""
-        return self._text("metadata", "uid")
+        return _text(self._metadata.get("uid"))
 
     @property
     def revision(self) -> Revision:
         """Which state this is: it moves with every change, of the status too. Nothing but equality means anything."""
-        return Revision(self._text("metadata", "resourceVersion"))
+        return Revision(_text(self._metadata.get("resourceVersion")))
 
     @property
     def generation(self) -> int:
         """How often the author's part has changed."""
-        found = get_at(self.document, Path(("metadata", "generation")))
+        found = self._metadata.get("generation")
         return found if isinstance(found, int) else 0
 
     @property
     def is_deleting(self) -> bool:
         """Whether somebody asked for its deletion; finalizers hold it until they are gone."""
-        return bool(self._text("metadata", "deletionTimestamp"))
+        return bool(_text(self._metadata.get("deletionTimestamp")))
 
     @property
     def finalizers(self) -> tuple[str, ...]:
         """Who has to clean up before it may go."""
-        found = get_at(self.document, Path(("metadata", "finalizers")))
+        found = self._metadata.get("finalizers")
         return tuple(str(one) for one in found) if isinstance(found, list | tuple) else ()
 
-    @property
+    @cached_property
     def labels(self) -> Mapping[str, str]:
         """The author's labels."""
-        return self._texts("labels")
+        return _texts(self._metadata.get("labels"))
 
-    @property
+    @cached_property
     def annotations(self) -> Mapping[str, str]:
         """The author's annotations, and those that the engine was told to keep there."""
-        return self._texts("annotations")
+        return _texts(self._metadata.get("annotations"))
 
     @property
     def spec(self) -> Tree:
         """What the author wrote; empty for kinds without one."""
-        return self._tree("spec")
+        return _tree(self.document.get("spec"))
 
     @property
     def status(self) -> Tree:
         """What the engine found out; empty before its first look."""
-        return self._tree("status")
+        return _tree(self.document.get("status"))
 
-    def _text(self, *names: str) -> str:
-        found = get_at(self.document, Path(names))
-        return found if isinstance(found, str) else ""
+    @cached_property
+    def _metadata(self) -> Tree:
+        return _tree(self.document.get("metadata"))
 
-    def _texts(self, name: str) -> Mapping[str, str]:
-        found = get_at(self.document, Path(("metadata", name)))
-        pairs = found.items() if isinstance(found, dict) else ()
-        return {key: value for key, value in pairs if isinstance(value, str)}
 
-    def _tree(self, name: str) -> Tree:
-        found = self.document.get(name)
-        return found if isinstance(found, dict) else {}
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _tree(value: Json) -> Tree:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: Json) -> Mapping[str, str]:
+    pairs = value.items() if isinstance(value, dict) else ()
+    return {key: text for key, text in pairs if isinstance(text, str)}

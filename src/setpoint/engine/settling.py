@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 from setpoint.core.canonical import digest
 from setpoint.core.cookie import Cookie
@@ -11,12 +10,12 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
 from setpoint.engine import report
 from setpoint.engine.contest import Contests
-from setpoint.engine.kind import Intent, Look, Present, Reconciliation
+from setpoint.engine.kind import Look, Present, Reconciliation
+from setpoint.engine.looking import body_to_keep, rest
 from setpoint.engine.planning import Planned, residual
 from setpoint.engine.record import record_of, told
 from setpoint.engine.remembered import Attempt, Remembered
 from setpoint.engine.report import Ready
-from setpoint.engine.rest import Rest
 from setpoint.engine.scene import Outcome, Scene, Settled
 
 
@@ -37,8 +36,10 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
     intent, left = planned.followed, _left(scene, look, planned)
     at = Cookie(intent.digest, digest(look.live))
     ready = _ready(left, plan)
+    found = _after(scene, left, at)
     remembered = replace(
-        _after(scene, left, at),
+        found,
+        body=body_to_keep(scene, found, look),
         operation=None,
         secrets=intent.resolved.versions,
         step=record_of(scene, plan, at),
@@ -46,7 +47,7 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
     )
     scene = await replace(scene, remembered=remembered).tell(ready, look.outputs)
     if ready is report.UP_TO_DATE and _is_stateful(scene):
-        _rest(scene, intent, look)
+        rest(scene, intent, look.body, _until(scene))
     if plan.writes:
         await scene.note(*told(plan))
     return Settled(plan, ready, _again(scene, plan))
@@ -85,14 +86,6 @@ def _done(scene: Scene) -> Contests:
 
 def _is_stateful(scene: Scene) -> bool:
     return scene.kind.reconciliation is Reconciliation.STATEFUL
-
-
-def _rest(scene: Scene, intent: Intent, look: Present[Any]) -> None:
-    """Remembered by this process, so that the next step need not read what has not changed."""
-    rests, resource = scene.world.rests, scene.resource
-    if rests is not None and look.body is not None:
-        needs = tuple(intent.resolved.seen.items())
-        rests.keep(resource.ref, Rest(resource.revision, needs, intent.location, look.body, _until(scene)))
 
 
 def _until(scene: Scene) -> float:

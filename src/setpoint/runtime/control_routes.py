@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import astuple
 from typing import Final, TypeVar
 
 import msgspec
@@ -55,7 +54,7 @@ def routes(control: Control) -> Sequence[web.RouteDef]:
 
     async def troubles(request: web.Request) -> msgspec.Struct:
         found = control.troubles(_refs(await _read(request, Names)))
-        return Troubles(tuple(Trouble(Name(*astuple(ref)), told(error)) for ref, error in found.items()))
+        return Troubles(tuple(Trouble(Name(*ref), told(error)) for ref, error in found.items()))
 
     async def alive(request: web.Request) -> web.StreamResponse:
         return await _stay(control.ended, request) if _is_ours(request) else web.Response(status=403)
@@ -120,7 +119,7 @@ def _refs(names: Names) -> list[ResourceRef]:
 
 def _named(what: str, refs: Sequence[ResourceRef]) -> Names:
     _log.info(what, extra={"resources": len(refs), "for": "another process"})
-    return Names(tuple(Name(*astuple(ref)) for ref in refs))
+    return Names(tuple(Name(*ref) for ref in refs))
 
 
 async def _stay(ended: asyncio.Event, request: web.Request) -> web.StreamResponse:

@@ -136,10 +136,12 @@ class Controller:
     async def _step(self, item: Item[ResourceRef]) -> None:
         ref, failed = item.key, self.queue.failures(item.key) > 0
         self.working[ref] = (item.trigger, self._world.clock.monotonic())
+        self._crew.begin(failing=failed)
         try:
-            with self._crew.busy_with(failing=failed), calling_for(ref, failed=failed):
+            with calling_for(ref, failed=failed):
                 outcome = await step(ref, self._world, trigger=item.trigger)
         finally:
+            self._crew.end(failing=failed)
             del self.working[ref]
         self.troubles.pop(ref, None)
         self._measure(ref, outcome)

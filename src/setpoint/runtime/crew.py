@@ -1,8 +1,5 @@
 """The hands of a controller, shared out so that what keeps failing does not keep the rest from its turn."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.workqueue import Item
 
@@ -44,13 +41,12 @@ class Crew:
         self._aside.clear()
         return waiting
 
-    @contextmanager
-    def busy_with(self, *, failing: bool) -> Iterator[None]:
-        """One hand is busy."""
+    def begin(self, *, failing: bool) -> None:
+        """One more hand is busy."""
         self.busy += 1
         self._failing += failing
-        try:
-            yield
-        finally:
-            self.busy -= 1
-            self._failing -= failing
+
+    def end(self, *, failing: bool) -> None:
+        """A hand is free again."""
+        self.busy -= 1
+        self._failing -= failing

@@ -1,7 +1,6 @@
 """What a process knows of every resource without reading it: enough to tell what a change means, and for whom."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
 import msgspec
 
@@ -9,12 +8,9 @@ from setpoint.core.canonical import canonical
 from setpoint.engine.cadence import MEAN_SECONDS, mean_seconds
 from setpoint.engine.kind import AnyKind, Reference
 from setpoint.engine.references import is_ready
-from setpoint.engine.remembered import COOKIE, COOKIE_ANNOTATION, HANDLED, OURS, SERVER_DEFAULTS
+from setpoint.engine.remembered import COOKIE_ANNOTATION, outputs_in
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
-
-# Members of a status that nobody else goes by.
-_OWN: Final = frozenset({"conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, HANDLED, OURS})
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -52,7 +48,7 @@ def head_of(resource: Resource, kind: AnyKind | None) -> Head:
 
 
 def _shown(resource: Resource, *, is_ready: bool) -> int:
-    outputs = {name: value for name, value in resource.status.items() if name not in _OWN}
+    outputs = outputs_in(resource.status)
     return hash((is_ready, resource.generation, canonical(outputs) if outputs else b""))
 
 
@@ -65,7 +61,7 @@ def _mean(annotations: Mapping[str, str]) -> float:
 
 
 def _needs(resource: Resource, kind: AnyKind | None) -> tuple[ResourceRef, ...]:
-    if kind is None:
+    if kind is None or not resource.mentions("Ref", "$ref"):
         return ()
     try:
         needs = kind.needs(resource)

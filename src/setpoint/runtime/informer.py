@@ -1,6 +1,7 @@
 """Hears of every change in a store, and passes on what it means: one list, then a watch that is taken up again."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,6 +62,14 @@ class Informer:
                 await self._clock.sleep(delay)
 
     async def _list(self, query: Query) -> Revision:
+        # What is read is let go at once: looking for cycles in it would cost more than the reading.
+        gc.disable()
+        try:
+            return await self._list_all(query)
+        finally:
+            gc.enable()
+
+    async def _list_all(self, query: Query) -> Revision:
         gone = set(self._heads)
         since = Revision("")
         async for page in self._store.pages(query):

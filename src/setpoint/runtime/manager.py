@@ -88,8 +88,7 @@ class Manager:
         """Returns after an orderly end; raises what ended everything otherwise."""
         async with asyncio.TaskGroup() as group:
             self._tasks = [group.create_task(self._informer.run(), name="informer")]
-            self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
-            ready = group.create_task(self._become_ready())
+            ready = group.create_task(self._become_ready(group))
             await self._stopping.wait()
             ready.cancel()
             await self._drain()
@@ -99,8 +98,9 @@ class Manager:
         if self._because is not None:
             raise self._because
 
-    async def _become_ready(self) -> None:
+    async def _become_ready(self, group: asyncio.TaskGroup) -> None:
         await self._informer.synced.wait()
+        self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
         self.phase = Phase.RUNNING
         _log.info("running", extra={"resources": len(self.heads), "kinds": len(self.controllers)})
 

@@ -12,7 +12,7 @@ from setpoint.stores.documents import Rule
 from setpoint.stores.journal import Entry, Page, matches, require_on_record
 from setpoint.stores.leases import acquired, released, wall_seconds
 from setpoint.stores.limits import DEFAULT_LIMITS, Limits
-from setpoint.stores.records import Record, to_resource, to_resources
+from setpoint.stores.records import LightResource, Record, to_resource, to_resources
 from setpoint.stores.watching import Bell, follow
 from setpoint.stores.writes import ResourceWrites
 
@@ -47,7 +47,7 @@ class MemoryStore(ResourceWrites):
             self._require_open()
             left = sorted(ref for ref in self._records if after is None or ref > after)[:size]
             found = (self._records[ref] for ref in left if matches(self._records[ref], query))
-            yield Listing(tuple(to_resources(found)), Revision(str(first)))
+            yield Listing(tuple(map(LightResource, found)), Revision(str(first)))
             if len(left) < size:
                 return
             after = left[-1]

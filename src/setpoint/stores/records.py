@@ -3,11 +3,12 @@
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 
 # msgspec, not orjson: orjson reads a whole number beyond 64 bits as a float and loses digits.
 decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -39,7 +40,41 @@ def to_resource(record: Record) -> Resource:
         document["data"] = decode(record.secret)
     if record.status:
         document["status"] = decode(record.status)
-    return Resource(document)
+    # A Secret's bytes are not all there is of it.
+    return Resource(document, None if record.secret else record.body)
+
+
+class LightResource(Resource):
+    """The same, each part decoded when it is asked for: for those who look at many and need little of each."""
+
+    def __init__(self, record: Record) -> None:
+        vars(self).update(_record=record, written=None if record.secret else record.body)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Resource) and self.document == other.document
+
+    __hash__ = None  # type: ignore[assignment] # like every resource: its document can change
+
+    @cached_property
+    def document(self) -> Tree:
+        return to_resource(self._own).document
+
+    @cached_property
+    def ref(self) -> ResourceRef:
+        return self._own.ref
+
+    @cached_property
+    def status(self) -> Tree:
+        return decode(self._own.status) if self._own.status else {}
+
+    @cached_property
+    def _metadata(self) -> Tree:
+        return {**decode(self._own.metadata), "resourceVersion": str(self._own.revision)}
+
+    @property
+    def _own(self) -> Record:
+        record: Record = vars(self)["_record"]
+        return record
 
 
 def to_resources(records: Iterable[Record]) -> list[Resource]:

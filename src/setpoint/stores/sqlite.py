@@ -21,7 +21,7 @@ from setpoint.stores.file_lock import FileLock
 from setpoint.stores.journal import Page, matches
 from setpoint.stores.leases import wall_seconds
 from setpoint.stores.limits import DEFAULT_LIMITS, Limits
-from setpoint.stores.records import Record, to_resource, to_resources
+from setpoint.stores.records import LightResource, Record, to_resource, to_resources
 from setpoint.stores.sealing import Seal
 from setpoint.stores.sqlite_connections import connect_to_read, connect_to_write, prepare_file, require_file
 from setpoint.stores.sqlite_errors import translated
@@ -126,7 +126,7 @@ class SqliteStore(ResourceWrites):
             with self._snapshot():
                 rows = tables.find_some(query, after, size)
             records = list(tables.records(rows))
-            yield Listing(tuple(to_resources(one for one in records if matches(one, query))), first)
+            yield Listing(tuple(LightResource(one) for one in records if matches(one, query)), first)
             if len(rows) < size:
                 return
             after = records[-1].ref
