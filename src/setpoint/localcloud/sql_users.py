@@ -14,7 +14,7 @@ from setpoint.localcloud.sql_inside import inside, opened
 from setpoint.localcloud.sql_schema import USER
 from setpoint.localcloud.sql_state import Instance, PutUser, RemoveUser, User
 from setpoint.localcloud.sql_versions import Engine, engine_of
-from setpoint.localcloud.trees import Tree, merge_patch
+from setpoint.localcloud.trees import Tree
 
 _DETAILS: Final = ("databaseRoles", "passwordPolicy", "sqlserverUserDetails")
 _DISABLED: Final = {"sqlserverUserDetails": {"disabled": True}}
@@ -61,7 +61,8 @@ def insert_user(sql: CloudSql, call: Call) -> Tree:
     instance = opened(sql, call)
     body = inside(call, read(USER, call.body))
     engine = engine_of(instance.resource["databaseVersion"])
-    name = _stored_name(str(body.get("name", "")), str(body.get("type", "BUILT_IN")), engine)
+    asked = str(body.get("name", ""))
+    name = _stored_name(asked, str(body.get("type", "BUILT_IN")), engine)
     if not name:
         raise refusals.invalid("Missing parameter: name")
     host = str(body.get("host", default_host(engine)))
@@ -74,11 +75,13 @@ def insert_user(sql: CloudSql, call: Call) -> Tree:
     if body.get("type", "BUILT_IN") != "BUILT_IN":
         more["type"] = body["type"]
     user = _user(place, name, host, more)
+    if name != asked:
+        user = replace(user, resource={**user.resource, "iamEmail": asked})
     return _write(sql, call, "CREATE_USER", _with_password(user, body["password"]) if "password" in body else user)
 
 
 def update_user(sql: CloudSql, call: Call) -> Tree:
-    """`PUT …/users?name=&host=`: what the body leaves out stays as it is."""
+    """`PUT …/users?name=&host=`: what the body leaves out stays; a policy in it is the whole policy."""
     instance = opened(sql, call)
     body = inside(call, read(USER, call.body))
     user = find_user(instance, _asked_name(call), _host(instance, call))
@@ -87,7 +90,7 @@ def update_user(sql: CloudSql, call: Call) -> Tree:
             raise refusals.invalid(f"The {key} of a user cannot change from {getattr(user, key)} to {body[key]}")
     if body.get("type", user.resource.get("type", "BUILT_IN")) != user.resource.get("type", "BUILT_IN"):
         raise refusals.invalid("The type of a user is fixed when the user is created")
-    changed = replace(user, resource=merge_patch(user.resource, _details(body)))
+    changed = replace(user, resource={**user.resource, **_details(body)})
     return _write(
         sql, call, "UPDATE_USER", _with_password(changed, body["password"]) if "password" in body else changed
     )

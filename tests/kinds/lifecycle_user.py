@@ -1,0 +1,140 @@
+"""The stand of SQLUser: a user of a MySQL instance."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar, Final
+
+from msgspec.structs import replace
+
+from setpoint.clients.google import GoogleClient
+from setpoint.core.paths import Path, set_at
+from setpoint.core.values import Json
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.resource import ResourceRef
+from setpoint.kinds.gcp.sql_user import SqlUserKind
+from setpoint.localcloud.operations import put_user, remove_user
+from setpoint.localcloud.sql_state import Instance, User
+from tests.engine.stand import Fixed, Part, Referring, Spec, Specified, Unspecified
+from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
+
+NAME, INSTANCE, HOST = "some-user", "some-instance", "%"
+INSTANCES: Final = f"/sql/v1beta4/projects/{PROJECT}/instances"
+USERS: Final = f"{INSTANCES}/{INSTANCE}/users"
+WITHIN: Final[Spec] = {"instanceRef": {"external": INSTANCE}}
+MINIMAL: Final[Spec] = {**WITHIN, "passwordPolicy": {"allowedFailedAttempts": 3}}
+FROM_SECRET: Final[Spec] = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}
+SETTINGS: Final = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
+
+
+class UserStand(GoogleStand):
+    """A user. Its instance is there before the first claim, and nobody else in it has a name like ours."""
+
+    title = "SQLUser"
+    without: ClassVar[Mapping[Part, str]] = {
+        Part.COOKIE: "it is stateless: it compares every time",
+        Part.LABELS: "Cloud SQL has no labels on users",
+        Part.OPERATIONS: "Cloud SQL answers every write to a user with an operation that is done",
+        Part.OWN_ABANDON: "the spec of a user does not speak of deletion",
+        Part.PROTECTION: "nothing about a user keeps data from being lost",
+        Part.SLOW_CREATE: "Cloud SQL answers every write to a user with an operation that is done",
+    }
+    path = f"{USERS}/{NAME}"
+    api_kind = "sql#user"
+    api_version = "sql.cnrm.cloud.google.com/v1beta1"
+    ref = ResourceRef("sql.cnrm.cloud.google.com", "SQLUser", NAMESPACE, NAME)
+    field = Specified("spec.passwordPolicy.allowedFailedAttempts", "passwordPolicy.allowedFailedAttempts", 3, 5, 9)
+    bare = WITHIN
+    moved: ClassVar[Spec] = {**MINIMAL, "resourceID": "another-user"}
+    unspecified = Unspecified(
+        MINIMAL,
+        "spec.passwordPolicy.enableFailedAttemptsCheck",
+        "passwordPolicy.enableFailedAttemptsCheck",
+        theirs=True,
+        pruned=False,
+    )
+    unlisted = Unspecified(
+        MINIMAL,
+        "spec.passwordPolicy.enablePasswordVerification",
+        "passwordPolicy.enablePasswordVerification",
+        theirs=True,
+        pruned=False,
+    )
+    referring = Referring(
+        {**MINIMAL, "instanceRef": {"name": INSTANCE}},
+        {
+            "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
+            "kind": "SQLInstance",
+            "metadata": {
+                "name": INSTANCE,
+                "namespace": NAMESPACE,
+                "annotations": {"cnrm.cloud.google.com/project-id": PROJECT},
+            },
+            "spec": {"databaseVersion": "MYSQL_8_0"},
+        },
+        "reference SQLInstance team/some-instance",
+    )
+    outputs: ClassVar[Mapping[str, Json]] = {}
+    fixed = Fixed(
+        {**MINIMAL, "type": "BUILT_IN"},
+        {**MINIMAL, "type": "CLOUD_IAM_USER"},
+        'spec.type cannot change from "BUILT_IN" to "CLOUD_IAM_USER"',
+    )
+    with_secret: ClassVar[Spec] = {**MINIMAL, "password": FROM_SECRET}
+
+    def new_kind(self, google: GoogleClient) -> AnyKind:
+        return SqlUserKind(google)
+
+    def spec(self, value: Json) -> Spec:
+        return {**WITHIN, "passwordPolicy": {"allowedFailedAttempts": value}}
+
+    @property
+    def _instance(self) -> Instance:
+        return self.cloud.sql.state.instances[f"{PROJECT}/{INSTANCE}"]
+
+    def _user(self) -> User | None:
+        return next((user for user in self._instance.users if user.name == NAME), None)
+
+    def live(self) -> dict[str, Any] | None:
+        user = self._user()
+        return None if user is None else user.resource
+
+    @property
+    def objects(self) -> list[str]:
+        return [user.name for user in self._instance.users if user.name.endswith("-user")]
+
+    def edit(self, member: str, value: Json) -> None:
+        user = self._user()
+        assert user is not None
+        edited = set_at(user.resource, Path.parse(member), value)
+        assert isinstance(edited, dict)
+        put_user(self._instance, replace(user, resource=edited))
+
+    def plant(self, value: Json) -> None:
+        body = {"name": NAME, "host": HOST, "passwordPolicy": {"allowedFailedAttempts": value}}
+        assert self.cloud.call("POST", USERS, body).status == 200
+        self.cloud.journal.clear()
+
+    def remove(self) -> None:
+        remove_user(self._instance, NAME, HOST)
+
+    def holds_secret(self, text: str) -> bool:
+        return self.cloud.password_matches(PROJECT, INSTANCE, NAME, text)
+
+    def move_output(self) -> Mapping[str, Json]:
+        self.edit("sqlserverUserDetails", {"disabled": True, "serverRoles": ["reader"]})
+        return {"sqlServerUserDetails": [{"disabled": True, "serverRoles": ["reader"]}]}
+
+
+@asynccontextmanager
+async def user_stand() -> AsyncIterator[UserStand]:
+    """A new cloud with an instance in it."""
+    async with held_cloud() as cloud:
+        wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
+        assert cloud.call("POST", INSTANCES, wanted).status == 200
+        stand = UserStand(cloud)
+        stand.finish()
+        cloud.journal.clear()
+        try:
+            yield stand
+        finally:
+            await stand.google.close()

@@ -1,0 +1,208 @@
+"""Answers about users that come seldom, and must not be taken for something else."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
+from setpoint.clients.http import Answer
+from setpoint.core.decide import Decision
+from setpoint.core.overlay import overlay
+from setpoint.core.plan import plan_fields
+from setpoint.core.values import MISSING
+from setpoint.engine.intent import intent_of
+from setpoint.engine.kind import Absent, Location, Operation, Present, Resolved, Unmoved
+from setpoint.engine.resource import Resource
+from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
+from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind
+from tests.clients.script import Script, says, says_no
+from tests.kinds.test_sql_user import EXTERNAL, user
+
+PLACE = Location("projects/p/instances/main/users/some-user")
+FROM_ONE_HOST = Location("projects/p/instances/main/users/some-user?host=10.0.0.1")
+ABSENT = says_no(404, "instanceDoesNotExist")
+
+
+def kind(*answers: Answer) -> SqlUserKind:
+    return SqlUserKind(GoogleClient(Script(*answers), GoogleSettings(), Anonymous()))
+
+
+def listing(*users: dict[str, Any]) -> Answer:
+    return says(200, {"kind": "sql#usersList", **({"items": list(users)} if users else {})})
+
+
+def operation(status: str, **more: Any) -> Answer:
+    return says(200, {"name": "o", "status": status, "operationType": "UPDATE_USER", "targetId": "main", **more})
+
+
+# --- Who is there ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"items": []}', b'{"kind": "sql#instancesList"}', b'{"items": 7}'],
+)
+def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
+    look = kind(Answer(200, {}, body)).observe(PLACE)
+
+    with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
+        asyncio.run(look)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ABSENT,
+        listing(),
+        listing({"name": "somebody"}, {"host": "%"}, {"name": "some-use"}, {"name": "Some-User", "host": "%"}),
+        listing({"name": "some-user", "host": "10.0.0.1"}),
+    ],
+    ids=["no instance", "nobody", "others", "from elsewhere"],
+)
+def test_whoever_is_not_in_the_list_is_not_there(answer: Answer) -> None:
+    assert asyncio.run(kind(answer).observe(PLACE)) == Absent()
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 503])
+def test_any_other_answer_says_nothing(status: int) -> None:
+    with pytest.raises(SetpointError):
+        asyncio.run(kind(says_no(status, "backendError")).observe(PLACE))
+
+
+@pytest.mark.parametrize(
+    ("place", "hosts", "found"),
+    [
+        (PLACE, ["10.0.0.1", "", "%"], "%"),
+        (PLACE, ["10.0.0.1", ""], ""),
+        (FROM_ONE_HOST, ["", "%", "10.0.0.1"], "10.0.0.1"),
+        (FROM_ONE_HOST, ["%", ""], ""),
+    ],
+)
+def test_a_host_that_is_not_told_counts_when_nobody_fits_better(place: Location, hosts: list[str], found: str) -> None:
+    users = [{"name": "some-user", "host": host} if host else {"name": "some-user"} for host in hosts]
+    look = asyncio.run(kind(listing(*users)).observe(place))
+
+    assert isinstance(look, Present)
+    assert look.live == SqlUser("some-user", found)
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_meant"),
+    [
+        ({"name": "ann@example.com", "type": "CLOUD_IAM_USER"}, True),
+        ({"name": "ann", "type": "CLOUD_IAM_USER", "iamEmail": "ann@example.com"}, True),
+        ({"name": "ann", "type": "CLOUD_IAM_USER"}, True),
+        ({"name": "ann", "type": "CLOUD_IAM_USER", "iamEmail": "ann@corp.example"}, False),
+        ({"name": "ann"}, False),
+        ({"name": "ann", "type": "BUILT_IN"}, False),
+    ],
+)
+def test_a_principal_is_known_by_its_address(listed: dict[str, str], is_meant: bool) -> None:
+    place = Location("projects/p/instances/main/users/ann%40example.com")
+
+    assert isinstance(asyncio.run(kind(listing({**listed, "host": "%"})).observe(place)), Present) is is_meant
+
+
+def test_the_same_user_in_another_list_is_the_very_same() -> None:
+    me, others = {"name": "some-user", "host": "%"}, ({"name": "a"}, {"name": "b"})
+    one = kind(listing(me), listing(*others, me), listing({**me, "etag": "2"}))
+
+    async def looks() -> Any:
+        first = await one.observe(PLACE)
+        assert isinstance(first, Present)
+        return [await one.observe(PLACE, first.body), await one.observe(PLACE, first.body)]
+
+    same, moved = asyncio.run(looks())
+
+    assert same == Unmoved()
+    assert isinstance(moved, Present)
+
+
+# --- What comes of a write -------------------------------------------------------------------------------------------
+
+
+def updating(one: SqlUserKind) -> Operation | None:
+    """What an update comes to that sets a policy."""
+    intent = intent_of(Resource(user({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": 3}})), one, Resolved())
+    before = Present(SqlUser("some-user", "%"))
+    view = one.view(before.live)
+    (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, view).writes
+    return asyncio.run(one.update(intent, overlay(intent.declared, view), write, before))
+
+
+def test_an_operation_that_is_not_done_is_waited_for() -> None:
+    one = kind(operation("PENDING"), operation("RUNNING"), operation("DONE"))
+
+    waiting = updating(one)
+
+    assert waiting == Operation("projects/some-project/operations/o")
+    assert not asyncio.run(one.poll(waiting))
+    assert asyncio.run(one.poll(waiting))
+
+
+def test_an_operation_that_failed_later_is_a_refusal() -> None:
+    failed = {"errors": [{"code": "ERROR_RDBMS", "message": "No such role."}]}
+    one = kind(operation("PENDING"), operation("DONE", error=failed))
+    waiting = updating(one)
+    assert waiting is not None
+
+    with pytest.raises(RemoteRefused, match="operation UPDATE_USER on main failed: ERROR_RDBMS: No such role"):
+        asyncio.run(one.poll(waiting))
+
+
+def test_an_operation_that_nobody_remembers_is_over() -> None:
+    assert asyncio.run(kind(ABSENT).poll(Operation("projects/p/operations/o")))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (says_no(409, "operationInProgress"), OperationRunning),
+        (says_no(404, "notFound"), RemoteConflict),
+        (says_no(400, "invalid"), RemoteRefused),
+        (says_no(503, "backendError"), RemoteUnavailable),
+    ],
+)
+def test_the_answer_to_an_update_decides_what_comes_next(answer: Answer, error: type[SetpointError]) -> None:
+    with pytest.raises(error):
+        updating(kind(answer))
+
+
+@pytest.mark.parametrize(
+    ("after", "error"), [(listing(), RemoteRefused), (listing({"name": "some-user"}), RemoteConflict)]
+)
+def test_a_taken_name_is_looked_at_again(after: Answer, error: type[SetpointError]) -> None:
+    one = kind(says_no(409, "alreadyExists"), after)
+    intent = intent_of(Resource(user(EXTERNAL)), one, Resolved())
+
+    with pytest.raises(error):
+        asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
+
+
+def test_a_user_that_is_gone_by_now_is_deleted() -> None:
+    gone = kind(says_no(404, "notFound")).delete(PLACE, Present(SqlUser("some-user")), Resource(user(EXTERNAL)))
+
+    assert asyncio.run(gone) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "said", "told", "asked"),
+    [
+        (FROM_ONE_HOST, "10.0.0.1", "", "host=10.0.0.1&name=some-user"),
+        (PLACE, "%", "", "host=%25&name=some-user"),
+        (PLACE, "%", "%", "host=%25&name=some-user"),
+        (PLACE, None, "%", "host=%25&name=some-user"),
+        (PLACE, None, "", "name=some-user"),
+        # Refused as a move: what is on record goes.
+        (PLACE, "10.0.0.1", "%", "host=%25&name=some-user"),
+    ],
+)
+def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told: str, asked: str) -> None:
+    http = Script(says_no(404, "notFound"))
+    one = SqlUserKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    resource = Resource(user({**EXTERNAL, "host": said}))
+
+    asyncio.run(one.delete(place, Present(SqlUser("some-user", told)), resource))
+
+    assert [request.url.partition("/users?")[2] for request in http.requests] == [f"{asked}&alt=json&prettyPrint=false"]

@@ -1,0 +1,237 @@
+"""What holds for every user: it reads back as it was sent, one call is enough, and its password is in no text."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient
+from setpoint.core.canonical import canonical
+from setpoint.core.decide import Decision
+from setpoint.core.overlay import overlay
+from setpoint.core.paths import Path
+from setpoint.core.plan import PLAINLY, Plan, Sending, plan_fields
+from setpoint.core.values import MISSING
+from setpoint.engine.intent import intent_of
+from setpoint.engine.kind import Intent, Resolved
+from setpoint.engine.resource import Resource, Tree
+from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind, SqlUserSpec, effective_desired_sql_user
+from setpoint.kinds.gcp.sql_user.bodies import asked_for, changed_members, insert_body
+from setpoint.kinds.gcp.sql_user.live import find_user, read_user
+from setpoint.kinds.gcp.sql_user.place import place_of
+from tests.kinds.test_sql_user import EXTERNAL, user
+
+pytestmark = pytest.mark.laws
+
+# Never asked: everything here is pure.
+KIND = SqlUserKind(GoogleClient(HttpClient(), GoogleSettings()))
+SECRET = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+FLAG, DURATION = "spec.passwordPolicy.enablePasswordVerification", "spec.passwordPolicy.passwordExpirationDuration"
+RESENT = Sending(resend=(Path(("spec", "password")),))
+POLICIES: tuple[dict[str, str], ...] = (
+    {},
+    {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"},
+    {"cnrm.cloud.google.com/default-to-gcp-fields": f"{FLAG},{DURATION}"},
+    {"cnrm.cloud.google.com/default-to-gcp-fields": "spec.passwordPolicy"},
+    {"cnrm.cloud.google.com/unmanaged": FLAG},
+    {"cnrm.cloud.google.com/unmanaged": "spec.passwordPolicy,spec.password"},
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+hosts = st.none() | st.sampled_from(["%", ""]) | texts
+members = {
+    "allowedFailedAttempts": st.integers(0, 3),
+    "enableFailedAttemptsCheck": st.booleans(),
+    "enablePasswordVerification": st.booleans(),
+    "passwordExpirationDuration": st.sampled_from(["0s", "60s", "060.0s", "86400.5s"]),
+}
+lives = st.fixed_dictionaries({}, optional={**members, "status": st.just({"locked": True})})
+policies = st.fixed_dictionaries({}, optional={name: values | st.none() for name, values in members.items()})
+# Nothing else looks like that by chance.
+passwords = st.builds(lambda text: f"hunter2 {text}", st.text(max_size=9))
+specs = st.builds(
+    lambda said, more: {**EXTERNAL, **said, **more},
+    st.fixed_dictionaries({}, optional={"passwordPolicy": policies | st.none(), "host": hosts}),
+    st.sampled_from([{}, {"type": "BUILT_IN"}, {"type": None}])
+    | st.fixed_dictionaries({"password": st.just(SECRET) | st.builds(lambda text: {"value": text}, passwords)}),
+)
+manifests = st.builds(lambda spec, policy: user(spec, annotations=policy), specs, st.sampled_from(POLICIES))
+
+
+def intent_for(manifest: dict[str, Any], password: str = "") -> Intent:
+    """The intent; a Secret that it names holds `password`."""
+    named = manifest["spec"].get("password") == SECRET
+    resolved = Resolved(secrets={"spec.password": password}, versions={"spec.password": "1"}) if named else Resolved()
+    return intent_of(Resource(manifest), KIND, resolved)
+
+
+def sent(body: Any) -> Any:
+    """A body after it has been through the wire."""
+    return msgspec.json.decode(msgspec.json.encode(body))
+
+
+def inserted(intent: Intent) -> dict[str, Any]:
+    """The user that a service without a will of its own makes of an insert."""
+    body = sent(insert_body(intent, overlay(intent.declared, MISSING)))
+    return {"host": "%", "passwordPolicy": {}, **body, "kind": "sql#user"}
+
+
+def updated(live: dict[str, Any], intent: Intent, plan: Plan) -> dict[str, Any]:
+    """The user after the writes of a plan: what a PUT names is replaced whole."""
+    for write in plan.writes:
+        live = {**live, **sent(changed_members(overlay(intent.declared, KIND.view(read(live))), write))}
+    return live
+
+
+def read(live: dict[str, Any]) -> SqlUser:
+    return read_user(msgspec.json.encode(live), place_of(intent_for(user(EXTERNAL)).location))[0]
+
+
+def plan_over(intent: Intent, live: SqlUser, sending: Sending = PLAINLY) -> Plan:
+    return plan_fields(Decision.FIRST_LOOK, intent.declared, KIND.view(live), sending)
+
+
+@given(manifests, passwords)
+def test_what_is_inserted_reads_back_as_declared(manifest: dict[str, Any], password: str) -> None:
+    intent = intent_for(manifest, password)
+
+    assert plan_over(intent, read(inserted(intent))).writes == ()
+
+
+@given(manifests, lives, passwords)
+def test_one_call_makes_any_user_any_other(manifest: dict[str, Any], policy: dict[str, Any], password: str) -> None:
+    intent, live = intent_for(manifest, password), {"name": "some-user", "host": "%", "passwordPolicy": policy}
+    plan = plan_over(intent, read(live))
+
+    assert len(plan.writes) <= 1
+    assert plan_over(intent, read(updated(live, intent, plan))).writes == ()
+
+
+@given(manifests, lives, passwords)
+def test_a_rotation_loses_nothing_of_the_policy(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+    intent, live = intent_for(manifest, word), {"name": "some-user", "host": "%", "passwordPolicy": policy}
+    settled = updated(live, intent, plan_over(intent, read(live)))
+
+    rotated = updated(settled, intent, plan_over(intent, read(settled), RESENT))
+
+    assert plan_over(intent, read(rotated)).writes == ()
+    assert canonical(view_of(rotated)) == canonical(view_of(settled))
+
+
+def view_of(live: dict[str, Any]) -> Tree:
+    """The policy with every default filled in."""
+    return overlay(intent_for(user(EXTERNAL, annotations=POLICIES[1])).declared, KIND.view(read(with_defaults(live))))
+
+
+def with_defaults(live: dict[str, Any]) -> dict[str, Any]:
+    unset = {"allowedFailedAttempts": 0, "enableFailedAttemptsCheck": False, "enablePasswordVerification": False}
+    return {**live, "passwordPolicy": {**unset, "passwordExpirationDuration": "0s", **live["passwordPolicy"]}}
+
+
+@given(specs, lives, passwords)
+def test_what_nobody_asked_for_is_kept_when_that_is_asked_for(
+    spec: dict[str, Any], policy: dict[str, Any], password: str
+) -> None:
+    intent = intent_for(user(spec, annotations=POLICIES[1]), password)
+    live = {"name": "some-user", "host": "%", "passwordPolicy": policy}
+
+    after = updated(live, intent, plan_over(intent, read(live), RESENT))
+
+    said = spec.get("passwordPolicy", {})
+    unsaid = [name for name in policy if said is not None and name not in said and name != "status"]
+    before, now = (canonical(view_of(one)["spec"]) for one in (live, after))
+    decode = msgspec.json.decode
+    assert [decode(now)["passwordPolicy"][name] for name in unsaid] == [
+        decode(before)["passwordPolicy"][name] for name in unsaid
+    ]
+
+
+@given(manifests, lives, passwords)
+def test_a_password_is_in_no_text(manifest: dict[str, Any], policy: dict[str, Any], password: str) -> None:
+    said = manifest["spec"].get("password", {})
+    word = said.get("value", password)
+    intent = intent_for(manifest, password)
+    plans = [
+        plan_fields(Decision.FIRST_LOOK, intent.declared, MISSING),
+        plan_over(intent, read({"name": "some-user", "passwordPolicy": policy}), RESENT),
+    ]
+    spec = msgspec.convert(manifest["spec"], SqlUserSpec)
+    wanted = msgspec.convert({**EXTERNAL, **spec_of(overlay(intent.declared, MISSING))}, SqlUserSpec)
+
+    shown = [*map(str, plans), *(str(plan.to_data()) for plan in plans), repr(spec), repr(wanted)]
+    shown += [intent.location, str(intent.resolved.versions)]
+    assert [text for text in shown if word in text] == []
+
+
+def spec_of(tree: Tree) -> dict[str, Any]:
+    found = tree["spec"]
+    assert isinstance(found, dict)
+    return found
+
+
+@given(manifests, lives, passwords)
+def test_the_typed_function_and_the_engine_agree(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+    intent = intent_for(manifest, word)
+    view = KIND.view(read({"name": "some-user", "passwordPolicy": policy}))
+
+    typed = effective_desired_sql_user(
+        msgspec.convert({**EXTERNAL, **spec_of(intent.declared.tree)}, SqlUserSpec),
+        msgspec.convert({**EXTERNAL, **spec_of(view)}, SqlUserSpec),
+        intent.declared.policy,
+    )
+
+    assert canonical(typed) == canonical({**EXTERNAL, **spec_of(overlay(intent.declared, view))})
+
+
+@given(manifests, lives, passwords)
+def test_nothing_that_was_handed_in_is_changed(manifest: dict[str, Any], policy: dict[str, Any], word: str) -> None:
+    intent, live = intent_for(manifest, word), read({"name": "some-user", "passwordPolicy": policy})
+    before = canonical(manifest), canonical(live), canonical(intent.declared.tree)
+
+    for write in plan_over(intent, live, RESENT).writes:
+        changed_members(overlay(intent.declared, KIND.view(live)), write)
+    insert_body(intent, overlay(intent.declared, MISSING))
+
+    assert (canonical(manifest), canonical(live), canonical(intent.declared.tree)) == before
+
+
+# --- Names -----------------------------------------------------------------------------------------------------------
+
+
+@given(texts, hosts)
+def test_any_name_and_host_can_be_put_on_record_and_asked_for(name: str, host: str | None) -> None:
+    resource = Resource(user({**EXTERNAL, "resourceID": name, "host": host}))
+    place = place_of(KIND.locate(resource, Resolved()))
+    call = place.users(asked_for(place, resource, SqlUser(name, "%")))
+
+    query = parse_qs(urlsplit(call.path).query)
+    assert (place.name, place.host) == (name, "" if host in (None, "", "%") else host)
+    assert (query["name"], query["host"]) == ([name], [host or "%"])
+    assert urlsplit(call.path).path.endswith("/instances/main/users")
+
+
+@given(texts, hosts, st.lists(st.tuples(texts, hosts), max_size=5))
+def test_the_user_that_is_meant_is_found_among_others(
+    name: str, host: str | None, others: list[tuple[str, str | None]]
+) -> None:
+    place = place_of(KIND.locate(Resource(user({**EXTERNAL, "resourceID": name, "host": host})), Resolved()))
+    listed = [{"name": one, "host": its or "%"} for one, its in (*others, (name, host), *others)]
+    strangers = [one for one in listed if (one["name"], one["host"]) != (name, host or "%")]
+
+    def found(items: list[dict[str, str]]) -> Any:
+        body = find_user(msgspec.json.encode({"kind": "sql#usersList", "items": items}), place)
+        return None if body is None else msgspec.json.decode(body)
+
+    assert found(listed) == {"name": name, "host": host or "%"}
+    assert found(strangers) is None
+
+
+@given(lives, st.dictionaries(st.sampled_from(["etag", "project", "novelty"]), st.text()))
+def test_what_the_kind_does_not_model_moves_no_digest(policy: dict[str, Any], noise: dict[str, str]) -> None:
+    live = {"name": "some-user", "passwordPolicy": policy}
+
+    assert canonical(read({**live, **noise})) == canonical(read(live))

@@ -1,0 +1,239 @@
+"""Who is meant by a user's name: the name as the service has it, and the host where there are hosts."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.engine.intent import check_manifest
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import Gone, Settled
+from setpoint.errors import (
+    DependencyNotFound,
+    DependencyNotReady,
+    ImmutableFieldChanged,
+    LocationChanged,
+    ManifestInvalid,
+)
+from setpoint.kinds.gcp.sql_user import SqlUserKind
+from tests.kinds.bench import PROJECT, Bench, database, on_bench
+from tests.kinds.test_sql_user import EXTERNAL, MAIN, REF, USERS, calls, error_in, names, user, with_instance
+
+
+def test_whether_anywhere_is_said_or_not_makes_no_difference() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        outcomes = [
+            await world.settle(user({**MAIN, **said})) for said in ({}, {"host": "%"}, {"host": None}, {"host": ""})
+        ]
+        return outcomes, world.sent, names(world)
+
+    outcomes, sent, there = on_bench(scenario)
+
+    assert [type(outcome) for outcome in outcomes] == [Settled] * 4
+    assert (len(sent), there) == (1, [("root", "%"), ("some-user", "%")])
+
+
+def test_another_host_is_another_user_and_no_move() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(user({**MAIN, "host": "10.0.0.1"}))
+        moved = await world.settle(user({**MAIN, "host": "10.0.0.2"}))
+        return error_in(moved), names(world), await world.delete(REF), names(world)
+
+    error, before, outcome, after = on_bench(scenario)
+
+    assert isinstance(error, LocationChanged)
+    assert f"stands for projects/{PROJECT}/instances/main/users/some-user?host=10.0.0.1" in str(error)
+    assert before == [("root", "%"), ("some-user", "10.0.0.1")]
+    assert (outcome, after) == (Gone(), [("root", "%")])
+
+
+def test_one_name_from_two_hosts_is_two_resources() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        said = {"passwordPolicy": {"allowedFailedAttempts": 3}}
+        await world.settle(user({**MAIN, "resourceID": "app", "host": "10.0.0.1"}, "near"))
+        far = await world.apply(user({**MAIN, "resourceID": "app", **said}, "far"))
+        await world.go_on(far)
+        await world.delete(far)
+        return names(world)
+
+    assert on_bench(scenario) == [("root", "%"), ("app", "10.0.0.1")]
+
+
+@pytest.mark.parametrize("version", ["MYSQL_8_0", "POSTGRES_16", "SQLSERVER_2019_STANDARD"])
+@pytest.mark.parametrize("name", ["a b", "a/b?c=d&e", "%41", "o'neill", "Zoë", "a@b", "?host=x", "*", "a+b#c"])
+def test_a_name_may_hold_anything(version: str, name: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, version)
+        policy = {"passwordPolicy": {"allowedFailedAttempts": 3}}
+        outcomes = [await world.settle(user({**MAIN, "resourceID": name, **said})) for said in ({}, policy)]
+        there = [one for one, _ in names(world)]
+        return outcomes, there, await world.delete(REF), names(world)
+
+    outcomes, there, gone, after = on_bench(scenario)
+
+    assert [type(outcome) for outcome in outcomes] == [Settled, Settled]
+    assert there.count(name) == 1
+    assert (gone, name in dict(after)) == (Gone(), False)
+
+
+@pytest.mark.parametrize(
+    ("version", "name"), [("MYSQL_8_0", "root"), ("POSTGRES_16", "postgres"), ("SQLSERVER_2019_STANDARD", "sqlserver")]
+)
+def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, version)
+        before = names(world)
+        outcome = await world.settle(user({**MAIN, "resourceID": name}))
+        return outcome, world.sent, names(world) == before
+
+    outcome, sent, is_same = on_bench(scenario)
+
+    assert isinstance(outcome, Settled)
+    assert (sent, is_same) == ([], True)
+
+
+def test_mysql_has_another_name_for_a_principal() -> None:
+    spec = {**MAIN, "resourceID": "ann@example.com", "type": "CLOUD_IAM_USER"}
+
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        outcomes = [await world.settle(user(spec)), await world.go_on(REF)]
+        there = names(world)
+        await world.delete(REF)
+        return outcomes, there, calls(world)
+
+    outcomes, there, sent = on_bench(scenario)
+
+    assert [type(outcome) for outcome in outcomes] == [Settled, Settled]
+    assert there == [("root", "%"), ("ann", "%")]
+    assert sent == [
+        ("POST", {}, {"instance": "main", "name": "ann@example.com", "type": "CLOUD_IAM_USER"}),
+        ("DELETE", {"host": "%", "name": "ann"}, None),
+    ]
+
+
+def test_a_principal_is_not_taken_for_somebody_of_a_like_name() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        world.cloud.call("POST", USERS, {"name": "ann@example.com", "type": "CLOUD_IAM_USER"})
+        await world.settle(user({**MAIN, "resourceID": "ann@corp"}))
+        return names(world)
+
+    assert on_bench(scenario) == [("root", "%"), ("ann", "%"), ("ann@corp", "%")]
+
+
+def test_a_user_does_not_become_another_type_of_user() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, "POSTGRES_16")
+        await world.settle(user(MAIN))
+        return error_in(await world.settle(user({**MAIN, "type": "CLOUD_IAM_SERVICE_ACCOUNT"}))), len(world.sent)
+
+    error, sent = on_bench(scenario)
+
+    assert isinstance(error, ImmutableFieldChanged)
+    assert (error.paths, sent) == (("spec.type",), 1)
+
+
+def test_only_mysql_has_hosts() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world, "POSTGRES_16")
+        outcome = await world.settle(user({**MAIN, "host": "%"}))
+        return error_in(outcome), world.cloud.journal.entries
+
+    error, asked = on_bench(scenario)
+
+    assert isinstance(error, ManifestInvalid)
+    assert str(error) == (
+        "SQLUser team/some-user: spec.host is '%', and only users of MySQL have a host: "
+        "leave it out, for the instance is POSTGRES_16"
+    )
+    assert asked == ()
+
+
+@pytest.mark.parametrize("external", ["main", f"projects/{PROJECT}/instances/main"])
+def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        await world.settle(user({"instanceRef": {"external": external}, "host": "10.0.0.1"}))
+        return names(world)
+
+    assert on_bench(scenario) == [("root", "%"), ("some-user", "10.0.0.1")]
+
+
+def test_the_instance_has_to_be_there_and_ready() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        other = user({"instanceRef": {"name": "other"}})
+        missing = await world.settle(other)
+        await world.store.apply({**database({}, "other"), "kind": "SQLInstance"})
+        return missing, await world.settle(other), await world.ready(REF), world.cloud.journal.entries
+
+    missing, unready, told, asked = on_bench(scenario)
+
+    assert type(error_in(missing)) is DependencyNotFound
+    assert type(error_in(unready)) is DependencyNotReady
+    assert told == ("False", "DependencyNotReady", "reference SQLInstance team/other is not ready")
+    assert asked == ()
+
+
+# --- Manifests that cannot be ----------------------------------------------------------------------------------------
+
+KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({}, "spec.instanceRef is missing"),
+        ({"instanceRef": {}}, "spec.instanceRef needs name or external"),
+        ({"instanceRef": {"external": "projects/p"}}, "write the instance's name, or projects/…/instances/…"),
+        ({**EXTERNAL, "resourceID": ""}, "spec.resourceID"),
+        ({**EXTERNAL, "name": "x"}, "there is no field spec.name"),
+        ({**EXTERNAL, "deletionPolicy": "ABANDON"}, "there is no field spec.deletionPolicy"),
+        ({**EXTERNAL, "type": "SOMEBODY"}, "spec.type: invalid enum value 'SOMEBODY'"),
+        ({**EXTERNAL, "password": "hunter2"}, "spec.password is text: write a map of fields"),
+        ({**EXTERNAL, "password": {}}, "spec.password needs value or valueFrom, and not both: write one of them"),
+        ({**EXTERNAL, "password": {"value": "hunter2", "valueFrom": KEY}}, "spec.password needs value or valueFrom"),
+        ({**EXTERNAL, "password": {"value": 7}}, "spec.password.value is a number: write text, in quotes"),
+        ({**EXTERNAL, "password": {"valueFrom": {}}}, "spec.password.valueFrom.secretKeyRef is missing"),
+        ({**EXTERNAL, "password": {"valueFrom": {"secretKeyRef": {"name": "s"}}}}, "secretKeyRef.key is missing"),
+        (
+            {**EXTERNAL, "type": "CLOUD_IAM_USER", "password": {"valueFrom": KEY}},
+            "spec.password is not for a user of type CLOUD_IAM_USER: leave it out",
+        ),
+        (
+            {**EXTERNAL, "passwordPolicy": {"passwordExpirationDuration": "30d"}},
+            "spec.passwordPolicy.passwordExpirationDuration is '30d': write it in seconds, as 2592000s",
+        ),
+        ({**EXTERNAL, "passwordPolicy": {"passwordExpirationDuration": ""}}, "is '': write it in seconds"),
+        ({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": "3"}}, "write a whole number, without quotes"),
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        with pytest.raises(ManifestInvalid) as caught:
+            check_manifest(Resource(user(spec)), SqlUserKind(world.google))
+        return caught.value, error_in(await world.settle(user(spec))), world.cloud.journal.entries
+
+    at_once, error, asked = on_bench(scenario)
+
+    assert isinstance(error, ManifestInvalid)
+    assert told in str(error)
+    assert "hunter2" not in str(error)
+    assert str(at_once) == str(error)
+    assert asked == ()
+
+
+def test_what_only_the_service_says_of_a_password_may_stand_in_the_spec() -> None:
+    async def scenario(world: Bench) -> Any:
+        await with_instance(world)
+        said = {"allowedFailedAttempts": 3, "status": [{"locked": True}]}
+        await world.settle(user({**MAIN, "passwordPolicy": said}))
+        await world.go_on(REF)
+        return world.sent
+
+    policy = {"allowedFailedAttempts": 3}
+    assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]
