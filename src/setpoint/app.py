@@ -23,6 +23,8 @@ from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import CookieLocation, World
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
+from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite import OpenMode, open_sqlite
@@ -158,5 +160,10 @@ def _path(url: str) -> Path | None:
 
 
 def _kinds(google: GoogleClient) -> Mapping[tuple[str, str], AnyKind]:
-    kinds: tuple[AnyKind, ...] = (StorageBucketKind(google), SqlDatabaseKind(google))
+    kinds: tuple[AnyKind, ...] = (
+        StorageBucketKind(google),
+        SqlInstanceKind(google),
+        SqlDatabaseKind(google),
+        SqlUserKind(google),
+    )
     return {(kind.group, kind.name): kind for kind in kinds}

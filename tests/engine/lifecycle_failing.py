@@ -269,7 +269,7 @@ async def a_server_default_that_the_author_names_is_sent(bench: Bench) -> None:
     await bench.settle()
     bench.stand.calm()
 
-    await bench.settle({**other.spec, other.path.removeprefix("spec."): other.pruned})
+    await bench.settle(other.named)
 
     assert bench.stand.read(other.member) == other.pruned
     assert "serverDefaults" not in (await bench.resource()).status

@@ -134,7 +134,7 @@ async def an_edit_that_says_the_same_writes_nothing(bench: Bench) -> None:
     other = bench.stand.unlisted
     await bench.settle()
 
-    resource = await bench.settle({**other.spec, other.path.removeprefix("spec."): other.pruned})
+    resource = await bench.settle(other.named)
 
     assert bench.stand.writes == ["create"]
     assert (resource.generation, resource.status["observedGeneration"]) == (2, 2)

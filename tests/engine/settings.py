@@ -13,6 +13,8 @@ from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand, gadget_
 from tests.engine.stand import Stand
 from tests.kinds.lifecycle_bucket import BucketStand, bucket_stand
 from tests.kinds.lifecycle_database import DatabaseStand, database_stand
+from tests.kinds.lifecycle_instance import InstanceStand, instance_stand
+from tests.kinds.lifecycle_user import UserStand, user_stand
 
 
 class Kept(StrEnum):
@@ -52,11 +54,15 @@ SETTINGS: Final = (
     Setting(StatelessGadgetStand, stateless_gadget_stand),
     Setting(BucketStand, bucket_stand),
     Setting(DatabaseStand, database_stand),
+    Setting(InstanceStand, instance_stand),
+    Setting(UserStand, user_stand),
     Setting(GadgetStand, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
     Setting(GadgetStand, gadget_stand, Kept.ON_SQLITE),
     Setting(BucketStand, bucket_stand, Kept.ON_SQLITE),
+    Setting(InstanceStand, instance_stand, Kept.ON_SQLITE),
     Setting(GadgetStand, gadget_stand, Kept.FOR_EVER),
     Setting(StatelessGadgetStand, stateless_gadget_stand, Kept.FOR_EVER),
     Setting(BucketStand, bucket_stand, Kept.FOR_EVER),
     Setting(DatabaseStand, database_stand, Kept.FOR_EVER),
+    Setting(UserStand, user_stand, Kept.FOR_EVER),
 )

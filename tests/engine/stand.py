@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from setpoint.core.paths import Path, get_at, set_at
 from setpoint.core.values import MISSING, Json, Missing
 from setpoint.engine.kind import AnyKind, Reconciliation
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef
 
 Spec = dict[str, Any]
 # How many passes stand for all there will ever be.
@@ -57,6 +58,10 @@ class Specified:
     # What somebody else, or the service itself, makes of it.
     drifted: Json
 
+    def said_in(self, resource: Resource) -> Json | Missing:
+        """What the author says that it should be."""
+        return get_at(resource.document, Path.parse(self.path))
+
 
 @dataclass(frozen=True, slots=True)
 class Unspecified:
@@ -67,6 +72,14 @@ class Unspecified:
     member: str
     theirs: Json
     pruned: Json | Missing = MISSING
+
+    @property
+    def named(self) -> Spec:
+        """The spec with the value in it that it has anyway."""
+        assert not isinstance(self.pruned, Missing)
+        named = set_at({"spec": self.spec}, Path.parse(self.path), self.pruned)
+        assert isinstance(named, dict)
+        return dict(named["spec"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,8 +133,7 @@ async def _ends_as_declared(bench: Bench, *, is_to_go: bool) -> None:
     assert isinstance(outcome, Gone if is_to_go else Settled)
     assert len(bench.stand.objects) == (0 if is_to_go else 1)
     if not is_to_go:
-        said = (await bench.resource()).spec
-        assert bench.stand.value == said[bench.stand.field.path.removeprefix("spec.")]
+        assert bench.stand.value == bench.stand.field.said_in(await bench.resource())
         assert (await bench.ready())[1] == "UpToDate"
 
 

@@ -6,6 +6,8 @@ from tests.engine.settings import SETTINGS
 from tests.engine.stand import Part, Stand
 from tests.kinds.lifecycle_bucket import BucketStand
 from tests.kinds.lifecycle_database import DatabaseStand
+from tests.kinds.lifecycle_instance import InstanceStand
+from tests.kinds.lifecycle_user import UserStand
 
 LACKING: dict[type[Stand], dict[Part, str]] = {
     GadgetStand: {Part.STATELESS: "it keeps a cookie"},
@@ -25,6 +27,18 @@ LACKING: dict[type[Stand], dict[Part, str]] = {
         Part.PRUNING: "charset and collation, all that it has, keep their live value when the spec is silent",
         Part.SECRET: "nothing in a database's settings is secret",
         Part.SLOW_CREATE: "Cloud SQL answers the creation of a database with an operation that is done",
+    },
+    InstanceStand: {
+        Part.OWN_ABANDON: "the spec of an instance does not speak of deletion",
+        Part.STATELESS: "it keeps a cookie",
+    },
+    UserStand: {
+        Part.COOKIE: "it is stateless: it compares every time",
+        Part.LABELS: "Cloud SQL has no labels on users",
+        Part.OPERATIONS: "Cloud SQL answers every write to a user with an operation that is done",
+        Part.OWN_ABANDON: "the spec of a user does not speak of deletion",
+        Part.PROTECTION: "nothing about a user keeps data from being lost",
+        Part.SLOW_CREATE: "Cloud SQL answers every write to a user with an operation that is done",
     },
 }
 # The claims that are left out where a kind lacks a part.

@@ -1,0 +1,219 @@
+"""The bodies of requests: a new instance, a clone, a whole instance, a part of one."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from setpoint.core.canonical import same
+from setpoint.core.overlay import Declared
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import Json, Missing
+from setpoint.engine.kind import Intent, Present
+from setpoint.engine.resource import Tree
+from setpoint.kinds.config_connector import project_of
+from setpoint.kinds.gcp.sql_instance.live import Instance
+from setpoint.kinds.gcp.sql_instance.names import parts_of
+from setpoint.kinds.gcp.sql_instance.sent import everything, newborn, notable, part, replacement
+from setpoint.kinds.gcp.sql_instance.spelling import Part, instance_path
+from setpoint.kinds.gcp.sql_instance.view import RENAMED, instance_view
+
+_KINDS: Final = {
+    "activeDirectoryConfig": "sql#activeDirectoryConfig",
+    "backupConfiguration": "sql#backupConfiguration",
+    "locationPreference": "sql#locationPreference",
+    "maintenanceWindow": "sql#maintenanceWindow",
+}
+_AS_TEXT: Final = ("diskSize", "diskAutoresizeLimit")
+_TOP: Final = ("databaseVersion", "instanceType", "maintenanceVersion", "region")
+_BACKUPS: Final = Path(("spec", "settings", "backupConfiguration"))
+_REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"))
+_INSIGHTS: Final = Path(("settings", "insightsConfig"))
+
+
+def insert_body(intent: Intent, wanted: Tree) -> dict[str, Json]:
+    """A new instance."""
+    _, name = parts_of(intent.location)
+    return _as_written(instance_body(newborn(intent.declared, wanted), name), intent)
+
+
+def clone_body(intent: Intent, wanted: Tree) -> dict[str, Json]:
+    """The order to clone. What else the author says is sent to the clone when it is there."""
+    spec: Part = _mapping(wanted["spec"])
+    source: Part = _mapping(intent.resource.spec["cloneSource"])
+    settings: Part = spec["settings"]
+    place, network = settings.get("locationPreference") or {}, settings.get("ipConfiguration") or {}
+    _, name = parts_of(intent.location)
+    context: dict[str, Json] = {"destinationInstanceName": name, "kind": "sql#cloneContext"}
+    context |= {member: source[member] for member in ("databaseNames", "pointInTime") if source.get(member)}
+    if source.get("binLogCoordinates"):
+        context["binLogCoordinates"] = _log_position(source["binLogCoordinates"])
+    for member, value in (
+        ("allocatedIpRange", network.get("allocatedIpRange")),
+        ("preferredZone", place.get("zone")),
+        ("preferredSecondaryZone", place.get("secondaryZone")),
+    ):
+        if value:
+            context[member] = value
+    return {"cloneContext": context}
+
+
+def put_body(intent: Intent, declared: Declared, wanted: Tree, before: Present[Instance]) -> dict[str, Json]:
+    """The whole instance as it should be, made from the settings that were looked at. `declared` is fitted."""
+    _, name = parts_of(intent.location)
+    body = _as_written(instance_body(replacement(declared, wanted), name), intent)
+    settings = dict(_mapping(body["settings"]))
+    if isinstance(get_at(declared.tree, _BACKUPS), Missing) and "backupConfiguration" in settings:
+        settings["backupConfiguration"] = {**_mapping(settings["backupConfiguration"]), **_own_backups(before.live)}
+    return {**body, "settings": {**settings, **_guard(before)}}
+
+
+def patch_body(intent: Intent, declared: Declared, wanted: Tree, before: Present[Instance]) -> dict[str, Json]:
+    """What differs, with null for what is to go: the rest stays as it is, whatever it is."""
+    _, name = parts_of(intent.location)
+    view = instance_view(before.live)
+    had, to_be = instance_body(everything(view), name), instance_body(part(declared, wanted), name)
+    to_be.pop("rootPassword", None)
+    body = _difference(had, to_be, instance_body(notable(view), name))
+    settings = {**_mapping(body.get("settings", {})), **_guard(before)}
+    if network := settings.get("ipConfiguration"):
+        settings["ipConfiguration"] = {**_both_about_ssl(intent, network, to_be), **network}
+    return {**body, "settings": settings}
+
+
+def _both_about_ssl(intent: Intent, network: Part, to_be: Mapping[str, Json]) -> dict[str, Json]:
+    """The SSL mode and its older switch, when one of them changes: alone, it would make the other follow."""
+    if not {"requireSsl", "sslMode"} & network.keys():
+        return {}
+    whole = _mapping(_mapping(to_be["settings"])["ipConfiguration"])
+    said = isinstance(get_at(intent.declared.tree, _REQUIRES_SSL), bool)
+    names = ("sslMode", "requireSsl") if said else ("sslMode",)
+    return {name: whole[name] for name in names if name in whole}
+
+
+def instance_body(tree: Tree, name: str) -> dict[str, Json]:
+    """All that a tree says, in the API's terms."""
+    spec, metadata = _mapping(tree.get("spec", {})), _mapping(tree.get("metadata", {}))
+    body: dict[str, Json] = {"kind": "sql#instance", "name": name}
+    body |= {field: spec[field] for field in _TOP if field in spec}
+    if "masterInstanceRef" in spec:
+        body["masterInstanceName"] = spec["masterInstanceRef"]["external"]
+    if "encryptionKMSCryptoKeyRef" in spec:
+        key = spec["encryptionKMSCryptoKeyRef"]["external"]
+        body["diskEncryptionConfiguration"] = {"kind": "sql#diskEncryptionConfiguration", "kmsKeyName": key}
+    if "rootPassword" in spec:
+        body["rootPassword"] = spec["rootPassword"]["value"]
+    if "replicaConfiguration" in spec:
+        body["replicaConfiguration"] = _replica(spec["replicaConfiguration"])
+    if "replicationCluster" in spec:
+        other = spec["replicationCluster"]["failoverDrReplicaRef"]["external"]
+        body["replicationCluster"] = {"failoverDrReplicaName": other}
+    settings = _settings(spec.get("settings") or {})
+    return {**body, "settings": {**settings, "userLabels": metadata.get("labels") or {}}}
+
+
+# --- Parts of an instance --------------------------------------------------------------------------------------------
+
+
+def _replica(replica: Part) -> Json:
+    mysql = {name: value for name, value in replica.items() if name != "failoverTarget"}
+    if "password" in mysql:
+        mysql["password"] = mysql["password"]["value"]
+    if "masterHeartbeatPeriod" in mysql:
+        mysql["masterHeartbeatPeriod"] = str(mysql["masterHeartbeatPeriod"])
+    body: dict[str, Json] = {"kind": "sql#replicaConfiguration"}
+    if "failoverTarget" in replica:
+        body["failoverTarget"] = replica["failoverTarget"]
+    if mysql:
+        body["mysqlReplicaConfiguration"] = {"kind": "sql#mysqlReplicaConfiguration", **mysql}
+    return body
+
+
+def _settings(spec: Part) -> dict[str, Json]:
+    body: dict[str, Json] = {"kind": "sql#settings"}
+    for name, value in spec.items():
+        match name:
+            case "ipConfiguration":
+                body[name] = _network(value)
+            case "denyMaintenancePeriod":
+                body["denyMaintenancePeriods"] = [value]
+            case "sqlServerAuditConfig":
+                body[name] = _audit(value)
+            case "crashSafeReplication":
+                body["crashSafeReplicationEnabled"] = value
+            case _ if name in _KINDS:
+                body[name] = {"kind": _KINDS[name], **value}
+            case _:
+                body[RENAMED.get(name, name)] = str(value) if name in _AS_TEXT else value
+    return body
+
+
+def _network(network: Part) -> Json:
+    body = {name: value for name, value in network.items() if name not in ("privateNetworkRef", "pscConfig")}
+    if "privateNetworkRef" in network:
+        body["privateNetwork"] = network["privateNetworkRef"]["external"]
+    if network.get("pscConfig"):
+        body["pscConfig"] = network["pscConfig"][0]
+    if "authorizedNetworks" in network:
+        body["authorizedNetworks"] = [{"kind": "sql#aclEntry", **one} for one in network["authorizedNetworks"]]
+    return body
+
+
+def _audit(audit: Part) -> Json:
+    rest = {name: value for name, value in audit.items() if name != "bucketRef"}
+    return {"kind": "sql#sqlServerAuditConfig", "bucket": audit["bucketRef"]["external"], **rest}
+
+
+def _log_position(position: Part) -> Json:
+    body: dict[str, Json] = {"kind": "sql#binLogCoordinates"}
+    if position.get("binLogFileName"):
+        body["binLogFileName"] = position["binLogFileName"]
+    if position.get("binLogPosition") is not None:
+        body["binLogPosition"] = str(position["binLogPosition"])
+    return body
+
+
+def _own_backups(live: Instance) -> dict[str, Json]:
+    """What only the service sets of its backups: a configuration that is sent back whole has it, too."""
+    backups: Part = msgspec.to_builtins(live.settings.backupConfiguration)
+    own = ("backupTier", "transactionalLogStorageState")
+    return {name: backups[name] for name in own if backups.get(name)}
+
+
+def _guard(before: Present[Instance]) -> dict[str, Json]:
+    return {} if before.version is None else {"settingsVersion": before.version}
+
+
+# --- The author's spelling -------------------------------------------------------------------------------------------
+
+
+def _as_written(body: dict[str, Json], intent: Intent) -> dict[str, Json]:
+    """The body with what the author wrote where something equal is compared."""
+    spec: Any = intent.resource.spec
+    primary = (spec.get("masterInstanceRef") or {}).get("external")
+    if primary and same(instance_path(primary, project_of(intent.resource)), body.get("masterInstanceName")):
+        body = {**body, "masterInstanceName": primary}
+    insights, settings = get_at(spec, _INSIGHTS), dict(_mapping(body["settings"]))
+    if isinstance(insights, Mapping) and isinstance(settings.get("insightsConfig"), Mapping):
+        zeros = {name: value for name, value in insights.items() if same(value, 0)}
+        settings["insightsConfig"] = {**_mapping(settings["insightsConfig"]), **zeros}
+    return {**body, "settings": settings}
+
+
+def _difference(had: Mapping[str, Json], to_be: Mapping[str, Json], to_lose: Mapping[str, Json]) -> dict[str, Json]:
+    """A JSON merge patch from the one to the other, with null for what there is to lose."""
+    body: dict[str, Json] = {name: None for name in to_lose if name not in to_be}
+    for name, value in to_be.items():
+        before = had.get(name)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            lost = to_lose.get(name)
+            if inside := _difference(before, value, lost if isinstance(lost, Mapping) else {}):
+                body[name] = inside
+        elif not same([value], [before]):
+            body[name] = value
+    return body
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    assert isinstance(value, Mapping)
+    return value

@@ -1,0 +1,234 @@
+"""The kind SQLInstance: where an instance is, how it reads, and the four verbs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Struct
+
+from setpoint.clients.google import GoogleClient
+from setpoint.clients.google_operations import SqlOperation, sql_operation
+from setpoint.core.canonical import body_digest
+from setpoint.core.overlay import Declared
+from setpoint.core.paths import Path, get_at
+from setpoint.core.plan import Sending, Stage, Write
+from setpoint.core.values import Json, Missing
+from setpoint.engine.kind import (
+    Absent,
+    Intent,
+    Location,
+    Need,
+    Operation,
+    Present,
+    Reconciliation,
+    Resolved,
+    Unmoved,
+    look_at,
+)
+from setpoint.engine.resource import Resource, Tree
+from setpoint.errors import RemoteConflict
+from setpoint.kinds.config_connector import PROJECT, google_labels, project_of, resource_id
+from setpoint.kinds.gcp.sql_instance.bodies import clone_body, insert_body, patch_body, put_body
+from setpoint.kinds.gcp.sql_instance.creation import creation_of
+from setpoint.kinds.gcp.sql_instance.declared import (
+    GROUP,
+    check_instance,
+    clone_source,
+    declared_instance,
+    instance_needs,
+)
+from setpoint.kinds.gcp.sql_instance.fitted import fitted_instance
+from setpoint.kinds.gcp.sql_instance.live import Instance, read_instance
+from setpoint.kinds.gcp.sql_instance.names import (
+    clone_call,
+    instance_call,
+    instances_call,
+    operation_call,
+    parts_of,
+)
+from setpoint.kinds.gcp.sql_instance.outputs import instance_outputs
+from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
+from setpoint.kinds.gcp.sql_instance.users import remove_root, set_root_password
+from setpoint.kinds.gcp.sql_instance.view import instance_view
+from setpoint.kinds.taken_names import conflict_or_refusal
+
+_OPERATION: Final = re.compile(r"projects/([^/]+)/(?:instances/([^/]+)/first-users/|operations/)([^/]+)")
+_VERSION: Final = Path(("spec", "databaseVersion"))
+_PASSWORD: Final = Path(("spec", "rootPassword"))
+_EDITION: Final = Path(("spec", "settings", "edition"))
+_TIER: Final = Path(("spec", "settings", "tier"))
+_MAINTENANCE: Final = Path(("spec", "maintenanceVersion"))
+# The service takes each of these only by itself. The password goes to a user, and not to the instance.
+_SENDING: Final = Sending(
+    (
+        Stage("creation", (Path(("made",)),)),
+        Stage("root password", (_PASSWORD,)),
+        Stage("database version", (_VERSION,)),
+        Stage("edition", (_EDITION,)),
+        Stage("maintenance version", (_MAINTENANCE,)),
+    )
+)
+
+
+@dataclass(slots=True)
+class SqlInstanceKind:
+    """The kind."""
+
+    google: GoogleClient
+    group: str = GROUP
+    version: str = "v1beta1"
+    name: str = "SQLInstance"
+    reconciliation: Reconciliation = Reconciliation.STATEFUL
+    revision: int = 1
+    annotations: Sequence[str] = (PROJECT,)
+    live_type: type[Instance] = Instance
+    tree_type: type[Struct] = SqlInstanceTree
+
+    def check(self, resource: Resource) -> None:
+        """ManifestInvalid for a spec that no instance can have."""
+        check_instance(resource)
+
+    def needs(self, resource: Resource) -> Sequence[Need]:
+        """What is named as a resource, and the secrets."""
+        return instance_needs(resource)
+
+    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+        """`projects/p/instances/i`."""
+        return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource)}")
+
+    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+        """The spec, and the labels to send."""
+        return {"spec": declared_instance(resource, resolved), "metadata": {"labels": google_labels(resource)}}
+
+    def view(self, live: Instance) -> Tree:
+        """The live instance in the same terms; there are none for one that is still being made, or came to nothing."""
+        return instance_view(live)
+
+    def fitted(self, declared: Declared, live: Tree) -> Declared:
+        """With what depends on the live instance."""
+        return fitted_instance(declared, live)
+
+    def abandons(self, resource: Resource) -> bool:
+        """Never by its spec."""
+        return False
+
+    def sending(self, intent: Intent) -> Sending:
+        """What the service takes only by itself, in the order in which it works; then everything else at once."""
+        return _SENDING
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Instance] | Unmoved:
+        """A look."""
+        body = await self.google.get(instance_call(location))
+        if body is None:
+            return Absent()
+        mark = body_digest(body)
+        if mark == known:
+            return Unmoved()
+        found = read_instance(body, location)
+        return Present(found.instance, mark, found.version, instance_outputs(found.aside))
+
+    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+        """Makes the instance, from nothing, as a replica or from another one."""
+        project, _ = parts_of(intent.location)
+        try:
+            if intent.resource.spec.get("cloneSource") is not None:
+                source = clone_source(intent.resource, intent.resolved)
+                answer = await self.google.post(clone_call(project, source), clone_body(intent, wanted))
+            else:
+                answer = await self.google.post(instances_call(project), insert_body(intent, wanted))
+        except RemoteConflict as error:
+            raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
+        operation = sql_operation(answer)
+        return _born(operation, intent) if _comes_with_root(intent) else _operation(operation, project)
+
+    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> Operation | None:
+        """Sends one write of the plan."""
+        project, instance = parts_of(intent.location)
+        if write.name == "creation":
+            # The answer to an earlier request was lost: what it began is put on record now, and gone on with.
+            operation = await creation_of(project, instance, self.google)
+            return _born(operation, intent) if _comes_with_root(intent) else _operation(operation, project)
+        return _operation(await self._send(intent, wanted, write, before), project)
+
+    async def _send(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> SqlOperation | None:
+        call = instance_call(intent.location)
+        match write.name:
+            case "root password":
+                return await self._set_password(intent, wanted, before.live)
+            case "database version":
+                body: Json = {"databaseVersion": _at(wanted, _VERSION)}
+            case "edition":
+                body = {"settings": _edition(wanted, before.live)}
+            case "maintenance version":
+                body = {"maintenanceVersion": _at(wanted, _MAINTENANCE)}
+            case _:
+                declared = fitted_instance(intent.declared, instance_view(before.live))
+                if not before.live.others:
+                    return sql_operation(await self.google.put(call, put_body(intent, declared, wanted, before)))
+                # Sent whole, it would lose settings that the spec has no word for.
+                body = patch_body(intent, declared, wanted, before)
+        return sql_operation(await self.google.patch(call, body))
+
+    async def _set_password(self, intent: Intent, wanted: Tree, live: Instance) -> SqlOperation | None:
+        password = _at(wanted, _PASSWORD / "value")
+        assert isinstance(password, str)
+        if live.masterInstanceName:
+            # A replica has its primary's users.
+            return None
+        return await set_root_password(intent.location, live.databaseVersion or "", password, self.google)
+
+    async def delete(self, location: Location, before: Present[Instance], resource: Resource) -> Operation | None:
+        """Removes the instance."""
+        body = await self.google.delete(instance_call(location))
+        project, _ = parts_of(location)
+        return None if body is None else _operation(sql_operation(body), project)
+
+    async def poll(self, operation: Operation) -> bool:
+        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended.
+
+        The making of an instance is done when the user that nobody asked for is gone.
+        """
+        found = _OPERATION.fullmatch(operation.name)
+        assert found is not None, operation.name
+        project, instance, name = found.groups()
+        body = await self.google.get(operation_call(project, name))
+        if body is not None and not sql_operation(body).is_done:
+            return False
+        return instance is None or await remove_root(Location(f"projects/{project}/instances/{instance}"), self.google)
+
+
+def _operation(operation: SqlOperation | None, project: str) -> Operation | None:
+    """The operation to wait for; None when the answer says that it is done already."""
+    if operation is None or operation.is_done:
+        return None
+    return Operation(f"projects/{project}/operations/{operation.name}")
+
+
+def _born(operation: SqlOperation, intent: Intent) -> Operation:
+    """The making of an instance, with what has to follow it in its name: whoever comes after a kill knows it, too."""
+    return Operation(f"{intent.location}/first-users/{operation.name}")
+
+
+def _comes_with_root(intent: Intent) -> bool:
+    """Whether the service adds a user that nobody asked for: with a password of the author's, somebody did.
+
+    A clone has the users of its source.
+    """
+    version = get_at(intent.declared.tree, _VERSION)
+    is_mysql = not isinstance(version, str) or version.startswith("MYSQL")
+    is_new = intent.resource.spec.get("cloneSource") is None
+    return is_mysql and is_new and not isinstance(get_at(intent.declared.tree, _PASSWORD / "value"), str)
+
+
+def _edition(wanted: Tree, live: Instance) -> Json:
+    """The edition, and the tier with it if that changes: no tier is in both editions."""
+    tier = _at(wanted, _TIER)
+    changed = {} if tier == live.settings.tier else {"tier": tier}
+    return {"edition": _at(wanted, _EDITION), **changed}
+
+
+def _at(tree: Tree, path: Path) -> Json:
+    found = get_at(tree, path)
+    assert not isinstance(found, Missing), str(path)
+    return found

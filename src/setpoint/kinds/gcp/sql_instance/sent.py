@@ -1,0 +1,175 @@
+"""What of the effective desired state is said to the service, still in the spec's terms.
+
+A whole instance that is sent resets what it leaves out: so what the author says is in it, and whatever else is not as
+the service would have it anyway.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from setpoint.core.canonical import same
+from setpoint.core.overlay import Declared, rule_at
+from setpoint.core.paths import Path, get_at, remove_at, set_at
+from setpoint.core.policy import Rule
+from setpoint.core.shape import UNTYPED, Field, Object, field_at, field_below, shape_of
+from setpoint.core.values import MISSING, Json, Missing
+from setpoint.engine.resource import Tree
+from setpoint.kinds.gcp.sql_instance.spec import PLUS, SqlInstanceTree
+
+# Said with every whole instance, as Config Connector does.
+ALWAYS: Final = frozenset(
+    Path.parse(f"spec.{path}")
+    for path in (
+        "instanceType",
+        *(f"settings.{name}" for name in ("activationPolicy", "availabilityType", "connectorEnforcement", "diskType")),
+        *(f"settings.{name}" for name in ("edition", "pricingPlan", "replicationType", "diskAutoresize")),
+        *(f"settings.ipConfiguration.{name}" for name in ("ipv4Enabled", "sslMode")),
+    )
+)
+_SHAPE: Final = Field(shape_of(SqlInstanceTree))
+_SETTINGS: Final = Path(("spec", "settings"))
+_BACKUPS: Final = _SETTINGS / "backupConfiguration"
+_BACKUPS_ON: Final = _BACKUPS / "enabled"
+_BINARY_LOG: Final = _BACKUPS / "binaryLogEnabled"
+_RETENTION: Final = _BACKUPS / "backupRetentionSettings"
+_START: Final = _BACKUPS / "startTime"
+_LOG_DAYS: Final = _BACKUPS / "transactionLogRetentionDays"
+_CACHE: Final = _SETTINGS / "dataCacheConfig" / "dataCacheEnabled"
+_EDITION: Final = _SETTINGS / "edition"
+_NETWORK: Final = _SETTINGS / "ipConfiguration"
+_PRIVATE_PATH: Final = _NETWORK / "enablePrivatePathForGoogleCloudServices"
+_REQUIRES_SSL: Final = _NETWORK / "requireSsl"
+_INSIGHTS: Final = _SETTINGS / "insightsConfig"
+_PLANS: Final = _INSIGHTS / "queryPlansPerMinute"
+_SIZE: Final = _SETTINGS / "diskSize"
+_RESIZES: Final = _SETTINGS / "diskAutoresize"
+
+
+def everything(tree: Tree) -> Tree:
+    """All that a tree says, empty lists and objects apart."""
+    return _tree(_said(tree, tree, _SHAPE, Path()))
+
+
+def notable(tree: Tree) -> Tree:
+    """What of a tree is not as the service would have it anyway."""
+    return _tree(_said(tree, {}, _SHAPE, Path()))
+
+
+def part(declared: Declared, wanted: Tree) -> Tree:
+    """What is said of an instance that is changed in part."""
+    tree = _tree(_said(wanted, declared.tree, _SHAPE, Path()))
+    return _with_what_is_off(tree, declared, wanted)
+
+
+def newborn(declared: Declared, wanted: Tree) -> Tree:
+    """What is said of a new instance. Its maintenance version cannot be chosen."""
+    tree = _for_whole(declared, _with_first_values(declared, wanted))
+    if isinstance(get_at(declared.tree, _BACKUPS), Mapping) and isinstance(get_at(tree, _BACKUPS), Mapping):
+        is_plus = get_at(tree, _EDITION) == PLUS
+        own = {"retainedBackups": 15 if is_plus else 7, "retentionUnit": "COUNT"}
+        tree = _put(tree, _RETENTION, {**own, **_mapping(get_at(tree, _RETENTION))})
+    if get_at(tree, _EDITION) == PLUS:
+        tree = _said_off(tree, declared)
+    return _without(tree, [Path(("spec", "maintenanceVersion"))])
+
+
+def replacement(declared: Declared, wanted: Tree) -> Tree:
+    """What is said of an instance that is replaced by what it should be. `declared` is fitted to it."""
+    tree = _for_whole(declared, wanted)
+    tree = _with_what_is_off(tree, declared, wanted)
+    if isinstance(get_at(declared.tree, _BACKUPS), Mapping):
+        tree = _without_choice(tree, declared, 14 if get_at(wanted, _EDITION) == PLUS else 7)
+    if get_at(wanted, _RESIZES) is False and get_at(declared.tree, _SIZE) in (None, MISSING):
+        tree = _without(tree, [_SIZE])
+    return tree
+
+
+def _with_first_values(declared: Declared, wanted: Tree) -> Tree:
+    """With the usual values of what nobody manages later on: it has to begin somehow."""
+    for path in sorted(ALWAYS, key=str):
+        value = field_at(declared.shape, path).default
+        is_unmanaged = any(one.covers(path) for one in declared.policy.unmanaged)
+        if is_unmanaged and get_at(wanted, path) is MISSING and not isinstance(value, Missing):
+            wanted = _put(wanted, path, value)
+    return wanted
+
+
+def _for_whole(declared: Declared, wanted: Tree) -> Tree:
+    tree = _tree(_said(wanted, declared.tree, _SHAPE, Path()))
+    if isinstance(get_at(declared.tree, _NETWORK), Mapping):
+        found = get_at(wanted, _PRIVATE_PATH)
+        tree = _put(tree, _PRIVATE_PATH, value=found is True)
+    if not isinstance(get_at(declared.tree, _REQUIRES_SSL), bool):
+        tree = _without(tree, [_REQUIRES_SSL])
+    plans = get_at(wanted, _PLANS)
+    if isinstance(get_at(declared.tree, _INSIGHTS), Mapping) and not isinstance(plans, Missing):
+        tree = _put(tree, _PLANS, plans)
+    return tree
+
+
+def _with_what_is_off(tree: Tree, declared: Declared, wanted: Tree) -> Tree:
+    """With a plain no where the higher edition takes silence for a yes."""
+    if get_at(wanted, _EDITION) != PLUS:
+        return tree
+    for path in (_BACKUPS_ON, _CACHE):
+        if get_at(wanted, path) is False:
+            tree = _put(tree, path, value=False)
+    return _said_off(tree, declared)
+
+
+def _said_off(tree: Tree, declared: Declared) -> Tree:
+    """With a plain no where the author gave something up that the higher edition turns on by itself."""
+    for path in (_BACKUPS_ON, _BINARY_LOG):
+        if any(get_at(declared.tree, Path(path.steps[:depth])) is None for depth in range(1, len(path.steps) + 1)):
+            tree = _put(tree, path, value=False)
+    return tree
+
+
+def _without_choice(tree: Tree, declared: Declared, own_days: int) -> Tree:
+    """Without what the service chose, where it would choose the same again."""
+    if rule_at(declared, _START) is Rule.CHOSEN:
+        tree = _without(tree, [_START])
+    if rule_at(declared, _LOG_DAYS) is Rule.CHOSEN and same(get_at(tree, _LOG_DAYS) or 0, own_days):
+        tree = _without(tree, [_LOG_DAYS])
+    return tree
+
+
+def _said(wanted: Json | Missing, declared: Json | Missing, place: Field, at: Path) -> Json | Missing:
+    if isinstance(place.shape, Object) and isinstance(wanted, Mapping):
+        inside = {
+            name: _said(value, _child(declared, name), field_below(place, name) or UNTYPED, at / name)
+            for name, value in wanted.items()
+        }
+        return {name: value for name, value in inside.items() if not isinstance(value, Missing)} or MISSING
+    if wanted is None or isinstance(wanted, Missing) or wanted in ({}, []):
+        return MISSING
+    if at in ALWAYS or not (declared is None or isinstance(declared, Missing)):
+        return wanted
+    return MISSING if wanted in (False, 0, "") or _is_default(wanted, place) else wanted
+
+
+def _is_default(wanted: Json, place: Field) -> bool:
+    return not isinstance(place.default, Missing) and same(wanted, place.default)
+
+
+def _child(value: Json | Missing, name: str) -> Json | Missing:
+    return value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
+
+
+def _put(tree: Tree, path: Path, value: Json) -> Tree:
+    return _tree(set_at(tree, path, value))
+
+
+def _without(tree: Tree, paths: Iterable[Path]) -> Tree:
+    for path in paths:
+        tree = _tree(remove_at(tree, path))
+    return tree
+
+
+def _mapping(value: Json | Missing) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _tree(value: Json | Missing) -> Tree:
+    assert isinstance(value, Mapping)
+    return value

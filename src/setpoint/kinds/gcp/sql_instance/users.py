@@ -1,0 +1,56 @@
+"""The user that a new instance comes with: taken away from MySQL, and given the root password everywhere."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from setpoint.clients.google import GoogleClient, decoded
+from setpoint.clients.google_operations import SqlOperation, sql_operation
+from setpoint.engine.kind import Location
+from setpoint.errors import RemoteConflict
+from setpoint.kinds.gcp.sql_instance.names import parts_of, users_call
+
+ROOT: Final = "root"
+# By the name of the engine.
+_FIRST: Final = {"MYSQL": ROOT, "POSTGRES": "postgres", "SQLSERVER": "sqlserver"}
+
+
+class _User(Struct, frozen=True):
+    name: str = ""
+    host: str = ""
+
+
+class _Users(Struct, frozen=True):
+    items: list[_User] = []
+
+
+_decoder: Final = msgspec.json.Decoder(_Users)
+
+
+async def remove_root(location: Location, google: GoogleClient) -> bool:
+    """Whether no user called root is left. Those that are there are removed: each new MySQL instance has one."""
+    body = await google.get(users_call(location))
+    users = [] if body is None else decoded(_decoder, body, f"{location}/users").items
+    done = True
+    for user in users:
+        if user.name == ROOT:
+            answer = await google.delete(users_call(location, {"host": user.host, "name": ROOT}))
+            done = done and (answer is None or sql_operation(answer).is_done)
+    return done
+
+
+async def set_root_password(
+    location: Location, database_version: str, password: str, google: GoogleClient
+) -> SqlOperation:
+    """Gives the engine's first user this password; where there is no such user any more, there is one again."""
+    engine = database_version.partition("_")[0]
+    name = _FIRST.get(engine, ROOT)
+    who = {"host": "%", "name": name} if engine == "MYSQL" else {"name": name}
+    _, instance = parts_of(location)
+    body = {"instance": instance, **who, "password": password}
+    try:
+        return sql_operation(await google.put(users_call(location, who), body))
+    except RemoteConflict:
+        # No such user: the author wants one now.
+        return sql_operation(await google.post(users_call(location), body))

@@ -1,0 +1,100 @@
+"""What is sent for an instance, and what differs, without a service: everything here is pure."""
+
+from typing import Any
+
+import msgspec
+
+from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient
+from setpoint.core.decide import Decision
+from setpoint.core.overlay import overlay
+from setpoint.core.plan import plan_fields
+from setpoint.core.values import MISSING
+from setpoint.engine.intent import intent_of
+from setpoint.engine.kind import Intent, Present, Resolved
+from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind
+from setpoint.kinds.gcp.sql_instance.bodies import insert_body, put_body
+from setpoint.kinds.gcp.sql_instance.live import read_instance
+
+KIND = SqlInstanceKind(GoogleClient(HttpClient(), GoogleSettings()))
+TIER = "db-custom-1-3840"
+# What is said of every instance.
+ALWAYS = {
+    "activationPolicy": "ALWAYS",
+    "availabilityType": "ZONAL",
+    "connectorEnforcement": "NOT_REQUIRED",
+    "dataDiskType": "PD_SSD",
+    "edition": "ENTERPRISE",
+    "ipConfiguration": {"ipv4Enabled": True, "sslMode": "ALLOW_UNENCRYPTED_AND_ENCRYPTED"},
+    "kind": "sql#settings",
+    "pricingPlan": "PER_USE",
+    "replicationType": "SYNCHRONOUS",
+    "storageAutoResize": True,
+    "tier": TIER,
+    "userLabels": {"managed-by-cnrm": "true"},
+}
+# What the service answers with when nobody asked for more.
+BACKUPS = {
+    "backupRetentionSettings": {"retainedBackups": 7, "retentionUnit": "COUNT"},
+    "enabled": False,
+    "kind": "sql#backupConfiguration",
+    "startTime": "12:00",
+    "transactionLogRetentionDays": 7,
+    "transactionalLogStorageState": "DISK",
+}
+LIVE = {
+    **ALWAYS,
+    "authorizedGaeApplications": [],
+    "backupConfiguration": BACKUPS,
+    "dataDiskSizeGb": "10",
+    "deletionProtectionEnabled": False,
+    "ipConfiguration": {**ALWAYS["ipConfiguration"], "authorizedNetworks": [], "requireSsl": False},  # type: ignore[dict-item]  # a literal of several types
+    "locationPreference": {"kind": "sql#locationPreference", "zone": "us-central1-a"},
+    "settingsVersion": "5",
+    "storageAutoResizeLimit": "0",
+}
+
+
+def manifest(settings: dict[str, Any], **spec: Any) -> Resource:
+    return Resource(
+        {
+            "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
+            "kind": "SQLInstance",
+            "metadata": {"name": "i", "namespace": "p", "uid": "u", "annotations": spec.pop("annotations", {})},
+            "spec": {"databaseVersion": "MYSQL_8_0", **spec, "settings": {"tier": TIER, **settings}},
+        }
+    )
+
+
+def intent_for(resource: Resource) -> Intent:
+    return intent_of(resource, KIND, Resolved())
+
+
+def looked_at(settings: dict[str, Any], **members: Any) -> Present[Instance]:
+    whole = {
+        "name": "i",
+        "databaseVersion": "MYSQL_8_0",
+        "maintenanceVersion": "M.1",
+        "instanceType": "CLOUD_SQL_INSTANCE",
+    }
+    found = read_instance(msgspec.json.encode({**whole, **members, "settings": {**LIVE, **settings}}), "i")
+    return Present(found.instance, None, found.version)
+
+
+def inserted(settings: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    intent = intent_for(manifest(settings, **spec))
+    return insert_body(intent, overlay(intent.declared, MISSING))
+
+
+def replaced(resource: Resource, before: Present[Instance]) -> dict[str, Any]:
+    intent, view = intent_for(resource), KIND.view(before.live)
+    declared = KIND.fitted(intent.declared, view)
+    return put_body(intent, declared, overlay(declared, view), before)
+
+
+def differing(resource: Resource, before: Present[Instance]) -> list[str]:
+    intent, view = intent_for(resource), KIND.view(before.live)
+    declared = KIND.fitted(intent.declared, view)
+    changes = plan_fields(Decision.FIRST_LOOK, declared, view, KIND.sending(intent)).changes
+    return [str(change.path) for change in changes]

@@ -1,0 +1,74 @@
+"""Instances in a world of their own: manifests, what somebody else made, and what was asked of the service."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
+from tests.engine.stand import Spec
+from tests.kinds.bench import PROJECT, SQL, Bench, bench
+
+T = TypeVar("T")
+INSTANCES = f"/sql/v1beta4/projects/{PROJECT}/instances"
+PATH = f"{INSTANCES}/some-instance"
+REF = ResourceRef(SQL, "SQLInstance", "team", "some-instance")
+IGNORE = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
+MYSQL: Spec = {"databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": {"tier": "db-custom-1-3840"}}
+POSTGRES: Spec = {**MYSQL, "databaseVersion": "POSTGRES_15"}
+
+
+def instance(spec: Spec, name: str = "some-instance", **metadata: Any) -> dict[str, Any]:
+    """A SQLInstance manifest."""
+    annotations = {"cnrm.cloud.google.com/project-id": PROJECT, **metadata.pop("annotations", {})}
+    return {
+        "apiVersion": f"{SQL}/v1beta1",
+        "kind": "SQLInstance",
+        "metadata": {"name": name, "namespace": "team", "annotations": annotations, **metadata},
+        "spec": dict(spec),
+    }
+
+
+def with_settings(spec: Spec, **settings: Any) -> Spec:
+    return {**spec, "settings": {**spec["settings"], **settings}}
+
+
+def played(scenario: Callable[[Bench], Awaitable[T]]) -> T:
+    """What the scenario comes to in a new world that knows instances."""
+
+    async def main() -> T:
+        async with bench() as world:
+            kind = SqlInstanceKind(world.google)
+            world.world = replace(world.world, kinds={**world.world.kinds, (kind.group, kind.name): kind})
+            return await scenario(world)
+
+    return asyncio.run(main())
+
+
+def plant(world: Bench, **body: Any) -> None:
+    """An instance that somebody else made."""
+    settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", "storageAutoResize": True}
+    wanted = {"name": "some-instance", "region": "us-central1", **body, "settings": {**settings, **body["settings"]}}
+    assert world.cloud.call("POST", INSTANCES, wanted).status == 200
+    world.cloud.advance(60)
+    world.cloud.journal.clear()
+
+
+def users(world: Bench, name: str = "some-instance") -> list[str]:
+    return [user.name for user in world.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
+
+
+def asked(world: Bench) -> list[str]:
+    """Method and last part of the path of every write."""
+    return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in world.writes]
+
+
+def is_settled(outcome: Outcome) -> bool:
+    return isinstance(outcome, Settled)
+
+
+def error_in(outcome: Outcome) -> Exception:
+    assert isinstance(outcome, Stopped)
+    return outcome.error

@@ -1,0 +1,270 @@
+"""What is sent for a SQLInstance, field by field."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.core.overlay import overlay
+from setpoint.core.values import MISSING
+from setpoint.kinds.gcp.sql_instance.bodies import clone_body
+from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, looked_at, manifest, replaced
+
+# --- Inserting -------------------------------------------------------------------------------------------------------
+
+
+def test_a_minimal_instance_is_inserted_with_exactly_what_is_always_said() -> None:
+    assert inserted({}, region="us-central1") == {
+        "databaseVersion": "MYSQL_8_0",
+        "instanceType": "CLOUD_SQL_INSTANCE",
+        "kind": "sql#instance",
+        "name": "i",
+        "region": "us-central1",
+        "settings": ALWAYS,
+    }
+
+
+INSERTED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    # A zero that the author wrote is sent.
+    ({"deletionProtectionEnabled": False}, {"deletionProtectionEnabled": False}),
+    ({"diskAutoresizeLimit": 0}, {"storageAutoResizeLimit": "0"}),
+    ({"diskAutoresize": False}, {"storageAutoResize": False}),
+    ({"dataCacheConfig": {"dataCacheEnabled": False}}, {"dataCacheConfig": {"dataCacheEnabled": False}}),
+    ({"crashSafeReplication": False}, {"crashSafeReplicationEnabled": False}),
+    (
+        {"maintenanceWindow": {"day": 1, "hour": 0}},
+        {"maintenanceWindow": {"day": 1, "hour": 0, "kind": "sql#maintenanceWindow"}},
+    ),
+    # Numbers that are text in JSON, other names, lists of one.
+    ({"diskSize": 20}, {"dataDiskSizeGb": "20"}),
+    ({"diskType": "PD_HDD"}, {"dataDiskType": "PD_HDD"}),
+    (
+        {"denyMaintenancePeriod": {"startDate": "a", "endDate": "b", "time": "c"}},
+        {"denyMaintenancePeriods": [{"startDate": "a", "endDate": "b", "time": "c"}]},
+    ),
+    (
+        {"activeDirectoryConfig": {"domain": "d"}},
+        {"activeDirectoryConfig": {"domain": "d", "kind": "sql#activeDirectoryConfig"}},
+    ),
+    ({"advancedMachineFeatures": {"threadsPerCore": 1}}, {"advancedMachineFeatures": {"threadsPerCore": 1}}),
+    ({"databaseFlags": [{"name": "a", "value": ""}]}, {"databaseFlags": [{"name": "a", "value": ""}]}),
+    (
+        {"sqlServerAuditConfig": {"bucketRef": {"external": "b"}, "retentionInterval": "86400s"}},
+        {
+            "sqlServerAuditConfig": {
+                "bucket": "gs://b",
+                "kind": "sql#sqlServerAuditConfig",
+                "retentionInterval": "86400s",
+            }
+        },
+    ),
+    (
+        {"passwordValidationPolicy": {"enablePasswordPolicy": False, "minLength": 0}},
+        {"passwordValidationPolicy": {"enablePasswordPolicy": False, "minLength": 0}},
+    ),
+    # Backups that are given have a retention, by the edition.
+    (
+        {"backupConfiguration": {"enabled": True}},
+        {
+            "backupConfiguration": {
+                "backupRetentionSettings": {"retainedBackups": 7, "retentionUnit": "COUNT"},
+                "enabled": True,
+                "kind": "sql#backupConfiguration",
+            }
+        },
+    ),
+    (
+        {"backupConfiguration": {"enabled": False}, "edition": "ENTERPRISE_PLUS"},
+        {
+            "backupConfiguration": {
+                "backupRetentionSettings": {"retainedBackups": 15, "retentionUnit": "COUNT"},
+                "enabled": False,
+                "kind": "sql#backupConfiguration",
+            },
+            "edition": "ENTERPRISE_PLUS",
+        },
+    ),
+    # An explicit zero is the author's word here too.
+    (
+        {"backupConfiguration": {"backupRetentionSettings": {"retainedBackups": 0}}},
+        {
+            "backupConfiguration": {
+                "backupRetentionSettings": {"retainedBackups": 0, "retentionUnit": "COUNT"},
+                "kind": "sql#backupConfiguration",
+            }
+        },
+    ),
+    # Insights that are given have plans per minute.
+    (
+        {"insightsConfig": {"queryInsightsEnabled": True}},
+        {"insightsConfig": {"queryInsightsEnabled": True, "queryPlansPerMinute": 5}},
+    ),
+    ({"insightsConfig": {"queryPlansPerMinute": 0}}, {"insightsConfig": {"queryPlansPerMinute": 0}}),
+    # A network that is given has a private path, and an SSL mode that goes with the older switch.
+    (
+        {"ipConfiguration": {"ipv4Enabled": False}},
+        {
+            "ipConfiguration": {
+                "enablePrivatePathForGoogleCloudServices": False,
+                "ipv4Enabled": False,
+                "sslMode": "ALLOW_UNENCRYPTED_AND_ENCRYPTED",
+            }
+        },
+    ),
+    (
+        {"ipConfiguration": {"requireSsl": True}},
+        {
+            "ipConfiguration": {
+                "enablePrivatePathForGoogleCloudServices": False,
+                "ipv4Enabled": True,
+                "requireSsl": True,
+                "sslMode": "TRUSTED_CLIENT_CERTIFICATE_REQUIRED",
+            }
+        },
+    ),
+    (
+        {
+            "ipConfiguration": {
+                "authorizedNetworks": [{"name": "n", "value": "v"}],
+                "pscConfig": [{"pscEnabled": True}],
+                "privateNetworkRef": {"external": "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"},
+            }
+        },
+        {
+            "ipConfiguration": {
+                "authorizedNetworks": [{"kind": "sql#aclEntry", "name": "n", "value": "v"}],
+                "enablePrivatePathForGoogleCloudServices": False,
+                "ipv4Enabled": True,
+                "privateNetwork": "projects/p/global/networks/n",
+                "pscConfig": {"pscEnabled": True},
+                "sslMode": "ALLOW_UNENCRYPTED_AND_ENCRYPTED",
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "sent"), INSERTED, ids=[str(said) for said, _ in INSERTED])
+def test_settings_are_inserted_in_the_terms_of_the_api(said: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert inserted(said)["settings"] == {**ALWAYS, **sent}
+
+
+def test_the_ssl_mode_of_sql_server_is_another() -> None:
+    sent = inserted({"ipConfiguration": {"requireSsl": True}}, databaseVersion="SQLSERVER_2022_EXPRESS")
+
+    assert sent["settings"]["ipConfiguration"]["sslMode"] == "ENCRYPTED_ONLY"
+
+
+def test_what_is_beside_the_settings_is_inserted_in_the_terms_of_the_api() -> None:
+    sent = inserted(
+        {},
+        instanceType="READ_REPLICA_INSTANCE",
+        masterInstanceRef={"external": "primary"},
+        encryptionKMSCryptoKeyRef={"external": "projects/p/locations/l/keyRings/r/cryptoKeys/k"},
+        rootPassword={"value": "s3cret"},
+        replicaConfiguration={"failoverTarget": False, "masterHeartbeatPeriod": 7, "password": {"value": "p"}},
+        replicationCluster={"failoverDrReplicaRef": {"external": "other"}},
+    )
+
+    assert {name: value for name, value in sent.items() if name != "settings"} == {
+        "databaseVersion": "MYSQL_8_0",
+        "diskEncryptionConfiguration": {
+            "kind": "sql#diskEncryptionConfiguration",
+            "kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k",
+        },
+        "instanceType": "READ_REPLICA_INSTANCE",
+        "kind": "sql#instance",
+        "masterInstanceName": "primary",
+        "name": "i",
+        "replicaConfiguration": {
+            "failoverTarget": False,
+            "kind": "sql#replicaConfiguration",
+            "mysqlReplicaConfiguration": {
+                "kind": "sql#mysqlReplicaConfiguration",
+                "masterHeartbeatPeriod": "7",
+                "password": "p",
+            },
+        },
+        "replicationCluster": {"failoverDrReplicaName": "other"},
+        "rootPassword": "s3cret",
+    }
+
+
+def test_where_the_rest_is_left_to_the_service_only_the_authors_word_is_inserted() -> None:
+    ignore = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
+
+    sent = inserted({}, annotations=ignore)
+
+    assert sent["settings"] == {"kind": "sql#settings", "tier": TIER, "userLabels": {"managed-by-cnrm": "true"}}
+
+
+def test_a_clone_is_told_where_to_be_and_up_to_where_to_go() -> None:
+    source = {
+        "sqlInstanceRef": {"external": "source"},
+        "binLogCoordinates": {"binLogFileName": "f", "binLogPosition": 9},
+        "databaseNames": ["d"],
+    }
+    said = {"ipConfiguration": {"allocatedIpRange": "range"}, "locationPreference": {"zone": "z", "secondaryZone": "y"}}
+    intent = intent_for(manifest(said, cloneSource=source))
+
+    assert clone_body(intent, overlay(intent.declared, MISSING)) == {
+        "cloneContext": {
+            "allocatedIpRange": "range",
+            "binLogCoordinates": {"binLogFileName": "f", "binLogPosition": "9", "kind": "sql#binLogCoordinates"},
+            "databaseNames": ["d"],
+            "destinationInstanceName": "i",
+            "kind": "sql#cloneContext",
+            "preferredSecondaryZone": "y",
+            "preferredZone": "z",
+        }
+    }
+
+
+# --- Replacing -------------------------------------------------------------------------------------------------------
+
+
+def test_a_replacement_is_the_insert_with_what_the_service_chose() -> None:
+    sent = replaced(manifest({"pricingPlan": "PACKAGE"}), looked_at({}))
+
+    backups = {name: value for name, value in BACKUPS.items() if name != "enabled"}
+    chosen = {"backupConfiguration": backups, "dataDiskSizeGb": "10", "locationPreference": LIVE["locationPreference"]}
+    assert sent["settings"] == {**ALWAYS, **chosen, "pricingPlan": "PACKAGE", "settingsVersion": "5"}
+    assert sent["maintenanceVersion"] == "M.1"
+
+
+def test_backups_that_are_on_are_sent_back_whole() -> None:
+    live = {**BACKUPS, "enabled": True, "binaryLogEnabled": True, "location": "eu", "backupTier": "STANDARD"}
+
+    assert replaced(manifest({}), looked_at({"backupConfiguration": live}))["settings"]["backupConfiguration"] == live
+
+
+def test_backups_that_are_given_are_sent_as_given_and_keep_what_protects() -> None:
+    live = {**BACKUPS, "enabled": True, "binaryLogEnabled": True, "transactionLogRetentionDays": 3}
+
+    sent = replaced(manifest({"backupConfiguration": {"location": "eu"}}), looked_at({"backupConfiguration": live}))
+
+    assert sent["settings"]["backupConfiguration"] == {
+        "backupRetentionSettings": {"retainedBackups": 7, "retentionUnit": "COUNT"},
+        "binaryLogEnabled": True,
+        "enabled": True,
+        "kind": "sql#backupConfiguration",
+        "location": "eu",
+        "transactionLogRetentionDays": 3,
+    }
+
+
+def test_in_the_higher_edition_what_is_off_is_said_to_be_off() -> None:
+    live = {"edition": "ENTERPRISE_PLUS", "dataCacheConfig": {"dataCacheEnabled": False}}
+
+    sent = replaced(manifest({}), looked_at(live))["settings"]
+
+    assert sent["edition"] == "ENTERPRISE_PLUS"
+    assert sent["dataCacheConfig"] == {"dataCacheEnabled": False}
+    assert sent["backupConfiguration"]["enabled"] is False
+
+
+def test_a_disk_that_does_not_resize_is_left_at_its_size_without_a_word() -> None:
+    assert "dataDiskSizeGb" not in replaced(manifest({"diskAutoresize": False}), looked_at({}))["settings"]
+
+
+def test_the_root_password_goes_with_every_replacement() -> None:
+    assert replaced(manifest({}, rootPassword={"value": "s3cret"}), looked_at({}))["rootPassword"] == "s3cret"
