@@ -221,12 +221,12 @@ def test_our_own_events_are_heard_from_the_level_on(level: str, heard: int) -> N
 def test_libraries_are_heard_only_when_something_is_wrong() -> None:
     stream = io.StringIO()
     configure(Format.JSON, logging.DEBUG, stream)
-    library = logging.getLogger("google.auth")
+    library = logging.getLogger("some.library")
     library.debug("the token is %s", "x")
     library.warning("it is %s", "late")
 
     (line,) = stream.getvalue().splitlines()
-    assert (json.loads(line)["event"], json.loads(line)["logger"]) == ("it is late", "google.auth")
+    assert (json.loads(line)["event"], json.loads(line)["logger"]) == ("it is late", "some.library")
 
 
 def test_a_second_time_replaces_the_first() -> None:
