@@ -63,7 +63,9 @@ def subjects(count: int) -> tuple[Subject, ...]:
 
 
 def _bucket(draw: random.Random) -> dict[str, Any]:
-    spec: dict[str, Any] = {"location": "EU", "storageClass": draw.choice(_CLASSES)}
+    # No two specs are the same: labels alone could still be changed while a bucket is being deleted.
+    rule = {"action": {"type": "Delete"}, "condition": {"age": draw.randrange(1, 10**6)}}
+    spec: dict[str, Any] = {"location": "EU", "storageClass": draw.choice(_CLASSES), "lifecycleRule": [rule]}
     if draw.random() < 0.7:
         spec["versioning"] = {"enabled": draw.random() < 0.5}
     if draw.random() < 0.5:
@@ -99,7 +101,10 @@ def differences(subject: Subject, manifest: dict[str, Any], cloud: SoakCloud) ->
 
 def _bucket_pairs(manifest: dict[str, Any], live: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     spec, labels = manifest["spec"], manifest["metadata"]["labels"]
+    rules = [rule["condition"]["age"] for rule in spec.get("lifecycleRule", [])]
+    theirs = [rule["condition"].get("age") for rule in (live.get("lifecycle") or {}).get("rule", [])]
     return [
+        ("lifecycle", rules, theirs),
         ("storageClass", spec["storageClass"], live["storageClass"]),
         ("versioning", spec.get("versioning", {}).get("enabled", False), _at(live, "versioning", "enabled", False)),
         ("website", _at(spec, "website", "mainPageSuffix", None), _at(live, "website", "mainPageSuffix", None)),
