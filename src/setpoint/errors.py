@@ -82,11 +82,15 @@ class DependencyInvalid(DependencyNotReady):
 
 
 class OperationRunning(NotReady):
-    """The service is still at work on an earlier request. `after` is when to look again, in seconds, if it is known."""
+    """The service is still at work on an earlier request. `after` is when to look again, in seconds, if it is known.
 
-    def __init__(self, message: str, after: float | None = None) -> None:
+    `begun` is what the request asks for, when it is one of this very step: create, update.
+    """
+
+    def __init__(self, message: str, after: float | None = None, begun: str = "") -> None:
         super().__init__(message)
         self.after = after
+        self.begun = begun
 
 
 class WaitTimedOut(NotReady):

@@ -61,3 +61,24 @@ def test_a_plan_that_could_not_be_made_has_failed(desk: Desk) -> None:
     planned = desk.run("plan", "-f", "manifest.yaml", STORAGE_EMULATOR_HOST="http://127.0.0.1:1")
 
     assert (planned.returncode, "failed: GET /storage/v1/b/logs: cannot connect" in planned.stdout) == (1, True)
+
+
+def test_what_took_an_operation_is_told_as_what_it_was_begun_for(desk: Desk) -> None:
+    manifest = """\
+apiVersion: sql.cnrm.cloud.google.com/v1beta1
+kind: SQLInstance
+metadata:
+  name: main
+  annotations: {cnrm.cloud.google.com/project-id: demo}
+spec:
+  databaseVersion: POSTGRES_16
+  region: europe-west1
+  settings: {tier: db-custom-1-3840}
+"""
+    desk.write(manifest)
+    created = desk.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    desk.write(manifest.replace("3840}", "3840, availabilityType: REGIONAL}"))
+    updated = desk.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    unchanged = desk.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+
+    assert [line.rpartition(" ")[2] for line in (created, updated, unchanged)] == ["created", "updated", "unchanged"]

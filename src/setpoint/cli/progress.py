@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final, Self
 
@@ -14,9 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from setpoint.cli.columns import one_line
-from setpoint.cli.states import Exit, State, state_of
+from setpoint.cli.states import DONE_WORDS, Exit, State, state_of
+from setpoint.core.plan import Action
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Outcome
+from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.errors import OperationRunning
 
 _LOOKING = State("looking", "", "dim", Exit.WAITING)
 # Room for a word and a time beside a name.
@@ -32,6 +34,7 @@ class Progress:
     states: dict[ResourceRef, State] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
+    _begun: dict[ResourceRef, Action] = field(default_factory=dict)
     _live: Live | None = None
     _is_over: bool = False
 
@@ -52,12 +55,21 @@ class Progress:
 
     def hear(self, ref: ResourceRef, outcome: Outcome) -> None:
         """Takes note of what a step came to."""
-        state = state_of(outcome)
+        state = self._with_what_was_begun(ref, outcome)
         before = self.states.get(ref)
         self.states[ref] = state
         self._took[ref] = time.monotonic() - self._since
         if self._live is None and state != before:
             self.console.print(self._line(ref, state), soft_wrap=True)
+
+    def _with_what_was_begun(self, ref: ResourceRef, outcome: Outcome) -> State:
+        """How it stands; the end of an operation is the end of what it was begun for."""
+        if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
+            self._begun[ref] = Action(outcome.error.begun)
+        state = state_of(outcome)
+        if isinstance(outcome, Settled) and not outcome.plan.writes and state.code is Exit.DONE and ref in self._begun:
+            return replace(state, word=DONE_WORDS[self._begun[ref]])
+        return state
 
     def _drawn(self) -> RenderableType:
         return self._in_full() if self._is_over else self._at_a_glance()

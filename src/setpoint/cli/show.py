@@ -21,7 +21,7 @@ _WHY = {
     Decision.INTENT_CHANGED: "you changed your mind",
     Decision.DRIFTED: "the live object changed",
     Decision.BOTH: "both sides changed",
-    Decision.FIRST_LOOK: "first look: no cookie to go by",
+    Decision.FIRST_LOOK: "no cookie to go by",
     Decision.IN_SYNC: "nothing changed: fast path",
 }
 _RULES = {

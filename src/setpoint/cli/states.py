@@ -28,7 +28,7 @@ class State:
     code: Exit
 
 
-_DONE_WORDS = {Action.CREATE: "created", Action.UPDATE: "updated", Action.REPLACE: "replaced", Action.DELETE: "deleted"}
+DONE_WORDS = {Action.CREATE: "created", Action.UPDATE: "updated", Action.REPLACE: "replaced", Action.DELETE: "deleted"}
 
 
 # What a resource that is not ready means for the command, by its reason; anything else has failed.
@@ -41,7 +41,7 @@ def state_of(outcome: Outcome) -> State:
         case Gone():
             return State("deleted", "", "green", Exit.DONE)
         case Settled(plan, ready) if ready.status == "True":
-            word = _DONE_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
+            word = DONE_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
             return State(word, "", "green", Exit.DONE)
         case Settled(_, ready):
             code = _CODES.get(ready.reason, Exit.FAILED)

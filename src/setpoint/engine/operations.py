@@ -31,7 +31,8 @@ async def finish_operation(scene: Scene) -> Scene:
 
 async def wait_for(operation: Operation, scene: Scene, plan: Plan | None = None) -> NoReturn:
     """Ends the step with the operation on record: the next one asks how it went."""
-    running = OperationRunning(f"operation {operation.name} is running")
+    begun = plan.writes[0].action.value if plan is not None and plan.writes else ""
+    running = OperationRunning(f"operation {operation.name} is running", begun=begun)
     scene = await scene.tell(report.failure(running, deleting=scene.resource.is_deleting))
     if plan is not None:
         await scene.note(*told(plan))
