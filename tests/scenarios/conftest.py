@@ -1,0 +1,18 @@
+"""Where the scenarios play."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import Desk
+from tests.scenarios.stage import Stage
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A folder with a manifest in it, a local cloud, and the command between the two."""
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    with Desk(tmp_path, {**kept, "PYTHONUTF8": "1"}) as desk:
+        yield Stage(desk)
