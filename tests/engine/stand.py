@@ -144,19 +144,22 @@ class Stand(ABC):
 
     def holds_secret(self, text: str) -> bool:
         """Whether the service was given this secret, and none after it."""
-        raise NotImplementedError
+        raise self._lacking()
 
     def move_output(self) -> Mapping[str, Json]:
         """Changes what only the status shows; what it has to show then."""
-        raise NotImplementedError
+        raise self._lacking()
 
     def make_slow(self) -> None:
         """From now on writes are answered with operations that go on until `finish`."""
-        raise NotImplementedError
+        raise self._lacking()
 
     def fail_operation(self, told: str) -> None:
         """The next operation changes nothing and ends with this error."""
-        raise NotImplementedError
+        raise self._lacking()
+
+    def _lacking(self) -> AssertionError:
+        return AssertionError(f"{self.title} lacks this part, and a claim about it was played all the same")
 
     # --- Manifests ---------------------------------------------------------------------------------------------------
 

@@ -29,13 +29,13 @@ from setpoint.engine.kind import (
     look_at,
 )
 from setpoint.engine.resource import Resource, Tree
-from setpoint.errors import ManifestInvalid, RemoteConflict
-from setpoint.kinds.config_connector import PROJECT, Ref, Target, project_of, reference_at, relative, resource_id
+from setpoint.errors import RemoteConflict
+from setpoint.kinds.cloud_sql import INSTANCE, is_over, parent_instance, to_wait_for
+from setpoint.kinds.config_connector import PROJECT, Ref, Target, reference_at, resource_id
 from setpoint.kinds.taken_names import conflict_or_refusal
 from setpoint.kinds.typed_spec import read_spec
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
-INSTANCE: Final = "spec.instanceRef"
 # What the service chooses when nobody says: compared only when the author says it.
 CHOSEN: Final = ("charset", "collation")
 _FIXED: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
@@ -180,15 +180,13 @@ class SqlDatabaseKind:
         return None if body is None else _operation(body, _parts(location)[0])
 
     async def poll(self, operation: Operation) -> bool:
-        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended."""
-        body = await self.google.get(Call(Service.SQL, tuple(operation.name.split("/"))))
-        return body is None or sql_operation(body).is_done
+        """Whether it is done."""
+        return await is_over(operation.name, self.google)
 
 
 # --- Names -----------------------------------------------------------------------------------------------------------
 
 _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/databases/(.+)")
-_INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
 
 
 def _parts(location: Location) -> tuple[str, str, str]:
@@ -204,24 +202,11 @@ def _call(location: Location) -> Call:
 
 
 def _instance(resource: Resource, resolved: Resolved) -> str:
-    """`projects/p/instances/i`: the instance's own project counts, for that is where its databases are."""
-    if INSTANCE in resolved.resources:
-        instance = resolved.resources[INSTANCE]
-        return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
-    external = read_spec(resource, SqlDatabaseSpec).instanceRef.external
-    assert isinstance(external, str)
-    found = relative(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
-    if _INSTANCE.fullmatch(found) is None:
-        raise ManifestInvalid(
-            f"{resource.ref}: {INSTANCE}.external is {external!r}: write the instance's name, or projects/…/instances/…"
-        )
-    return found
+    return parent_instance(read_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved)
 
 
 def _operation(body: bytes, project: str) -> Operation | None:
-    """The operation to wait for; None when the answer says that it is done already."""
-    operation = sql_operation(body)
-    return None if operation.is_done else Operation(f"projects/{project}/operations/{operation.name}")
+    return to_wait_for(sql_operation(body), project)
 
 
 # --- Charset and collation -------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import RemoteConflict
+from setpoint.kinds.cloud_sql import is_over, to_wait_for
 from setpoint.kinds.config_connector import PROJECT, google_labels, project_of, resource_id
 from setpoint.kinds.gcp.sql_instance.bodies import clone_body, insert_body, patch_body, put_body
 from setpoint.kinds.gcp.sql_instance.creation import creation_of
@@ -44,7 +45,6 @@ from setpoint.kinds.gcp.sql_instance.names import (
     clone_call,
     instance_call,
     instances_call,
-    operation_call,
     parts_of,
 )
 from setpoint.kinds.gcp.sql_instance.outputs import instance_outputs
@@ -140,7 +140,7 @@ class SqlInstanceKind:
         except RemoteConflict as error:
             raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
         operation = sql_operation(answer)
-        return _born(operation, intent) if _comes_with_root(intent) else _operation(operation, project)
+        return _born(operation, intent) if _comes_with_root(intent) else to_wait_for(operation, project)
 
     async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> Operation | None:
         """Sends one write of the plan."""
@@ -148,8 +148,8 @@ class SqlInstanceKind:
         if write.name == "creation":
             # The answer to an earlier request was lost: what it began is put on record now, and gone on with.
             operation = await creation_of(project, instance, self.google)
-            return _born(operation, intent) if _comes_with_root(intent) else _operation(operation, project)
-        return _operation(await self._send(intent, wanted, write, before), project)
+            return _born(operation, intent) if _comes_with_root(intent) else to_wait_for(operation, project)
+        return to_wait_for(await self._send(intent, wanted, write, before), project)
 
     async def _send(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> SqlOperation | None:
         call = instance_call(intent.location)
@@ -182,7 +182,7 @@ class SqlInstanceKind:
         """Removes the instance."""
         body = await self.google.delete(instance_call(location))
         project, _ = parts_of(location)
-        return None if body is None else _operation(sql_operation(body), project)
+        return None if body is None else to_wait_for(sql_operation(body), project)
 
     async def poll(self, operation: Operation) -> bool:
         """Whether it is done. One that is no longer on record is: the look that follows tells how it ended.
@@ -192,17 +192,9 @@ class SqlInstanceKind:
         found = _OPERATION.fullmatch(operation.name)
         assert found is not None, operation.name
         project, instance, name = found.groups()
-        body = await self.google.get(operation_call(project, name))
-        if body is not None and not sql_operation(body).is_done:
+        if not await is_over(f"projects/{project}/operations/{name}", self.google):
             return False
         return instance is None or await remove_root(Location(f"projects/{project}/instances/{instance}"), self.google)
-
-
-def _operation(operation: SqlOperation | None, project: str) -> Operation | None:
-    """The operation to wait for; None when the answer says that it is done already."""
-    if operation is None or operation.is_done:
-        return None
-    return Operation(f"projects/{project}/operations/{operation.name}")
 
 
 def _born(operation: SqlOperation, intent: Intent) -> Operation:

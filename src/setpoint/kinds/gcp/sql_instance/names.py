@@ -42,11 +42,6 @@ def operations_call(project: str, instance: str) -> Call:
     return Call(Service.SQL, ("projects", project, "operations"), {"instance": instance})
 
 
-def operation_call(project: str, operation: str) -> Call:
-    """How an operation stands."""
-    return Call(Service.SQL, ("projects", project, "operations", operation))
-
-
 def _project_and(what: str, location: Location) -> tuple[str, str, str]:
     project, instance = parts_of(location)
     return project, what, instance

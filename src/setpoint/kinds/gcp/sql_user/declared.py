@@ -10,9 +10,10 @@ from setpoint.core.values import Json
 from setpoint.engine.kind import Need, Resolved, SecretKey
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid
+from setpoint.kinds.cloud_sql import INSTANCE
 from setpoint.kinds.config_connector import Target, reference_at
 from setpoint.kinds.gcp.sql_user.live import LivePolicy
-from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, GROUP, INSTANCE, PASSWORD, Password, PasswordPolicy, SqlUserSpec
+from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, GROUP, PASSWORD, Password, PasswordPolicy, SqlUserSpec
 from setpoint.kinds.typed_spec import read_spec
 
 _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.google import Call, GoogleClient, Service
+from setpoint.clients.google import GoogleClient
 from setpoint.clients.google_operations import sql_operation
 from setpoint.core.canonical import body_digest
 from setpoint.core.overlay import Declared
@@ -25,12 +25,13 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import RemoteConflict
+from setpoint.kinds.cloud_sql import INSTANCE, is_over, to_wait_for
 from setpoint.kinds.config_connector import PROJECT, resource_id
 from setpoint.kinds.gcp.sql_user.bodies import asked_for, changed_members, insert_body
 from setpoint.kinds.gcp.sql_user.declared import declared_user, policy_terms, user_needs
 from setpoint.kinds.gcp.sql_user.live import Aside, SqlUser, find_user, read_user
 from setpoint.kinds.gcp.sql_user.place import Place, instance_of, location_of, place_of
-from setpoint.kinds.gcp.sql_user.spec import GROUP, INSTANCE, SqlUserTree
+from setpoint.kinds.gcp.sql_user.spec import GROUP, SqlUserTree
 from setpoint.kinds.taken_names import conflict_or_refusal
 
 
@@ -120,9 +121,8 @@ class SqlUserKind:
         return None if body is None else _operation(body, place)
 
     async def poll(self, operation: Operation) -> bool:
-        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended."""
-        body = await self.google.get(Call(Service.SQL, tuple(operation.name.split("/"))))
-        return body is None or sql_operation(body).is_done
+        """Whether it is done."""
+        return await is_over(operation.name, self.google)
 
 
 def _outputs(aside: Aside) -> Tree:
@@ -131,6 +131,4 @@ def _outputs(aside: Aside) -> Tree:
 
 
 def _operation(body: bytes, place: Place) -> Operation | None:
-    """The operation to wait for; None when the answer says that it is done already."""
-    operation = sql_operation(body)
-    return None if operation.is_done else Operation(f"projects/{place.project}/operations/{operation.name}")
+    return to_wait_for(sql_operation(body), place.project)

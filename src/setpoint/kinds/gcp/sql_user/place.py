@@ -10,15 +10,15 @@ from setpoint.clients.google import Call, Service
 from setpoint.engine.kind import Location, Resolved
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.config_connector import project_of, relative, resource_id
-from setpoint.kinds.gcp.sql_user.spec import INSTANCE, SqlUserSpec
+from setpoint.kinds.cloud_sql import INSTANCE, parent_instance
+from setpoint.kinds.config_connector import resource_id
+from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec
 from setpoint.kinds.typed_spec import read_spec
 
 # MySQL's word for every host, and what a user has of whom nobody says one. The other engines have no hosts.
 ANYWHERE: Final = "%"
 # Name and host are quoted as in an address: they may hold anything.
 _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/users/([^/?]+)(?:\?host=(.+))?")
-_INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,8 @@ def location_of(resource: Resource, resolved: Resolved) -> Location:
 
 
 def instance_of(resource: Resource, resolved: Resolved) -> str:
-    """`projects/p/instances/i`: the instance's own project counts, for that is where its users are."""
-    if INSTANCE in resolved.resources:
-        instance = resolved.resources[INSTANCE]
-        return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
-    external = read_spec(resource, SqlUserSpec).instanceRef.external
-    assert isinstance(external, str)
-    found = relative(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
-    if _INSTANCE.fullmatch(found) is None:
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.instanceRef.external is {external!r}: "
-            "write the instance's name, or projects/…/instances/…"
-        )
-    return found
+    """`projects/p/instances/i`."""
+    return parent_instance(read_spec(resource, SqlUserSpec).instanceRef, resource, resolved)
 
 
 def _host(resource: Resource, resolved: Resolved) -> str:

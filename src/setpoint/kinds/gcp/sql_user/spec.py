@@ -11,7 +11,6 @@ from setpoint.core.values import Missing
 from setpoint.kinds.config_connector import Ref
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
-INSTANCE: Final = "spec.instanceRef"
 PASSWORD: Final = "spec.password"
 BUILT_IN: Final = "BUILT_IN"
 # A password that does not expire.
