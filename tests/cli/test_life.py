@@ -1,8 +1,5 @@
 """The commands on one resource after the other, as people use them: a local cloud, a store in a file."""
 
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from setpoint.cli.main import main
+from tests.localcloud.process import cloud_process
 
 BUCKET = """\
 apiVersion: storage.cnrm.cloud.google.com/v1beta1
@@ -28,13 +26,8 @@ spec:
 @pytest.fixture(scope="module")
 def cloud() -> Iterator[str]:
     """The address of a local cloud in a process of its own."""
-    command = [sys.executable, "-m", "setpoint.localcloud"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        found = re.search(r"STORAGE_EMULATOR_HOST=(\S+)", process.stdout.readline())
-        assert found is not None
-        yield found[1]
-        process.terminate()
+    with cloud_process() as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +83,13 @@ def test_a_plan_of_what_is_paused_says_so() -> None:
     shown = _setpoint("plan", "-f", "bucket.yaml")
 
     assert (shown.exit_code, "setpoint.dev/management is paused" in shown.output) == (0, True)
+
+
+def test_a_secret_is_listed_as_what_nobody_looks_at() -> None:
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter2}\n"
+    Path("bucket.yaml").write_text(text, encoding="utf-8")
+    _setpoint("apply", "-f", "bucket.yaml")
+
+    listed = _setpoint("get").output.splitlines()[1].split()
+
+    assert listed[:5] == ["Secret", "default", "s", "-", "-"]

@@ -5,7 +5,6 @@ import io
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from setpoint.cli.main import main
 from tests.docs.sessions import TYPED, Shell
+from tests.localcloud.process import cloud_process
 
 PAGES = sorted([*Path().glob("*.md"), *Path("docs").rglob("*.md"), *Path("changelog.d").glob("*.md")])
 # STYLE.md shows bad code on purpose.
@@ -81,13 +81,8 @@ CONSOLE = [page for page in TESTED if any(fence[0] == "console" for fence in _fe
 @pytest.fixture(scope="module")
 def running_cloud() -> Iterator[str]:
     """The address of a local cloud in a process of its own."""
-    command = [sys.executable, "-m", "setpoint.localcloud"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        found = re.search(r"STORAGE_EMULATOR_HOST=(\S+)", process.stdout.readline())
-        assert found is not None
-        yield found[1]
-        process.terminate()
+    with cloud_process() as address:
+        yield address
 
 
 @pytest.fixture

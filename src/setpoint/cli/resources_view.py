@@ -38,7 +38,9 @@ class ResourceTable:
 
     def _row(self, resource: Resource, now: datetime.datetime) -> tuple[Sequence[str], str]:
         ready = ready_of(resource)
-        words = (ready.status, ready.reason) if ready else ("Unknown", "NotLookedAt")
+        # A Secret is only read by others: nobody ever looks at it.
+        unseen = ("-", "-") if resource.ref.kind == "Secret" else ("Unknown", "NotLookedAt")
+        words = (ready.status, ready.reason) if ready else unseen
         words = ("False", "Deleted") if is_gone(resource) else words
         more = (Remembered.of(resource).location or "", _messages(resource)) if self._is_wide else ()
         cells = (resource.ref.kind, resource.ref.namespace, resource.ref.name, *words, age_of(resource, now), *more)
