@@ -40,10 +40,10 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check test laws soak bench demo ci format lock clean
+.PHONY: help setup check test cluster-assets laws soak bench demo ci format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: .venv/.dev .venv/.setpoint ## Make .venv with everything needed to develop; quick when nothing changed
 
@@ -55,8 +55,12 @@ check: setup ## Format, lint, types, layers, budgets, hygiene: no test is run
 	$(BIN)/python -m checks.budgets
 	$(BIN)/python -m checks.hygiene
 
+# Tests on a real API server come last: where there is none, it is built while the others run.
 test: check ## Everything: set-up, checks, tests, coverage of the core
 	$(BIN)/pytest -n auto --cov --cov-report=term-missing $(ARGS)
+
+cluster-assets: setup ## Find or build the API server that tests run on; make test does so by itself
+	$(BIN)/python -m tests.cluster.assets
 
 laws: setup ## The laws alone, with 20,000 examples each
 	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto --hypothesis-profile=deep tests/laws $(ARGS)

@@ -1,8 +1,10 @@
-"""How hard hypothesis tries: `make test` a little everywhere, `make laws` 20,000 times each."""
+"""How hard hypothesis tries: `make test` a little everywhere, `make laws` 20,000 times each. And a real API server."""
 
 import os
 
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.cluster.fixtures"]
 
 _PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
 

@@ -1,0 +1,123 @@
+"""How tests reach an API server, from whatever process they run in."""
+
+import base64
+import http.client
+import json
+import secrets
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import yaml
+
+# Everything is allowed to the first, nothing to the others: a test gives them what it needs.
+ADMIN: Final = "admin"
+USERS: Final = ("alice", "bob")
+ANONYMOUS: Final = "anonymous"
+
+# Longer than the minute that the API server gives itself: its own word is better than ours.
+_PATIENCE: Final = 90.0
+_MERGE_PATCH: Final = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the API server said: the status of HTTP, and the object or whatever else it sent."""
+
+    status: int
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An API server at `url`; `folder` holds the certificates and tokens that open it.
+
+    `kubectl` is `None` when there is none. `has_controllers` says whether deleted namespaces are emptied and go, and
+    what has no owner left is collected.
+    """
+
+    url: str
+    folder: Path
+    kubectl: Path | None
+    has_controllers: bool
+
+    @property
+    def certificate_authority(self) -> Path:
+        """Who signed the server's certificate."""
+        return self.folder / "ca.crt"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The file for the administrator, who has a client certificate."""
+        return self.kubeconfig_of(ADMIN)
+
+    def kubeconfig_of(self, user: str) -> Path:
+        """The file for one of `USERS`, who has a token, or for the administrator."""
+        return self.folder / f"{user}.kubeconfig"
+
+    def token_of(self, user: str) -> str:
+        """The token of one of `USERS`."""
+        return (self.folder / f"{user}.token").read_text(encoding="utf-8")
+
+    def tls(self, user: str = ADMIN) -> ssl.SSLContext:
+        """Trusts this server alone, and shows the administrator's certificate."""
+        context = ssl.create_default_context(cafile=self.certificate_authority)
+        if user == ADMIN:
+            context.load_cert_chain(self.folder / f"{ADMIN}.crt", self.folder / f"{ADMIN}.key")
+        return context
+
+    def call(self, method: str, path: str, body: object = None, *, user: str = ADMIN) -> Answer:
+        """Asks the API server; a patch is a merge patch. OSError when it cannot be reached."""
+        headers = {"Accept": "application/json"}
+        if user in USERS:
+            headers["Authorization"] = f"Bearer {self.token_of(user)}"
+        if body is not None:
+            headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else "application/json"
+        connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=self.tls(user), timeout=_PATIENCE)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+            is_json = response.headers.get_content_type() == "application/json"
+        finally:
+            connection.close()
+        return Answer(response.status, json.loads(text) if is_json else text)
+
+    def new_namespace(self) -> str:
+        """The name of a namespace that was not there before."""
+        name = f"test-{secrets.token_hex(6)}"
+        made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        assert made.status == http.client.CREATED, made
+        return name
+
+    def delete_namespace(self, name: str) -> None:
+        """Asks for its removal, and does not wait for it."""
+        deleted = self.call("DELETE", f"/api/v1/namespaces/{name}")
+        assert deleted.status in (http.client.OK, http.client.ACCEPTED, http.client.NOT_FOUND), deleted
+
+
+def write_kubeconfig(access: Access, user: str) -> None:
+    """Writes the file that any Kubernetes client reads; all is in it, so it can be copied."""
+    cluster = {"server": access.url, "certificate-authority-data": _base64(access.certificate_authority)}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "tests", "cluster": cluster}],
+        "users": [{"name": user, "user": _credentials(access, user)}],
+        "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": user}}],
+        "current-context": "tests",
+    }
+    access.kubeconfig_of(user).write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+def _credentials(access: Access, user: str) -> dict[str, str]:
+    if user != ADMIN:
+        return {"token": access.token_of(user)}
+    certificate, key = (access.folder / f"{ADMIN}.{suffix}" for suffix in ("crt", "key"))
+    return {"client-certificate-data": _base64(certificate), "client-key-data": _base64(key)}
+
+
+def _base64(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

@@ -1,0 +1,57 @@
+"""A Go that builds nothing: a script for tests of what is done with its outcome."""
+
+from pathlib import Path
+
+# What `go mod edit -json` says of a Kubernetes with two modules in its staging area.
+GO_MOD = """
+{
+  "Go": "1.26.0",
+  "Require": [
+    {"Path": "go.etcd.io/etcd/api/v3", "Version": "v3.6.8"},
+    {"Path": "go.etcd.io/etcd/server/v3", "Version": "v3.6.8", "Indirect": true}
+  ],
+  "Replace": [
+    {"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}},
+    {"Old": {"Path": "example.com/mended"}, "New": {"Path": "example.com/fork", "Version": "v1.0.0"}},
+    {"Old": {"Path": "k8s.io/client-go"}, "New": {"Path": "./staging/src/k8s.io/client-go"}}
+  ]
+}
+"""
+
+GOOD_BUILD = """
+echo "go: downloading k8s.io/api v0.36.3" >&2
+echo k8s.io/api/core/v1 >&2
+for name in kube-apiserver kubectl kube-controller-manager server; do
+  echo "#!/bin/sh" > bin/$name; chmod +x bin/$name
+done
+"""
+
+BAD_BUILD = """
+echo k8s.io/api/core/v1 >&2
+echo "# k8s.io/apiserver/pkg/server" >&2
+echo "server.go:1:2: undefined: everything" >&2
+echo k8s.io/client-go/rest >&2
+exit 1
+"""
+
+
+def write_go(folder: Path, build: str, download: str = """echo '{"GoMod": "theirs.mod"}'""") -> Path:
+    """A program `go` in `folder` that runs the shell scripts `download` and `build` when asked to do so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    go = folder / "go"
+    go.write_text(
+        f"""#!/bin/sh
+case "$1 $2" in
+"mod download") {download} ;;
+"mod edit") cat <<'END'
+{GO_MOD}
+END
+;;
+"build -v") {build} ;;
+*) exit 9 ;;
+esac
+""",
+        encoding="utf-8",
+    )
+    go.chmod(0o755)
+    return go

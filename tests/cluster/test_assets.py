@@ -1,0 +1,81 @@
+"""The programs of an API server are taken from where they were put, and built only when they are nowhere."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.assets import Assets, Missing, cache_folder, find
+from tests.cluster.progress import Progress
+from tests.cluster.stand_in_go import BAD_BUILD, GOOD_BUILD, write_go
+
+SYSTEM = "/usr/bin:/bin"
+
+
+def _programs(folder: Path, *names: str) -> Path:
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def _find(tmp_path: Path, **environment: str) -> Assets | Missing:
+    return find({"XDG_CACHE_HOME": str(tmp_path / "cache"), **environment}, Progress(lambda line: None))
+
+
+def test_the_folder_that_the_environment_names_comes_first(tmp_path: Path) -> None:
+    given = _programs(tmp_path / "given", "kube-apiserver", "etcd", "kubectl")
+    path = _programs(tmp_path / "path", "kube-apiserver", "etcd", "kube-controller-manager")
+
+    assert _find(tmp_path, KUBEBUILDER_ASSETS=str(given), PATH=str(path)) == Assets(
+        kube_apiserver=given / "kube-apiserver",
+        etcd=given / "etcd",
+        kubectl=given / "kubectl",
+        kube_controller_manager=None,
+    )
+
+
+def test_a_folder_that_lacks_one_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    given = _programs(tmp_path / "given", "kube-apiserver")
+    path = _programs(tmp_path / "path", "kube-apiserver", "etcd")
+
+    assert _find(tmp_path, KUBEBUILDER_ASSETS=str(given), PATH=str(path)) == Missing(
+        f"KUBEBUILDER_ASSETS is {given}, which lacks kube-apiserver or etcd"
+    )
+
+
+def test_the_path_comes_next(tmp_path: Path) -> None:
+    path = _programs(tmp_path / "path", "kube-apiserver", "etcd", "go")
+
+    assert _find(tmp_path, PATH=str(path)) == Assets(path / "kube-apiserver", path / "etcd", None, None)
+
+
+def test_what_is_nowhere_is_built_and_found_without_go_from_then_on(tmp_path: Path) -> None:
+    go = write_go(tmp_path / "go", GOOD_BUILD)
+    built = _find(tmp_path, PATH=f"{go.parent}:{SYSTEM}")
+    again = _find(tmp_path, PATH=str(tmp_path))
+
+    assert isinstance(built, Assets)
+    assert built.kube_controller_manager is not None
+    assert built.etcd.is_relative_to(tmp_path / "cache" / "setpoint" / "kubernetes")
+    assert again == built
+
+
+def test_without_go_the_reason_says_what_to_do(tmp_path: Path) -> None:
+    assert _find(tmp_path, PATH=str(tmp_path)) == Missing(
+        "there are no kube-apiserver and etcd, and no Go to build them: install Go and they are built, "
+        "put kube-apiserver and etcd on the PATH, or set KUBEBUILDER_ASSETS to a folder that has them"
+    )
+
+
+def test_a_broken_build_is_the_reason(tmp_path: Path) -> None:
+    go = write_go(tmp_path / "go", BAD_BUILD)
+    missing = _find(tmp_path, PATH=f"{go.parent}:{SYSTEM}")
+
+    assert isinstance(missing, Missing)
+    assert missing.reason.endswith("server.go:1:2: undefined: everything")
+
+
+@pytest.mark.parametrize("environment", [{}, {"XDG_CACHE_HOME": ""}])
+def test_what_was_built_is_kept_in_the_user_s_cache(environment: dict[str, str]) -> None:
+    assert cache_folder(environment) == Path.home() / ".cache" / "setpoint" / "kubernetes"
