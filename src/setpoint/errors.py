@@ -119,8 +119,38 @@ class RemoteRefused(RemoteError):
     """A clear no: 400, 401, 403, a failed operation."""
 
 
+class RemoteInvalid(RemoteRefused):
+    """The service takes no such object. `causes` has a field and what is wrong with it, for each that was named."""
+
+    def __init__(self, message: str, causes: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.causes = causes
+
+
+class HeldByOthers(RemoteRefused):
+    """Somebody else owns fields that were to be set. `held` has a field and who owns it, for each of them."""
+
+    def __init__(self, message: str, held: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.held = held
+
+
+class KindNotServed(RemoteRefused):
+    """A cluster does not know this kind, or not in this version."""
+
+
 class RemoteConflict(RemoteError):
     """The object is not as it was when it was looked at: look again, plan again."""
+
+    retry = Retry.STEP_AGAIN
+
+
+class AlreadyExists(RemoteConflict):
+    """What was to be made is there."""
+
+
+class RemoteExpired(RemoteError):
+    """The place from which to go on is too long ago for the service: list again, then watch from there."""
 
     retry = Retry.STEP_AGAIN
 

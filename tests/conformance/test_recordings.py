@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.instance_shapes import MYSQL, SHAPES, instance
+from tests.conformance.recording import write_recording
+from tests.conformance.sql_service import SqlService
+from tests.conformance.test_upstream_others import IN_SECRET, user
+from tests.conformance.two_controllers import Shape, written_by_setpoint
+from tests.conformance.wire import Wire
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT.parent / "shared" / "conformance"
 FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.is_dir())
@@ -14,8 +21,35 @@ FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.i
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_a_recording_is_followed_write_by_write(fixture: Path) -> None:
+    told = replayed(fixture)
+
+    assert told[-1:] == ["1 passed, 0 failed"], told
+
+
+def replayed(fixture: Path) -> list[str]:
+    """What is said about a fixture."""
     program = Path(sys.executable).with_name("setpoint")
     command = [sys.executable, str(RECORDINGS / "replay.py"), str(fixture), "--setpoint", str(program)]
-    replayed = subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
-    assert (replayed.returncode, replayed.stdout.splitlines()[-1:]) == (0, ["1 passed, 0 failed"]), replayed.stdout
+
+# Where an answer is blanked out that decides about a write, there is one each.
+OURS = {
+    "an instance with a root password": SHAPES["mysql-direct, with a root password"],
+    "instances that name each other": SHAPES["replicationcluster-direct"],
+    "a user from anywhere": Shape(
+        user(host="%", password=IN_SECRET), None, (instance(MYSQL, {}, "main"),), {"login": "Pa55-word"}
+    ),
+}
+
+
+@pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
+@pytest.mark.parametrize("name", OURS)
+def test_a_recording_of_our_own_is_followed_too(name: str, tmp_path: Path) -> None:
+    wire = Wire(SqlService().answer)
+    written_by_setpoint(OURS[name], wire)
+    write_recording(tmp_path / "fixture", OURS[name], wire)
+
+    told = replayed(tmp_path / "fixture")
+
+    assert told[-1:] == ["1 passed, 0 failed"], told

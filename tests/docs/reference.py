@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,23 +12,39 @@ from typing import Final
 import msgspec
 from msgspec import inspect
 
-from setpoint.core.shape import Field, KeyedList, Mark, field_below, shape_of
+from setpoint.core.places import Place, inside_of, members_of, top_of
+from setpoint.core.shape import KeyedList, Mark
 from setpoint.core.values import MISSING
 from setpoint.kinds.config_connector import Ref
-from setpoint.kinds.gcp.sql_database import SqlDatabaseTree
+from setpoint.kinds.descriptions import descriptions
+from setpoint.kinds.gcp.sql_database import SqlDatabaseStatus, SqlDatabaseTree
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
+from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
 from setpoint.kinds.gcp.sql_user.spec import SqlUserTree
+from setpoint.kinds.gcp.sql_user.status import SqlUserStatus
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketTree
+from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
+from setpoint.stores.kubernetes.definitions import EveryStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """What a page tells: what an author writes, and what the status shows besides."""
+
+    tree: type[msgspec.Struct]
+    status: type[msgspec.Struct]
+
 
 FOLDER: Final = Path("docs/kinds")
-PAGES: Final[Mapping[Path, type[msgspec.Struct]]] = {
-    FOLDER / "sql-instance.md": SqlInstanceTree,
-    FOLDER / "sql-database.md": SqlDatabaseTree,
-    FOLDER / "sql-user.md": SqlUserTree,
-    FOLDER / "storage-bucket.md": StorageBucketTree,
+README: Final = FOLDER / "README.md"
+PAGES: Final[Mapping[Path, Types]] = {
+    FOLDER / "sql-instance.md": Types(SqlInstanceTree, SqlInstanceStatus),
+    FOLDER / "sql-database.md": Types(SqlDatabaseTree, SqlDatabaseStatus),
+    FOLDER / "sql-user.md": Types(SqlUserTree, SqlUserStatus),
+    FOLDER / "storage-bucket.md": Types(StorageBucketTree, StorageBucketStatus),
 }
-HEAD: Final = "| field | type | default | notes |\n|---|---|---|---|\n"
-_TABLE: Final = re.compile(re.escape(HEAD) + r"(?:\|.*\n)*")
+HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
+STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
 # In the order in which they are told.
 WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
@@ -41,78 +57,61 @@ WORDS: Final = {
 _SCALARS: Final = {inspect.StrType: "text", inspect.IntType: "integer", inspect.BoolType: "true or false"}
 
 
-def with_table(page: str, tree_type: type[msgspec.Struct]) -> str:
-    """The page with the table that `tree_type` asks for."""
-    table = HEAD + "".join(f"{row}\n" for row in rows_of(tree_type))
-    rewritten, count = _TABLE.subn(lambda _: table, page)
+def with_tables(page: str, types: Types) -> str:
+    """The page with the tables that the types ask for."""
+    return with_table(with_table(page, HEAD, rows_of(types.tree)), STATUS_HEAD, status_rows_of(types.status))
+
+
+def with_table(page: str, head: str, rows: Sequence[str]) -> str:
+    """The page with these rows in its one table that starts with `head`."""
+    table = head + "".join(f"{row}\n" for row in rows)
+    rewritten, count = re.subn(re.escape(head) + r"(?:\|.*\n)*", lambda _: table, page)
     if count != 1:
-        raise ValueError(f"a page has one table that starts with {HEAD!r}, not {count}")
+        raise ValueError(f"a page has one table that starts with {head!r}, not {count}")
     return rewritten
 
 
 def rows_of(tree_type: type[msgspec.Struct]) -> list[str]:
     """A row for each field that an author may write."""
-    top = _Place("", Field(shape_of(tree_type)), inspect.type_info(tree_type), is_required=True)
-    parts = [part for part in _below(top) if part.path in ("spec", "metadata")]
+    parts = [part for part in members_of(top_of(tree_type)) if part.path in ("spec", "metadata")]
     return [_row(place) for part in parts for place in _all_below(part)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A field: what the shape says of it, and what its type does."""
-
-    path: str
-    field: Field
-    type: inspect.Type
-    is_required: bool
+def status_rows_of(type_: type[msgspec.Struct]) -> list[str]:
+    """A row for each member of the status."""
+    return [f"| `status.{place.path}` | {_told(place)} |" for place in members_of(top_of(type_))]
 
 
-def _all_below(holder: _Place) -> Iterator[_Place]:
+def _all_below(holder: Place) -> Iterator[Place]:
     for place in _below(holder):
         yield place
         yield from _all_below(place)
 
 
-def _below(holder: _Place) -> Iterator[_Place]:
+def _below(holder: Place) -> Iterator[Place]:
     """The fields in an object, or in the elements of a list of objects. A reference is told in one word."""
     match holder.type:
-        case inspect.StructType(cls=cls, fields=fields) if cls is not Ref:
-            for one in fields:
-                below = field_below(holder.field, one.encode_name)
-                assert below is not None
-                path = f"{holder.path}.{one.encode_name}".lstrip(".")
-                yield _Place(path, below, _plain(one.type), one.required)
-        case inspect.ListType(item_type=item):
-            yield from _below(_element(holder, item))
-        case _:
+        case inspect.StructType(cls=cls) if cls is Ref:
             return
-
-
-def _element(holder: _Place, item: inspect.Type) -> _Place:
-    match holder.field.shape:
-        case KeyedList(keys=keys, item=inside):
-            return _Place(f"{holder.path}[{','.join(f'{key}=…' for key in keys)}]", inside, item, is_required=False)
+        case inspect.ListType() if (element := inside_of(holder)) is not None:
+            yield from _below(element)
         case _:
-            inside = field_below(holder.field, 0) or Field(holder.field.shape)
-            return _Place(f"{holder.path}[…]", inside, item, is_required=False)
+            yield from members_of(holder)
 
 
-def _plain(type_: inspect.Type) -> inspect.Type:
-    """The type without null."""
-    if not isinstance(type_, inspect.UnionType):
-        return type_
-    (plain,) = (one for one in type_.types if not isinstance(one, inspect.NoneType))
-    return plain
+def _told(place: Place) -> str:
+    assert place.holder is not None
+    return descriptions(place.holder).get(place.attribute, "")
 
 
-def _row(place: _Place) -> str:
+def _row(place: Place) -> str:
     default = "" if place.field.default is MISSING else f"`{msgspec.json.encode(place.field.default).decode()}`"
     words = ["required"] * place.is_required + [word for mark, word in WORDS.items() if mark in place.field.marks]
-    cells = (f"`{place.path}`", _type(place), default, ", ".join(words))
+    cells = (f"`{place.path}`", _told(place), _type(place), default, ", ".join(words))
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
 
 
-def _type(place: _Place) -> str:
+def _type(place: Place) -> str:
     match place.field.shape:
         case KeyedList(keys=keys):
             return f"list of objects, told apart by {' and '.join(f'`{key}`' for key in keys)}"
@@ -121,7 +120,7 @@ def _type(place: _Place) -> str:
 
 
 def _type_name(type_: inspect.Type) -> str:
-    match _plain(type_):
+    match type_:
         case inspect.StructType(cls=cls):
             return "reference" if cls is Ref else "object"
         case inspect.ListType(item_type=item):
@@ -134,6 +133,12 @@ def _type_name(type_: inspect.Type) -> str:
             return _SCALARS[type(plain)]
 
 
+def with_every_status(page: str) -> str:
+    """The page on all kinds with the table that their common status asks for."""
+    return with_table(page, STATUS_HEAD, status_rows_of(EveryStatus))
+
+
 if __name__ == "__main__":
-    for path, tree_type in PAGES.items():
-        path.write_text(with_table(path.read_text(encoding="utf-8"), tree_type), encoding="utf-8")
+    README.write_text(with_every_status(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, types in PAGES.items():
+        path.write_text(with_tables(path.read_text(encoding="utf-8"), types), encoding="utf-8")

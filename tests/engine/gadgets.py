@@ -14,6 +14,7 @@ from setpoint.core.shape import Default, Keyed, Mark
 from setpoint.core.values import Json
 from setpoint.engine.kind import (
     Absent,
+    Definition,
     Intent,
     Location,
     Need,
@@ -33,6 +34,7 @@ T = TypeVar("T")
 GROUP, VERSION = "test.setpoint.dev", "v1"
 # What the spec says besides what the object is like.
 _NOT_THE_OBJECT: Final = ("parentRef", "passwordRef", "resourceID", "stays")
+_DEFINITION: Final = Definition()
 # Every other trouble means that nothing is known.
 _ERRORS: Final[Mapping[Trouble, Callable[[str], RemoteError]]] = {
     Trouble.REFUSED: RemoteRefused,
@@ -182,6 +184,7 @@ class GadgetKind:
     annotations: Sequence[str] = ("test.setpoint.dev/flavour",)
     live_type: type[Gadget] = Gadget
     tree_type: type[Struct] = GadgetTree
+    definition: Definition = _DEFINITION
 
     def needs(self, resource: Resource) -> Sequence[Need]:
         found: list[Need] = []

@@ -1,10 +1,13 @@
 """Who waits for whom."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.graph import in_order, waiting_for
+from setpoint.engine.graph import in_order
+from setpoint.engine.kind import Need, Reference, SecretKey
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
 
@@ -14,17 +17,53 @@ def _ref(name: str) -> ResourceRef:
 
 
 A, B, C = _ref("a"), _ref("b"), _ref("c")
+numbers = st.integers(0, 9)
+pairs = st.lists(st.tuples(numbers, numbers))
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
-def test_each_resource_comes_after_those_it_needs(pairs: list[tuple[int, int]]) -> None:
-    # A resource needs only those with a higher number: no cycle is possible.
-    needs = {_ref(str(number)): [_ref(str(b)) for a, b in pairs if a == number and a < b] for number in range(10)}
+def waits_for(*refs: ResourceRef) -> list[Need]:
+    return [Reference(f"spec.{ref.name}Ref", ref) for ref in refs]
+
+
+def names(*refs: ResourceRef) -> list[Need]:
+    return [Reference(f"spec.{ref.name}Ref", ref, must_be_ready=False) for ref in refs]
+
+
+def _graph(waiting: Iterable[tuple[int, int]], naming: Iterable[tuple[int, int]]) -> dict[ResourceRef, list[Need]]:
+    found: dict[ResourceRef, list[Need]] = {_ref(str(number)): [] for number in range(10)}
+    for number, other in waiting:
+        found[_ref(str(number))] += waits_for(_ref(str(other)))
+    for number, other in naming:
+        found[_ref(str(number))] += names(_ref(str(other)))
+    return found
+
+
+def _later(some: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Only those with a higher number are needed: no cycle is possible."""
+    return [(a, b) for a, b in some if a < b]
+
+
+@given(pairs, pairs)
+def test_each_resource_comes_after_those_it_waits_for_whatever_else_is_named(
+    waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
+) -> None:
+    needs = _graph(_later(waiting), naming)
 
     order = in_order(needs)
 
     assert sorted(order) == sorted(needs)
-    assert all(order.index(need) < order.index(ref) for ref, needed in needs.items() for need in needed)
+    assert all(order.index(_ref(str(b))) < order.index(_ref(str(a))) for a, b in _later(waiting))
+
+
+@given(pairs, pairs)
+def test_what_is_only_named_comes_first_too_where_that_can_be(
+    waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
+) -> None:
+    needed = _later([*waiting, *naming])
+
+    order = in_order(_graph(_later(waiting), _later(naming)))
+
+    assert all(order.index(_ref(str(b))) < order.index(_ref(str(a))) for a, b in needed)
 
 
 def test_the_order_is_the_same_every_time() -> None:
@@ -32,19 +71,20 @@ def test_the_order_is_the_same_every_time() -> None:
 
 
 def test_what_is_needed_from_elsewhere_is_left_out() -> None:
-    assert in_order({A: [B]}) == (A,)
+    assert in_order({A: [*waits_for(B), *names(C), SecretKey("spec.password", B, "key")]}) == (A,)
 
 
 def test_a_cycle_is_named_with_all_who_are_in_it() -> None:
     with pytest.raises(DependencyCycle, match="needs Gadget default/") as caught:
-        in_order({A: [B], B: [C], C: [A]})
+        in_order({A: waits_for(B), B: [*waits_for(C), *names(A)], C: waits_for(A)})
 
     assert str(caught.value).count(" needs ") == 3
     assert "take one of these references out" in str(caught.value)
 
 
-def test_those_who_wait_are_found_through_others() -> None:
-    needs = {A: [], B: [A], C: [B]}
+def test_two_may_name_each_other_where_only_one_has_to_wait() -> None:
+    assert in_order({A: waits_for(B), B: names(A)}) == (B, A)
 
-    assert waiting_for(A, needs) == (B, C)
-    assert waiting_for(C, needs) == ()
+
+def test_a_resource_may_name_itself_where_nobody_has_to_wait() -> None:
+    assert in_order({A: names(A)}) == (A,)

@@ -65,6 +65,14 @@ class BucketStand(GoogleStand):
             "inherited",
         ),
         Protection(
+            {**MINIMAL, "uniformBucketLevelAccess": True},
+            {**MINIMAL, "storageClass": "COLDLINE"},
+            {**MINIMAL, "uniformBucketLevelAccess": False},
+            "iamConfiguration.uniformBucketLevelAccess.enabled",
+            kept=True,
+            given_up=False,
+        ),
+        Protection(
             {**MINIMAL, "retentionPolicy": {"retentionPeriod": 3600}},
             {**MINIMAL, "storageClass": "COLDLINE"},
             {**MINIMAL, "retentionPolicy": None},

@@ -1,19 +1,12 @@
 """SQLInstance in the local cloud: how it is made, adopted and removed, and what can be seen of it."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from setpoint.engine.reconcile import step
-from setpoint.engine.scene import Outcome, Settled
+from setpoint.engine.scene import Outcome
 from setpoint.errors import OperationRunning, RemoteRefused, UserError
 from setpoint.localcloud.faults import FailOperation
 from setpoint.localcloud.sql_users import password_matches
-from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
-from tests.engine.settings import Setting
-from tests.engine.stand import Spec
 from tests.kinds.bench import PROJECT, Bench
 from tests.kinds.instances import (
     IGNORE,
@@ -31,8 +24,6 @@ from tests.kinds.instances import (
     users,
     with_settings,
 )
-from tests.kinds.lifecycle_google import held_cloud
-from tests.kinds.lifecycle_instance import InstanceStand
 
 # --- Making ----------------------------------------------------------------------------------------------------------
 
@@ -52,13 +43,13 @@ def test_a_new_instance_of_another_engine_keeps_its_user_and_nobody_asks() -> No
     assert played(scenario) == (["POST instances"], ["postgres"], False)
 
 
-def test_a_root_user_with_a_password_of_the_authors_stays() -> None:
-    async def scenario(world: Bench) -> tuple[list[str], bool]:
+def test_the_root_user_of_a_new_mysql_instance_goes_whatever_its_password() -> None:
+    async def scenario(world: Bench) -> tuple[list[str], list[str], str]:
         await world.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
-        (root,) = world.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
-        return asked(world), password_matches(root, "s3cret")
+        await world.go_on(REF)
+        return asked(world), users(world), (await world.ready(REF))[1]
 
-    assert played(scenario) == (["POST instances"], True)
+    assert played(scenario) == (["POST instances", "DELETE users"], [], "UpToDate")
 
 
 def test_a_root_user_that_was_there_on_adoption_stays() -> None:
@@ -78,56 +69,6 @@ def test_a_root_user_that_somebody_makes_later_stays() -> None:
         return users(world)
 
     assert played(scenario) == ["root"]
-
-
-class MysqlStand(InstanceStand):
-    """The same for MySQL, which has a user too many in the beginning."""
-
-    title = "a MySQL instance"
-    bare: ClassVar[Spec] = MYSQL
-
-    def spec(self, value: Any) -> Spec:
-        return with_settings(MYSQL, tier=value)
-
-    @property
-    def users(self) -> list[str]:
-        return [one.name for one in self.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users]
-
-
-@asynccontextmanager
-async def mysql_stand() -> AsyncIterator[MysqlStand]:
-    async with held_cloud() as cloud:
-        stand = MysqlStand(cloud)
-        try:
-            yield stand
-        finally:
-            await stand.google.close()
-
-
-def test_the_root_user_goes_wherever_the_process_dies_on_the_way(tmp_path: Path) -> None:
-    setting = Setting(MysqlStand, mysql_stand)
-
-    async def dies_after(awaits: int) -> bool:
-        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as world:
-            stand = world.stand
-            assert isinstance(stand, MysqlStand)
-            try:
-                await interrupted(world, Interruption(awaits, die)).go_on()
-            except Killed:
-                await world.restart()
-                was_killed = True
-            else:
-                was_killed = False
-            assert isinstance(await world.go_on(), Settled)
-            assert (stand.objects, stand.users) == (["some-instance"], [])
-            assert stand.writes.count("create") == 1
-            return was_killed
-
-    assert not asyncio.run(dies_after(ENOUGH))
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(dies_after(awaits)):
-            assert awaits > 8
-            return
 
 
 def test_an_instance_that_somebody_else_is_making_is_waited_for() -> None:

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from setpoint.core.paths import Path as DataPath
+from setpoint.core.paths import get_at
+from setpoint.core.values import MISSING
 from setpoint.engine.reconcile import preview, step
 from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
 from setpoint.localcloud.faults import Rewrite
@@ -194,6 +197,43 @@ def test_what_cannot_change_is_refused_by_name(change: Spec, named: str) -> None
     assert isinstance(error, ImmutableFieldChanged)
     assert any(path.startswith(named) for path in error.paths)
     assert sent == ["POST instances"]
+
+
+REMOVED: dict[str, tuple[Any, str, Any]] = {
+    # What was there; where the service has it; what is left.
+    "authorizedNetworks": ([{"name": "n", "value": "192.0.2.0/24"}], "ipConfiguration.authorizedNetworks", []),
+    "databaseFlags": ([{"name": "a", "value": "1"}], "databaseFlags", None),
+    "denyMaintenancePeriod": (
+        {"startDate": "2026-01-01", "endDate": "2026-02-01", "time": "00:00:00"},
+        "denyMaintenancePeriods",
+        None,
+    ),
+    "insightsConfig": ({"queryInsightsEnabled": True}, "insightsConfig.queryInsightsEnabled", None),
+    "maintenanceWindow": ({"day": 3, "hour": 4}, "maintenanceWindow", None),
+    "passwordValidationPolicy": ({"enablePasswordPolicy": True, "minLength": 8}, "passwordValidationPolicy", None),
+}
+WAYS = [
+    (name, way)
+    for name, (value, _, _) in REMOVED.items()
+    for way in ({}, {name: None}, *([{name: []}] if isinstance(value, list) else []))
+]
+
+
+@pytest.mark.parametrize(("name", "after"), WAYS, ids=[f"{name} by {way or 'silence'}" for name, way in WAYS])
+def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[str, Any]) -> None:
+    value, member, left = REMOVED[name]
+
+    def settings(said: dict[str, Any]) -> dict[str, Any]:
+        return {"ipConfiguration": said} if name == "authorizedNetworks" else said
+
+    async def scenario(world: Bench) -> tuple[bool, bool, list[str], Any]:
+        await world.settle(instance(with_settings(POSTGRES, **settings({name: value}))))
+        before = get_at(world.live(PATH)["settings"], DataPath.parse(member))
+        outcome = await world.settle(instance(with_settings(POSTGRES, **settings(after))))
+        now = get_at(world.live(PATH)["settings"], DataPath.parse(member))
+        return before not in (MISSING, left), is_settled(outcome), asked(world), None if now is MISSING else now
+
+    assert played(scenario) == (True, True, ["POST instances", "PUT some-instance"], left)
 
 
 # --- Secrets ---------------------------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"databaseFlags": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]},
         {"databaseFlags": [{"name": "b", "value": "2"}, {"name": "a", "value": "1"}]},
     ),
+    ({}, {"activeDirectoryConfig": {"domain": "", "kind": "sql#activeDirectoryConfig"}}),
     ({"backupConfiguration": {}}, {}),
     ({"backupConfiguration": {"enabled": False}}, {}),
     ({"backupConfiguration": {"startTime": "03:00"}}, {}),

@@ -190,7 +190,6 @@ def test_a_user_that_is_gone_by_now_is_deleted() -> None:
     ("place", "said", "told", "asked"),
     [
         (FROM_ONE_HOST, "10.0.0.1", "", "host=10.0.0.1&name=some-user"),
-        (PLACE, "%", "", "host=%25&name=some-user"),
         (PLACE, "%", "%", "host=%25&name=some-user"),
         (PLACE, None, "%", "host=%25&name=some-user"),
         (PLACE, None, "", "name=some-user"),
@@ -206,3 +205,26 @@ def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told
     asyncio.run(one.delete(place, Present(SqlUser("some-user", told)), resource))
 
     assert [request.url.partition("/users?")[2] for request in http.requests] == [f"{asked}&alt=json&prettyPrint=false"]
+
+
+@pytest.mark.parametrize(
+    ("version", "asked"), [("MYSQL_8_0", "host=%25&name=some-user"), ("POSTGRES_16", "name=some-user")]
+)
+def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str) -> None:
+    http = Script(says(200, {"databaseVersion": version}), says_no(404, "notFound"))
+    one = SqlUserKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    resource = Resource(user({**EXTERNAL, "host": "%"}))
+
+    asyncio.run(one.delete(PLACE, Present(SqlUser("some-user", "")), resource))
+
+    assert http.requests[-1].url.partition("/users?")[2] == f"{asked}&alt=json&prettyPrint=false"
+
+
+def test_a_user_that_is_there_without_the_host_that_was_asked_for_is_told() -> None:
+    one = kind(says_no(404, "notFound"))
+    resource = Resource(user({**EXTERNAL, "host": "10.0.0.1", "passwordPolicy": {"allowedFailedAttempts": 3}}))
+    intent, before = intent_of(resource, one, Resolved()), Present(SqlUser("some-user"))
+    (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, one.view(before.live)).writes
+
+    with pytest.raises(RemoteRefused, match="The user is there without a host: leave spec.host out"):
+        asyncio.run(one.update(intent, overlay(intent.declared, one.view(before.live)), write, before))

@@ -1,5 +1,6 @@
 """What holds for every user: it reads back as it was sent, one call is enough, and its password is in no text."""
 
+import asyncio
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,9 +21,10 @@ from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Intent, Resolved
 from setpoint.engine.resource import Resource, Tree
 from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind, SqlUserSpec, effective_desired_sql_user
-from setpoint.kinds.gcp.sql_user.bodies import asked_for, changed_members, insert_body
+from setpoint.kinds.gcp.sql_user.bodies import changed_members, insert_body
 from setpoint.kinds.gcp.sql_user.live import find_user, read_user
 from setpoint.kinds.gcp.sql_user.place import place_of
+from setpoint.kinds.gcp.sql_user.whom import asked_for
 from tests.kinds.test_sql_user import EXTERNAL, user
 
 pytestmark = pytest.mark.laws
@@ -206,7 +208,7 @@ def test_nothing_that_was_handed_in_is_changed(manifest: dict[str, Any], policy:
 def test_any_name_and_host_can_be_put_on_record_and_asked_for(name: str, host: str | None) -> None:
     resource = Resource(user({**EXTERNAL, "resourceID": name, "host": host}))
     place = place_of(KIND.locate(resource, Resolved()))
-    call = place.users(asked_for(place, resource, SqlUser(name, "%")))
+    call = place.users(asyncio.run(asked_for(place, resource, SqlUser(name, "%"), KIND.google)))
 
     query = parse_qs(urlsplit(call.path).query)
     assert (place.name, place.host) == (name, "" if host in (None, "", "%") else host)

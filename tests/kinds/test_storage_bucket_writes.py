@@ -85,7 +85,12 @@ EVERYTHING_SENT: dict[str, Any] = {
     "ipFilter": {
         "mode": "Enabled",
         "publicNetworkSource": {"allowedIpCidrRanges": ["192.0.2.0/24"]},
-        "vpcNetworkSources": [{"network": "projects/p/global/networks/n", "allowedIpCidrRanges": ["10.0.0.0/8"]}],
+        "vpcNetworkSources": [
+            {
+                "network": "https://www.googleapis.com/compute/v1/projects/p/global/networks/n",
+                "allowedIpCidrRanges": ["10.0.0.0/8"],
+            }
+        ],
         "allowCrossOrgVpcs": True,
         "allowAllServiceAgentAccess": False,
     },
@@ -246,7 +251,7 @@ def test_what_is_removed_goes_back_and_what_protects_stays() -> None:
                 "lifecycle": {"rule": []},
                 "defaultEventBasedHold": False,
                 "billing": {"requesterPays": False},
-                "encryption": None,
+                "encryption": {"defaultKmsKeyName": None},
                 "cors": None,
                 "website": None,
                 "logging": None,

@@ -1,7 +1,12 @@
-"""The one text form of a JSON number."""
+"""Numbers: the one text form of a JSON number, and the whole ones that services and clusters can keep."""
 
 from math import isfinite
-from typing import Final
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta
+
+Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 # Beyond this, a double no longer tells neighbouring integers apart.
 EXACT_INTEGERS: Final = 2**53

@@ -89,11 +89,15 @@ class Fixed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How a kind sends changes: its stages in order, the fields to send again, and immutable changes."""
+    """How a kind sends changes: its stages in order, the fields to send again, and immutable changes.
+
+    `follow_up` is the write that has to follow a creation before the object is anybody's, sent until it is done.
+    """
 
     stages: tuple[Stage, ...] = ()
     resend: tuple[Path, ...] = ()
     fixed: Fixed = Fixed.REFUSED
+    follow_up: str | None = None
 
 
 PLAINLY: Final = Sending()

@@ -59,6 +59,19 @@ class Keyed:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """What holds for every value of a type, in the language of a cluster's own checks (CEL, with the value as `self`).
+
+    A type lists them as `__checks__`. They only bring forward what the kind's `check` says in Python: a cluster then
+    refuses at once what would be refused later. `field`: the one below the value that the message is about.
+    """
+
+    cel: str
+    message: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """A scalar, or anything else that is replaced whole."""
 

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, Write
+from setpoint.engine.creation import begin_creation, finish_creation, forget_creation
 from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation, look_at
 from setpoint.engine.operations import wait_for
 from setpoint.engine.planning import Planned, mark_of, planned_for, wanted_tree
@@ -12,7 +13,7 @@ from setpoint.engine.record import record_of
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import Attempt, Remembered
 from setpoint.engine.scene import Scene
-from setpoint.errors import OperationRunning
+from setpoint.errors import OperationRunning, RemoteConflict
 
 
 async def carry_out(planned: Planned, intent: Intent, look: Look, scene: Scene) -> tuple[Scene, Look, Planned]:
@@ -21,7 +22,7 @@ async def carry_out(planned: Planned, intent: Intent, look: Look, scene: Scene) 
     while planned.plan.writes:
         write = planned.plan.writes[0]
         scene = await _begin(planned.plan, intent, look, scene)
-        operation = await _send(write, planned.followed, look, scene)
+        scene, operation = await _sent(write, planned.followed, look, scene)
         scene = replace(scene, remembered=_after_sending(scene.remembered, write, intent, operation))
         if operation is not None:
             record = record_of(scene, first)
@@ -29,6 +30,7 @@ async def carry_out(planned: Planned, intent: Intent, look: Look, scene: Scene) 
         look = await look_at(intent.location, scene.kind)
         if isinstance(look, Absent):
             raise OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
+        scene = await finish_creation(scene, intent, look)
         planned = planned_for(first.decision, intent, look, scene)
     return scene, look, planned
 
@@ -51,6 +53,21 @@ def _puts_back(decision: Decision, intent: Intent, scene: Scene) -> bool:
     was_stuck = stuck_at is not None and stuck_at.intent == intent.digest
     is_stateless = scene.kind.reconciliation is Reconciliation.STATELESS
     return bool(scene.remembered.contests.fields) or was_stuck or (is_stateless and is_ready(scene.resource))
+
+
+async def _sent(write: Write, intent: Intent, look: Look, scene: Scene) -> tuple[Scene, Operation | None]:
+    """The scene after the write, and what the service goes on with. A creation is on record before it is sent."""
+    if write.action is not Action.CREATE:
+        return scene, await _send(write, intent, look, scene)
+    is_new = scene.remembered.creating is None
+    scene = await begin_creation(scene, intent)
+    try:
+        return scene, await _send(write, intent, look, scene)
+    except RemoteConflict:
+        # Somebody has made it; unless an answer to an earlier request was lost, it was somebody else.
+        if is_new:
+            await forget_creation(scene)
+        raise
 
 
 async def _send(write: Write, intent: Intent, look: Look, scene: Scene) -> Operation | None:

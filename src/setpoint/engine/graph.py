@@ -2,28 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
+from setpoint.engine.kind import Need, Reference
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
 
 
-def in_order(needs: Mapping[ResourceRef, Sequence[ResourceRef]]) -> tuple[ResourceRef, ...]:
-    """The resources, each after those it needs; what is needed and not among them is left out."""
-    known = {ref: [need for need in sorted(set(needed)) if need in needs] for ref, needed in sorted(needs.items())}
-    try:
-        return tuple(TopologicalSorter(known).static_order())
-    except CycleError as error:
-        # The sorter walks from the needed one to the one that needs it; people read it the other way.
-        way = " needs ".join(str(ref) for ref in reversed(error.args[1]))
-        raise DependencyCycle(f"{way}: no order can satisfy this; take one of these references out") from None
+def in_order(needs: Mapping[ResourceRef, Sequence[Need]]) -> tuple[ResourceRef, ...]:
+    """The resources, each after those that have to be ready for it, and after what else it names where that can be.
+
+    What is needed and not among them is left out.
+    """
+    waiting = {ref: _named(needs[ref], needs, must_be_ready=True) for ref in sorted(needs)}
+    naming = {ref: _named(needs[ref], needs, must_be_ready=False) - waiting[ref] for ref in waiting}
+    while True:
+        try:
+            return tuple(TopologicalSorter({ref: sorted(waiting[ref] | naming[ref]) for ref in waiting}).static_order())
+        except CycleError as error:
+            _break(error.args[1], naming)
 
 
-def waiting_for(ref: ResourceRef, needs: Mapping[ResourceRef, Sequence[ResourceRef]]) -> tuple[ResourceRef, ...]:
-    """The resources that need `ref`, directly or through others, sorted."""
-    found: set[ResourceRef] = set()
-    todo = [ref]
-    for needed in todo:
-        behind = [one for one, its_needs in needs.items() if needed in its_needs and one not in found]
-        found.update(behind)
-        todo.extend(behind)
-    return tuple(sorted(found - {ref}))
+def _named(needs: Sequence[Need], known: Mapping[ResourceRef, object], *, must_be_ready: bool) -> set[ResourceRef]:
+    references = (need for need in needs if isinstance(need, Reference) and need.must_be_ready is must_be_ready)
+    return {reference.target for reference in references if reference.target in known}
+
+
+def _break(cycle: Sequence[ResourceRef], naming: Mapping[ResourceRef, set[ResourceRef]]) -> None:
+    """Takes a name out of the cycle that nobody has to wait for; DependencyCycle when everybody in it has to."""
+    # The sorter walks from the needed one to the one that needs it.
+    for needed, ref in pairwise(cycle):
+        if needed in naming[ref]:
+            naming[ref].discard(needed)
+            return
+    # People read it the other way.
+    way = " needs ".join(str(ref) for ref in reversed(cycle))
+    raise DependencyCycle(f"{way}: no order can satisfy this; take one of these references out")

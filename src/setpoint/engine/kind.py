@@ -107,6 +107,20 @@ class Intent:
         return self.declare()
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """How a kind looks in a cluster, apart from what its types say."""
+
+    # What one of them is, in a sentence.
+    description: str = ""
+    # What the status shows of the live object; without it, a status may show anything.
+    outputs: type[msgspec.Struct] | None = None
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    # For names that do not just take an s.
+    plural: str = ""
+
+
 class Kind(Protocol[L]):
     """What an author writes."""
 
@@ -121,6 +135,7 @@ class Kind(Protocol[L]):
     live_type: type[L]
     # The type of the tree in which spec and live are compared: `spec`, and `metadata` where the kind has labels.
     tree_type: type[msgspec.Struct]
+    definition: Definition
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no world could satisfy: an unknown field, a wrong type, a contradiction."""

@@ -14,10 +14,11 @@ from setpoint.core.plan import Plan
 from setpoint.engine import report
 from setpoint.engine.carrying_out import carry_out
 from setpoint.engine.contest import NO_CONTESTS
+from setpoint.engine.creation import finish_creation
 from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
 from setpoint.engine.intent import resolve
 from setpoint.engine.kind import Absent, Intent, Look, Reconciliation, Unmoved, look_at
-from setpoint.engine.looking import look_for, rest
+from setpoint.engine.looking import is_shown, look_for, rest
 from setpoint.engine.operations import finish_operation
 from setpoint.engine.planning import live_digest, mark_of, planned_for
 from setpoint.engine.remembered import REQUESTED, Remembered
@@ -136,11 +137,11 @@ async def _keep(scene: Scene) -> Outcome:
     intent = await resolve(scene.resource, scene.kind, scene.world.store)
     _require_meaning(scene, intent)
     await _require_same_place(scene, intent)
-    look = await look_for(intent, scene)
+    look = Unmoved() if is_shown(intent, scene) else await look_for(intent, scene)
     if isinstance(look, Unmoved):
         rest(scene, intent, scene.remembered.body, inf)
         return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
-    scene = _catch_up(scene, intent, look)
+    scene = _catch_up(await finish_creation(scene, intent, look), intent, look)
     planned = planned_for(_decide(intent, look, scene), intent, look, scene)
     if scene.management is Management.OBSERVE:
         return await observe_only(scene, planned.plan, look)
@@ -190,7 +191,8 @@ async def _claim(scene: Scene, intent: Intent) -> Scene:
         scene = replace(scene, resource=held)
     if scene.remembered.location == intent.location:
         return scene
-    scene = replace(scene, remembered=replace(scene.remembered, location=intent.location))
+    # What was begun elsewhere came to nothing.
+    scene = replace(scene, remembered=replace(scene.remembered, location=intent.location, creating=None))
     return await scene.tell(report.updating("first look"))
 
 

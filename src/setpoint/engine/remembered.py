@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Final
 
 from setpoint.core.cookie import Cookie
@@ -48,6 +49,8 @@ class Remembered:
     contests: Contests = NO_CONTESTS
     # The digest of the bytes that the live object came in when the cookie was made: the same again need no decoding.
     body: str | None = None
+    # The versions of the secrets that a creation under way hands over; None when there is none under way.
+    creating: Mapping[str, str] | None = None
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -55,10 +58,10 @@ class Remembered:
         status = resource.status
         ours = _tree(status.get(OURS))
         cookie = Cookie.parse(status.get(COOKIE)) or Cookie.parse(resource.annotations.get(COOKIE_ANNOTATION))
-        location, operation = ours.get("location"), ours.get("operation")
+        operation = ours.get("operation")
         return Remembered(
             cookie,
-            Location(location) if isinstance(location, str) else None,
+            location_in(status),
             Operation(operation) if isinstance(operation, str) else None,
             _attempt(_tree(ours.get("attempt"))),
             _texts_in(ours.get("serverDefaults")),
@@ -67,6 +70,7 @@ class Remembered:
             handled if isinstance(handled := status.get(HANDLED), str) else None,
             Contests.of(ours.get("contests")),
             body if isinstance(body := ours.get("body"), str) else None,
+            _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
@@ -91,8 +95,16 @@ class Remembered:
             "step": self.step,
             "body": self.body,
             "contests": self.contests.to_data() if self.contests.fields else None,
+            "creating": self.creating,
         }
         return {name: value for name, value in members.items() if value is not None}
+
+
+def location_in(status: Tree) -> Location | None:
+    """Where the object is, once that is on record."""
+    location = _tree(status.get(OURS)).get("location")
+    # One text, however many keep it.
+    return Location(intern(location)) if isinstance(location, str) else None
 
 
 def outputs_in(status: Tree) -> Tree:

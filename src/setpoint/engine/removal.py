@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, plan_delete
+from setpoint.engine import report
 from setpoint.engine.holding import pause
 from setpoint.engine.kind import Absent, Present, look_at
 from setpoint.engine.operations import finish_operation, wait_for
@@ -29,7 +30,8 @@ async def remove(scene: Scene) -> Outcome:
             await wait_for(operation, scene)
         if isinstance(await look_at(location, scene.kind), Present):
             raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
-    return await _let_go(scene)
+    # Others may hold the resource for a while yet.
+    return await _let_go(await scene.tell(report.DELETED))
 
 
 async def preview_removal(scene: Scene) -> Plan:

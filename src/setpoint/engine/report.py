@@ -63,6 +63,7 @@ class Ready:
 
 UP_TO_DATE: Final = Ready("True", "UpToDate", "The resource is up to date")
 DELETING: Final = Ready("False", "Deleting", "Deletion in progress")
+DELETED: Final = Ready("False", "Deleted", "Successfully deleted")
 PAUSED: Final = Ready("Unknown", "Paused", "Nothing is read or written: setpoint.dev/management is paused")
 
 

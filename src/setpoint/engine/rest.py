@@ -5,11 +5,19 @@ step's inputs, each by its version. The same inputs again come to the same: noth
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from math import inf
 from typing import Protocol
 
+from setpoint.core.canonical import canonical
 from setpoint.engine.kind import Location
-from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.engine.resource import ResourceRef, Revision, Tree
+
+
+def state_of(live: str, outputs: Tree) -> bytes:
+    """What stands for an object as far as anybody goes by it: the digest of what is compared, and what is shown."""
+    # No text: one is kept for each of very many resources.
+    return sha256(canonical([live, outputs])).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,8 @@ class Rest:
     location: Location
     # The digest of the bytes that the service answered with.
     body: str
+    # What they mean; the same object may come in other bytes when it comes in a list.
+    state: bytes
     # When there is something to forget, by the clock that never runs backwards.
     until: float = inf
 

@@ -58,6 +58,8 @@ class Run:
             outcome = await step(ref, self.world, trigger=self.trigger, asked=asked)
             asked = False
             self.outcomes[ref] = outcome
+            if await self._may_be_too_early(ref, outcome) and await self._another_moves(ref, seen):
+                continue
             self.listener(ref, outcome)
             if not isinstance(outcome, Stopped) or _is_final(outcome.error):
                 return await self._finish(ref)
@@ -66,6 +68,13 @@ class Run:
                     return await self._finish(ref)
             else:
                 await self.world.clock.sleep(delays.after(outcome.error))
+
+    async def _may_be_too_early(self, ref: ResourceRef, outcome: Outcome) -> bool:
+        """Whether a deletion was refused, as it is while something is there that has to go first: a replica, say."""
+        if not (isinstance(outcome, Stopped) and isinstance(outcome.error, RemoteRefused)):
+            return False
+        resource = await self.world.store.get(ref)
+        return resource is not None and resource.is_deleting
 
     async def _finish(self, ref: ResourceRef) -> None:
         async with self._moved:

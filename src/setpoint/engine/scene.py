@@ -13,6 +13,7 @@ from setpoint.engine.remembered import COOKIE_ANNOTATION, Remembered
 from setpoint.engine.report import CONTESTED, Ready, condition_of, with_conditions
 from setpoint.engine.resource import Resource, Tree
 from setpoint.engine.rest import Rests
+from setpoint.engine.sightings import Sightings
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
@@ -63,6 +64,8 @@ class World:
     metrics: Metrics = field(default_factory=Unmeasured)
     # What a long-running process remembers of resources at rest; a single command has nothing to remember.
     rests: Rests | None = None
+    # What listings showed to that process; a single command lists nothing.
+    sightings: Sightings | None = None
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind that handles `resource`."""

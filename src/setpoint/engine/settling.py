@@ -44,6 +44,7 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
         secrets=intent.resolved.versions,
         step=record_of(scene, plan, at),
         contests=_done(scene),
+        creating=None,
     )
     scene = await replace(scene, remembered=remembered).tell(ready, look.outputs)
     if ready is report.UP_TO_DATE and _is_stateful(scene):

@@ -1,26 +1,55 @@
 """Config Connector's rules for reading a manifest: project, resource ID, labels, references."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.core.overlay import Declared
 from setpoint.core.paths import Path, get_at
-from setpoint.engine.kind import Reference, Resolved
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.core.policy import Rule
+from setpoint.core.shape import Check
+from setpoint.engine.kind import Definition, Reference, Resolved
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.errors import DependencyNotReady, ManifestInvalid
 
 PROJECT: Final = "cnrm.cloud.google.com/project-id"
 MANAGED: Final = "managed-by-cnrm"
+# For the checks of a spec with a resourceID.
+NAMED: Final = Check(
+    "!has(self.resourceID) || self.resourceID != ''", "write the name in the service, or leave it out", "resourceID"
+)
+# For the checks of a secret that is written out, or kept in a Secret.
+SECRET: Final = Check("has(self.value) != has(self.valueFrom)", "write value or valueFrom, and not both")
+_ONE_OF_TWO: Final = "(has(self.name) && self.name != '') != (has(self.external) && self.external != '')"
+# A name in a service may be written short or in full; and what was external may have become a resource.
+_NAMESAKE: Final = """
+    (!has(self.name) || !has(oldSelf.name) || self.name == oldSelf.name)
+    && (!has(self.external) || !has(oldSelf.external)
+      || self.external.find('[^/:]*$') == oldSelf.external.find('[^/:]*$'))
+"""
+_LABELS: Final = Path(("metadata", "labels"))
 
 
 class Ref(Struct, forbid_unknown_fields=True, frozen=True):
     """A reference as authors write it: another resource by name, or anything by its name in the service."""
 
     external: str | None | UnsetType = UNSET
+    """What it is called in its service, for what is not a resource here."""
     name: str | None | UnsetType = UNSET
+    """The name of the resource."""
     namespace: str | None | UnsetType = UNSET
+    """The namespace of the resource; the same as here when left out."""
+
+    __checks__: ClassVar = (Check(_ONE_OF_TWO, "write name or external, and not both"),)
+    __unchanged__: ClassVar = _NAMESAKE
+
+
+def definition_for(kind: str, outputs: type[Struct], description: str) -> Definition:
+    """A kind in a cluster under the names that Config Connector gives it."""
+    name = f"gcp{kind.lower()}"
+    return Definition(description, outputs, (name, f"{name}s"), ("gcp",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +77,17 @@ def google_labels(resource: Resource) -> Mapping[str, str]:
     """The labels to send: those of Kubernetes' own tools, with one slash in the key, are none of Google's business."""
     own = {key: value for key, value in resource.labels.items() if key.count("/") != 1}
     return {**own, MANAGED: "true"}
+
+
+def without_mark(declared: Declared, live: Tree) -> Declared:
+    """Where what nobody said is left alone, so is an object without the label that says who looks after it."""
+    labels, theirs = get_at(declared.tree, _LABELS), get_at(live, _LABELS)
+    if declared.policy.unspecified is not Rule.IGNORED or not isinstance(labels, Mapping):
+        return declared
+    if isinstance(theirs, Mapping) and MANAGED in theirs:
+        return declared
+    said = {key: value for key, value in labels.items() if key != MANAGED}
+    return replace(declared, tree={**declared.tree, "metadata": {"labels": said}})
 
 
 def reference_at(at: str, ref: Ref, resource: Resource, target: Target) -> Reference | None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -18,6 +18,7 @@ from setpoint.core.shape import Mark, with_marks
 from setpoint.core.values import Json, Missing
 from setpoint.engine.kind import (
     Absent,
+    Definition,
     Intent,
     Location,
     Need,
@@ -31,7 +32,7 @@ from setpoint.engine.kind import (
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.cloud_sql import INSTANCE, is_over, parent_instance, to_wait_for
-from setpoint.kinds.config_connector import PROJECT, Ref, Target, reference_at, resource_id
+from setpoint.kinds.config_connector import NAMED, PROJECT, Ref, Target, definition_for, reference_at, resource_id
 from setpoint.kinds.taken_names import conflict_or_refusal
 from setpoint.kinds.typed_spec import read_spec
 
@@ -45,16 +46,30 @@ class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
     """The spec. Charset and collation have no fixed default: they follow from the engine, and from each other."""
 
     instanceRef: Annotated[Ref, Mark.IMMUTABLE]
+    """The instance that the database is in."""
     charset: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
+    """The character set. Only MySQL can change it."""
     collation: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
+    """The collation. Only MySQL can change it."""
     deletionPolicy: Literal["ABANDON", "DELETE"] | None | UnsetType = UNSET
+    """Whether the database goes when the resource does; ABANDON leaves it there."""
     resourceID: Annotated[str | None | UnsetType, Mark.IMMUTABLE] = UNSET
+    """The name of the database in the service; the resource's own when left out."""
+
+    __checks__: ClassVar = (NAMED,)
 
 
 class SqlDatabaseTree(Struct, frozen=True):
     """What is compared. The instance and the name are the location: a change of those is refused before any look."""
 
     spec: SqlDatabaseSpec
+
+
+class SqlDatabaseStatus(Struct, frozen=True):
+    """What comes with a live database and nobody asks for."""
+
+    selfLink: str | UnsetType = UNSET
+    """The address of the database in the API."""
 
 
 class SqlDatabase(Struct, frozen=True):
@@ -93,6 +108,9 @@ def fitted_database(declared: Declared, live: Tree) -> Declared:
     return replace(declared, shape=with_marks(declared.shape, _FIXED))
 
 
+_DEFINITION: Final = definition_for("SQLDatabase", SqlDatabaseStatus, "A database in an instance of Cloud SQL.")
+
+
 @dataclass(slots=True)
 class SqlDatabaseKind:
     """The kind."""
@@ -106,6 +124,7 @@ class SqlDatabaseKind:
     annotations: Sequence[str] = (PROJECT,)
     live_type: type[SqlDatabase] = SqlDatabase
     tree_type: type[Struct] = SqlDatabaseTree
+    definition: Definition = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no database can have."""

@@ -1,6 +1,7 @@
 """The bodies of requests: a new instance, a clone, a whole instance, a part of one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -28,7 +29,6 @@ _AS_TEXT: Final = ("diskSize", "diskAutoresizeLimit")
 _TOP: Final = ("databaseVersion", "instanceType", "maintenanceVersion", "region")
 _BACKUPS: Final = Path(("spec", "settings", "backupConfiguration"))
 _REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"))
-_INSIGHTS: Final = Path(("settings", "insightsConfig"))
 
 
 def insert_body(intent: Intent, wanted: Tree) -> dict[str, Json]:
@@ -74,7 +74,7 @@ def patch_body(intent: Intent, declared: Declared, wanted: Tree, before: Present
     view = instance_view(before.live)
     had, to_be = instance_body(everything(view), name), instance_body(part(declared, wanted), name)
     to_be.pop("rootPassword", None)
-    body = _difference(had, to_be, instance_body(notable(view), name))
+    body = _Patch(before.live.others).made(had, to_be, instance_body(notable(view), name))
     settings = {**_mapping(body.get("settings", {})), **_guard(before)}
     if network := settings.get("ipConfiguration"):
         settings["ipConfiguration"] = {**_both_about_ssl(intent, network, to_be), **network}
@@ -193,25 +193,41 @@ def _as_written(body: dict[str, Json], intent: Intent) -> dict[str, Json]:
     primary = (spec.get("masterInstanceRef") or {}).get("external")
     if primary and same(instance_path(primary, project_of(intent.resource)), body.get("masterInstanceName")):
         body = {**body, "masterInstanceName": primary}
-    insights, settings = get_at(spec, _INSIGHTS), dict(_mapping(body["settings"]))
+    settings = dict(_mapping(body["settings"]))
+    available = spec["settings"].get("availabilityType") or ""
+    if same(available.upper(), settings.get("availabilityType")):
+        settings["availabilityType"] = available
+    insights = spec["settings"].get("insightsConfig")
     if isinstance(insights, Mapping) and isinstance(settings.get("insightsConfig"), Mapping):
         zeros = {name: value for name, value in insights.items() if same(value, 0)}
         settings["insightsConfig"] = {**_mapping(settings["insightsConfig"]), **zeros}
     return {**body, "settings": settings}
 
 
-def _difference(had: Mapping[str, Json], to_be: Mapping[str, Json], to_lose: Mapping[str, Json]) -> dict[str, Json]:
-    """A JSON merge patch from the one to the other, with null for what there is to lose."""
-    body: dict[str, Json] = {name: None for name in to_lose if name not in to_be}
-    for name, value in to_be.items():
-        before = had.get(name)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            lost = to_lose.get(name)
-            if inside := _difference(before, value, lost if isinstance(lost, Mapping) else {}):
-                body[name] = inside
-        elif not same([value], [before]):
-            body[name] = value
-    return body
+@dataclass(frozen=True, slots=True)
+class _Patch:
+    """Makes JSON merge patches of an instance, in which there are `others`: settings that the spec has no word for."""
+
+    others: Sequence[str]
+
+    def made(self, had: Part, to_be: Part, to_lose: Part, at: str = "") -> dict[str, Json]:
+        """From the one to the other, with null for what there is to lose."""
+        lost = {name: value for name, value in to_lose.items() if name not in to_be}
+        body: dict[str, Json] = {name: self._removed(value, f"{at}{name}.") for name, value in lost.items()}
+        for name, value in to_be.items():
+            before = had.get(name)
+            if isinstance(value, Mapping) and isinstance(before, Mapping):
+                inside = self.made(before, value, to_lose.get(name) or {}, f"{at}{name}.")
+                body |= {name: inside} if inside else {}
+            elif not same([value], [before]):
+                body[name] = value
+        return body
+
+    def _removed(self, value: Json, at: str) -> Json:
+        """An object with something else in it is not removed, but emptied of what is known of it."""
+        if not isinstance(value, Mapping) or not any(one.startswith(at) for one in self.others):
+            return None
+        return {name: self._removed(one, f"{at}{name}.") for name, one in value.items() if name != "kind"}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -11,8 +11,9 @@ from setpoint.core.policy import FieldPolicy
 from setpoint.core.shape import shape_of
 from setpoint.core.values import Json
 from setpoint.engine.kind import Need, Reference, Resolved, SecretKey
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, UserError
+from setpoint.kinds.cloud_sql import secret_need
 from setpoint.kinds.config_connector import (
     Ref,
     Target,
@@ -109,6 +110,9 @@ def declared_instance(resource: Resource, resolved: Resolved) -> Mapping[str, Js
     tree.pop("resourceID", None)
     tree.pop("cloneSource", None)
     _blank_is_null(tree)
+    if tree.get("region") is None:
+        # No instance is nowhere: without a word of the author's the service chooses.
+        tree.pop("region", None)
     for referring, ref in _references(spec):
         if referring.at != CLONED:
             value = referring.value(referring.at, ref, resource, resolved)
@@ -212,12 +216,7 @@ def _waits_for_its_clone(spec: SqlInstanceSpec, resource: Resource) -> bool:
 
 
 def _secret_need(at: str, secret: SecretText, resource: Resource) -> SecretKey | None:
-    if bool(secret.value) == bool(secret.valueFrom):
-        raise ManifestInvalid(f"{resource.ref}: {at} needs value or valueFrom, and not both: write one of them")
-    if not secret.valueFrom:
-        return None
-    key = secret.valueFrom.secretKeyRef
-    return SecretKey(at, ResourceRef("", "Secret", resource.ref.namespace, key.name), key.key)
+    return secret_need(at, secret.value, secret.valueFrom.secretKeyRef if secret.valueFrom else None, resource)
 
 
 # --- One form --------------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import Final
 
 from setpoint.core.overlay import Declared, Tree, overlay, overlay_typed
 from setpoint.core.paths import Path, get_at, set_at
-from setpoint.core.policy import FieldPolicy, Rule
+from setpoint.core.policy import FieldPolicy
 from setpoint.core.shape import Mark, Object, with_defaults, with_marks
 from setpoint.core.values import Json, Missing
-from setpoint.kinds.config_connector import MANAGED
+from setpoint.kinds.config_connector import without_mark
 from setpoint.kinds.gcp.sql_instance.spec import PLUS, UNENCRYPTED, SqlInstanceSpec, SqlInstanceTree
 from setpoint.kinds.gcp.sql_instance.spelling import CERTIFICATE, with_ssl_mode
 
@@ -25,7 +25,6 @@ _REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"
 _SSL_MODE: Final = Path(("spec", "settings", "ipConfiguration", "sslMode"))
 _PRIVATE: Final = Path(("spec", "settings", "ipConfiguration", "privateNetworkRef"))
 _VERSION: Final = Path(("spec", "databaseVersion"))
-_LABELS: Final = Path(("metadata", "labels"))
 
 
 class Fit(Enum):
@@ -46,9 +45,7 @@ def effective_desired_sql_instance(
 
 
 def fitted_instance(declared: Declared, live: Tree) -> Declared:
-    """With what depends on the live instance. One that is being made has to be made first: nothing else is asked."""
-    if live.get("made") is False:
-        return replace(declared, tree={**live, "made": True})
+    """With what depends on the live instance."""
     wanted = overlay(declared, live)
     fits = set()
     if get_at(wanted, _EDITION) == PLUS:
@@ -57,7 +54,7 @@ def fitted_instance(declared: Declared, live: Tree) -> Declared:
         fits.add(Fit.SSL_FOLLOWS)
     if get_at(declared.tree, _PRIVATE) is None and isinstance(get_at(live, _PRIVATE), Mapping):
         fits.add(Fit.STAYS_PRIVATE)
-    tree = _with_ssl_mode(_without_mark(declared, live), live)
+    tree = _with_ssl_mode(without_mark(declared, live).tree, live)
     size, had = get_at(tree, _SIZE), get_at(live, _SIZE)
     if isinstance(size, int) and isinstance(had, int) and size < had:
         # A disk that grew by itself is no smaller for what the author once asked for.
@@ -83,17 +80,6 @@ def _shaped(shape: Object, fits: frozenset[Fit]) -> Object:
     if Fit.CANNOT_SHRINK in fits:
         marks[f"{_SETTINGS}.diskSize"] = Mark.IMMUTABLE
     return with_marks(shape, marks)
-
-
-def _without_mark(declared: Declared, live: Tree) -> Tree:
-    """Where everything that nobody said is left alone, so is the label that says who looks after the instance."""
-    labels = get_at(declared.tree, _LABELS)
-    theirs = get_at(live, _LABELS)
-    if declared.policy.unspecified is not Rule.IGNORED or not isinstance(labels, Mapping):
-        return declared.tree
-    if isinstance(theirs, Mapping) and MANAGED in theirs:
-        return declared.tree
-    return _put(declared.tree, _LABELS, {key: value for key, value in labels.items() if key != MANAGED})
 
 
 def _with_ssl_mode(tree: Tree, live: Tree) -> Tree:

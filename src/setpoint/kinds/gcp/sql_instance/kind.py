@@ -1,14 +1,14 @@
 """The kind SQLInstance: where an instance is, how it reads, and the four verbs."""
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from msgspec import Struct
 
 from setpoint.clients.google import GoogleClient
 from setpoint.clients.google_operations import SqlOperation, sql_operation
+from setpoint.clients.google_pages import name_in, pages_of
 from setpoint.core.canonical import body_digest
 from setpoint.core.overlay import Declared
 from setpoint.core.paths import Path, get_at
@@ -16,6 +16,7 @@ from setpoint.core.plan import Sending, Stage, Write
 from setpoint.core.values import Json, Missing
 from setpoint.engine.kind import (
     Absent,
+    Definition,
     Intent,
     Location,
     Need,
@@ -27,11 +28,11 @@ from setpoint.engine.kind import (
     look_at,
 )
 from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.shelf import Shelf
 from setpoint.errors import RemoteConflict
 from setpoint.kinds.cloud_sql import is_over, to_wait_for
-from setpoint.kinds.config_connector import PROJECT, google_labels, project_of, resource_id
+from setpoint.kinds.config_connector import MANAGED, PROJECT, definition_for, google_labels, project_of, resource_id
 from setpoint.kinds.gcp.sql_instance.bodies import clone_body, insert_body, patch_body, put_body
-from setpoint.kinds.gcp.sql_instance.creation import creation_of
 from setpoint.kinds.gcp.sql_instance.declared import (
     GROUP,
     check_instance,
@@ -46,14 +47,15 @@ from setpoint.kinds.gcp.sql_instance.names import (
     instance_call,
     instances_call,
     parts_of,
+    project_in,
 )
 from setpoint.kinds.gcp.sql_instance.outputs import instance_outputs
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
+from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
 from setpoint.kinds.gcp.sql_instance.users import remove_root, set_root_password
 from setpoint.kinds.gcp.sql_instance.view import instance_view
 from setpoint.kinds.taken_names import conflict_or_refusal
 
-_OPERATION: Final = re.compile(r"projects/([^/]+)/(?:instances/([^/]+)/first-users/|operations/)([^/]+)")
 _VERSION: Final = Path(("spec", "databaseVersion"))
 _PASSWORD: Final = Path(("spec", "rootPassword"))
 _EDITION: Final = Path(("spec", "settings", "edition"))
@@ -62,12 +64,15 @@ _MAINTENANCE: Final = Path(("spec", "maintenanceVersion"))
 # The service takes each of these only by itself. The password goes to a user, and not to the instance.
 _SENDING: Final = Sending(
     (
-        Stage("creation", (Path(("made",)),)),
         Stage("root password", (_PASSWORD,)),
         Stage("database version", (_VERSION,)),
         Stage("edition", (_EDITION,)),
         Stage("maintenance version", (_MAINTENANCE,)),
     )
+)
+_WITH_FIRST_USERS: Final = replace(_SENDING, follow_up="first users")
+_DEFINITION: Final = definition_for(
+    "SQLInstance", SqlInstanceStatus, "An instance of Cloud SQL: a database server, a replica or a clone."
 )
 
 
@@ -84,6 +89,7 @@ class SqlInstanceKind:
     annotations: Sequence[str] = (PROJECT,)
     live_type: type[Instance] = Instance
     tree_type: type[Struct] = SqlInstanceTree
+    definition: Definition = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no instance can have."""
@@ -115,7 +121,7 @@ class SqlInstanceKind:
 
     def sending(self, intent: Intent) -> Sending:
         """What the service takes only by itself, in the order in which it works; then everything else at once."""
-        return _SENDING
+        return _WITH_FIRST_USERS if _comes_with_root(intent) else _SENDING
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Instance] | Unmoved:
         """A look."""
@@ -125,8 +131,7 @@ class SqlInstanceKind:
         mark = body_digest(body)
         if mark == known:
             return Unmoved()
-        found = read_instance(body, location)
-        return Present(found.instance, mark, found.version, instance_outputs(found.aside))
+        return _present(body, location, mark)
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
         """Makes the instance, from nothing, as a replica or from another one."""
@@ -139,21 +144,18 @@ class SqlInstanceKind:
                 answer = await self.google.post(instances_call(project), insert_body(intent, wanted))
         except RemoteConflict as error:
             raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
-        operation = sql_operation(answer)
-        return _born(operation, intent) if _comes_with_root(intent) else to_wait_for(operation, project)
+        return to_wait_for(sql_operation(answer), project)
 
     async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> Operation | None:
         """Sends one write of the plan."""
-        project, instance = parts_of(intent.location)
-        if write.name == "creation":
-            # The answer to an earlier request was lost: what it began is put on record now, and gone on with.
-            operation = await creation_of(project, instance, self.google)
-            return _born(operation, intent) if _comes_with_root(intent) else to_wait_for(operation, project)
+        project, _ = parts_of(intent.location)
         return to_wait_for(await self._send(intent, wanted, write, before), project)
 
     async def _send(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> SqlOperation | None:
         call = instance_call(intent.location)
         match write.name:
+            case "first users":
+                return await self._remove_root(intent.location, before.live)
             case "root password":
                 return await self._set_password(intent, wanted, before.live)
             case "database version":
@@ -170,11 +172,16 @@ class SqlInstanceKind:
                 body = patch_body(intent, declared, wanted, before)
         return sql_operation(await self.google.patch(call, body))
 
+    async def _remove_root(self, location: Location, live: Instance) -> SqlOperation | None:
+        is_mysql = (live.databaseVersion or "").startswith("MYSQL")
+        # Without the label it is somebody else's who was faster.
+        is_ours = MANAGED in (live.settings.userLabels or {})
+        return await remove_root(location, self.google) if is_mysql and is_ours else None
+
     async def _set_password(self, intent: Intent, wanted: Tree, live: Instance) -> SqlOperation | None:
-        password = _at(wanted, _PASSWORD / "value")
-        assert isinstance(password, str)
-        if live.masterInstanceName:
-            # A replica has its primary's users.
+        password = get_at(wanted, _PASSWORD / "value")
+        if live.masterInstanceName or not isinstance(password, str):
+            # A replica has its primary's users; and one that is unmanaged is not ours to set.
             return None
         return await set_root_password(intent.location, live.databaseVersion or "", password, self.google)
 
@@ -185,32 +192,37 @@ class SqlInstanceKind:
         return None if body is None else to_wait_for(sql_operation(body), project)
 
     async def poll(self, operation: Operation) -> bool:
-        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended.
+        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended."""
+        return await is_over(operation.name, self.google)
 
-        The making of an instance is done when the user that nobody asked for is gone.
-        """
-        found = _OPERATION.fullmatch(operation.name)
-        assert found is not None, operation.name
-        project, instance, name = found.groups()
-        if not await is_over(f"projects/{project}/operations/{name}", self.google):
-            return False
-        return instance is None or await remove_root(Location(f"projects/{project}/instances/{instance}"), self.google)
+    def shelf_of(self, location: Location) -> Shelf | None:
+        """The project."""
+        project = project_in(location)
+        return None if project is None else Shelf(project)
+
+    def pages(self, shelf: Shelf) -> AsyncGenerator[Sequence[bytes], None]:
+        """The instances of the project."""
+        return pages_of(self.google, instances_call(shelf), f"the instances of project {shelf}")
+
+    def location_of(self, item: bytes, shelf: Shelf) -> Location:
+        """`projects/p/instances/i`."""
+        return Location(f"projects/{shelf}/instances/{name_in(item, shelf)}")
+
+    def read_item(self, item: bytes, location: Location) -> Present[Instance] | None:
+        """The instance."""
+        return _present(item, location)
 
 
-def _born(operation: SqlOperation, intent: Intent) -> Operation:
-    """The making of an instance, with what has to follow it in its name: whoever comes after a kill knows it, too."""
-    return Operation(f"{intent.location}/first-users/{operation.name}")
+def _present(body: bytes, location: Location, mark: str | None = None) -> Present[Instance]:
+    found = read_instance(body, location)
+    return Present(found.instance, mark, found.version, instance_outputs(found.aside))
 
 
 def _comes_with_root(intent: Intent) -> bool:
-    """Whether the service adds a user that nobody asked for: with a password of the author's, somebody did.
-
-    A clone has the users of its source.
-    """
+    """Whether the service adds a user that nobody asked for. A clone has the users of its source."""
     version = get_at(intent.declared.tree, _VERSION)
     is_mysql = not isinstance(version, str) or version.startswith("MYSQL")
-    is_new = intent.resource.spec.get("cloneSource") is None
-    return is_mysql and is_new and not isinstance(get_at(intent.declared.tree, _PASSWORD / "value"), str)
+    return is_mysql and intent.resource.spec.get("cloneSource") is None
 
 
 def _edition(wanted: Tree, live: Instance) -> Json:

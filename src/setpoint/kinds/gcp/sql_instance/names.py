@@ -17,6 +17,12 @@ def parts_of(location: Location) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def project_in(location: Location) -> str | None:
+    """The project; None when this is no instance's place."""
+    found = _LOCATION.fullmatch(location)
+    return None if found is None else found[1]
+
+
 def instance_call(location: Location) -> Call:
     """The instance itself."""
     return Call(Service.SQL, ("projects", *_project_and("instances", location)))
@@ -35,11 +41,6 @@ def clone_call(project: str, source: str) -> Call:
 def users_call(location: Location, query: Mapping[str, str] | None = None) -> Call:
     """The users of an instance, or the one that the query names."""
     return Call(Service.SQL, ("projects", *_project_and("instances", location), "users"), query or {})
-
-
-def operations_call(project: str, instance: str) -> Call:
-    """The operations on an instance, the newest first."""
-    return Call(Service.SQL, ("projects", project, "operations"), {"instance": instance})
 
 
 def _project_and(what: str, location: Location) -> tuple[str, str, str]:

@@ -10,8 +10,14 @@ from setpoint.clients.google import decoded
 from setpoint.kinds.gcp.sql_instance.spec import Maybe
 
 
+class _OtherPsc(Struct, frozen=True):
+    networkAttachmentUri: Maybe[Any] = UNSET
+    pscAutoConnections: Maybe[Any] = UNSET
+
+
 class _OtherNetwork(Struct, frozen=True):
     customSubjectAlternativeNames: Maybe[Any] = UNSET
+    pscConfig: Maybe[_OtherPsc] = UNSET
     serverCaMode: Maybe[Any] = UNSET
     serverCaPool: Maybe[Any] = UNSET
     serverCertificateRotationMode: Maybe[Any] = UNSET
@@ -38,6 +44,7 @@ class _OtherSettings(Struct, frozen=True):
     dataApiAccess: Maybe[Any] = UNSET
     dataDiskProvisionedIops: Maybe[Any] = UNSET
     dataDiskProvisionedThroughput: Maybe[Any] = UNSET
+    databaseReplicationEnabled: Maybe[Any] = UNSET
     enableDataplexIntegration: Maybe[Any] = UNSET
     enableGoogleMlIntegration: Maybe[Any] = UNSET
     finalBackupConfig: Maybe[Any] = UNSET
@@ -52,7 +59,12 @@ class _OtherReplica(Struct, frozen=True):
     cascadableReplica: Maybe[Any] = UNSET
 
 
+class _OtherFailover(Struct, frozen=True):
+    name: Maybe[Any] = UNSET
+
+
 class _Others(Struct, frozen=True):
+    failoverReplica: Maybe[_OtherFailover] = UNSET
     includeReplicasForMajorVersionUpgrade: Maybe[Any] = UNSET
     onPremisesConfiguration: Maybe[Any] = UNSET
     replicaConfiguration: Maybe[_OtherReplica] = UNSET
@@ -65,6 +77,7 @@ _decoder: Final = msgspec.json.Decoder(_Others)
 _ITS_OWN: Final[Mapping[str, object]] = {
     "settings.activeDirectoryConfig.mode": "MANAGED_ACTIVE_DIRECTORY",
     "settings.dataApiAccess": "DISALLOW_DATA_API",
+    "settings.databaseReplicationEnabled": True,
     "settings.ipConfiguration.serverCaMode": "GOOGLE_MANAGED_INTERNAL_CA",
     "settings.ipConfiguration.serverCertificateRotationMode": "NO_AUTOMATIC_ROTATION",
     "settings.replicationLagMaxSeconds": 31536000,
@@ -82,5 +95,9 @@ def _leaves(value: object, at: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for name, one in value.items():
             yield from _leaves(one, f"{at}.{name}".lstrip("."))
-    elif value not in (None, False, 0, "", "0", []) and not str(value).endswith("_UNSPECIFIED"):
+    elif (value is False and _ITS_OWN.get(at) is True) or _says_something(value):
         yield at, value
+
+
+def _says_something(value: object) -> bool:
+    return value not in (None, False, 0, "", "0", []) and not str(value).endswith("_UNSPECIFIED")

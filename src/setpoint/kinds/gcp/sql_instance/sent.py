@@ -120,7 +120,10 @@ def _with_what_is_off(tree: Tree, declared: Declared, wanted: Tree) -> Tree:
 def _said_off(tree: Tree, declared: Declared) -> Tree:
     """With a plain no where the author gave something up that the higher edition turns on by itself."""
     for path in (_BACKUPS_ON, _BINARY_LOG):
-        if any(get_at(declared.tree, Path(path.steps[:depth])) is None for depth in range(1, len(path.steps) + 1)):
+        above = (Path(path.steps[:depth]) for depth in range(1, len(path.steps) + 1))
+        is_given_up = any(get_at(declared.tree, one) is None for one in above)
+        # What is unmanaged is not the author's to give up.
+        if is_given_up and get_at(tree, path) is not True:
             tree = _put(tree, path, value=False)
     return tree
 
@@ -141,11 +144,15 @@ def _said(wanted: Json | Missing, declared: Json | Missing, place: Field, at: Pa
             for name, value in wanted.items()
         }
         return {name: value for name, value in inside.items() if not isinstance(value, Missing)} or MISSING
-    if wanted is None or isinstance(wanted, Missing) or wanted in ({}, []):
+    if wanted is None or isinstance(wanted, Missing) or _is_empty(wanted):
         return MISSING
     if at in ALWAYS or not (declared is None or isinstance(declared, Missing)):
         return wanted
     return MISSING if wanted in (False, 0, "") or _is_default(wanted, place) else wanted
+
+
+def _is_empty(wanted: Json) -> bool:
+    return isinstance(wanted, Mapping | list | tuple) and not wanted
 
 
 def _is_default(wanted: Json, place: Field) -> bool:

@@ -1,11 +1,12 @@
 """The spec of a SQLInstance, field by field: what each is, its default, who may change it."""
 
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.shape import Default, Keyed, Mark
-from setpoint.kinds.config_connector import Ref
+from setpoint.core.numbers import Int64
+from setpoint.core.shape import Check, Default, Keyed, Mark
+from setpoint.kinds.config_connector import NAMED, SECRET, Ref
 
 ENTERPRISE: Final = "ENTERPRISE"
 PLUS: Final = "ENTERPRISE_PLUS"
@@ -22,207 +23,330 @@ class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 class SecretKeyRef(_Part, frozen=True):
     name: str
+    """The Secret, in the resource's own namespace."""
     key: str
+    """The key in it."""
 
 
 class ValueFrom(_Part, frozen=True):
     secretKeyRef: SecretKeyRef
+    """The Secret, and the key in it."""
 
 
 class SecretText(_Part, frozen=True):
     """A secret: written out, or kept in a Secret."""
 
     value: Maybe[str] = UNSET
+    """The secret itself, for everybody to see who may see the resource."""
     valueFrom: Maybe[ValueFrom] = UNSET
+    """Where the secret is kept."""
+
+    __checks__: ClassVar = (SECRET,)
 
 
 class ReplicaConfiguration(_Part, frozen=True):
     failoverTarget: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether the primary fails over to this replica. MySQL only."""
     caCertificate: Maybe[str] = UNSET
+    """The certificate of the authority that the primary is checked by, in PEM."""
     clientCertificate: Maybe[str] = UNSET
+    """The replica's own certificate, in PEM."""
     clientKey: Annotated[Maybe[str], Mark.WRITE_ONLY] = UNSET
-    connectRetryInterval: Annotated[Maybe[int], Default(0)] = UNSET
+    """The private key of that certificate, in PEM."""
+    connectRetryInterval: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """The seconds between two attempts to reach the primary."""
     dumpFilePath: Maybe[str] = UNSET
-    masterHeartbeatPeriod: Annotated[Maybe[int], Default(0)] = UNSET
+    """The dump to begin with, as `gs://BUCKET/FILE`."""
+    masterHeartbeatPeriod: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """The milliseconds between two heartbeats of the replication."""
     password: Annotated[Maybe[SecretText], Mark.WRITE_ONLY] = UNSET
+    """The password of the replication user."""
     sslCipher: Maybe[str] = UNSET
+    """The ciphers that the replication may use."""
     username: Maybe[str] = UNSET
+    """The replication user."""
     verifyServerCertificate: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether the primary has to have the name that its certificate says."""
 
 
 class ReplicationCluster(_Part, frozen=True):
     failoverDrReplicaRef: Maybe[Ref] = UNSET
+    """The replica in another region that takes over after a disaster."""
 
 
 class BinLogCoordinates(_Part, frozen=True):
     binLogFileName: Maybe[str] = UNSET
-    binLogPosition: Maybe[int] = UNSET
+    """The file of the binary log that is read last."""
+    binLogPosition: Maybe[Int64] = UNSET
+    """How far it is read."""
 
 
 class CloneSource(_Part, frozen=True):
     """Where a new instance gets its data from; of no consequence once it is there."""
 
     sqlInstanceRef: Ref
+    """The instance to clone."""
     binLogCoordinates: Maybe[BinLogCoordinates] = UNSET
+    """How far into the binary log of the source the clone goes. MySQL only."""
     databaseNames: Maybe[list[str]] = UNSET
+    """The databases to take; all of them when none is named. SQL Server only."""
     pointInTime: Maybe[str] = UNSET
+    """The moment at which the source's data is taken, in RFC 3339."""
 
 
 class ActiveDirectoryConfig(_Part, frozen=True):
     domain: str
+    """The domain, such as `corp.example.com`."""
 
 
 class AdvancedMachineFeatures(_Part, frozen=True):
-    threadsPerCore: Annotated[Maybe[int], Default(0)] = UNSET
+    threadsPerCore: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """How many threads each core has: 1 or 2."""
 
 
 class BackupRetentionSettings(_Part, frozen=True):
     """The defaults depend on the edition: see `fitted_instance`."""
 
-    retainedBackups: int
+    retainedBackups: Int64
+    """How many backups are kept."""
     retentionUnit: Maybe[str] = UNSET
+    """What is counted: COUNT is backups."""
 
 
 class BackupConfiguration(_Part, frozen=True):
     backupRetentionSettings: Maybe[BackupRetentionSettings] = UNSET
+    """How many backups are kept."""
     binaryLogEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
+    """Whether there is a binary log. MySQL only, and only with backups."""
     enabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
+    """Whether there are daily backups."""
     location: Maybe[str] = UNSET
+    """Where backups are kept: a region or a multi-region."""
     pointInTimeRecoveryEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
+    """Whether the data of any moment can be had back."""
     # A wish: the service begins when it has room.
     startTime: Annotated[Maybe[str], Mark.CHOSEN, Mark.ASKED] = UNSET
-    transactionLogRetentionDays: Annotated[Maybe[int], Mark.CHOSEN] = UNSET
+    """When a backup may begin, in UTC: `HH:MM`."""
+    transactionLogRetentionDays: Annotated[Maybe[Int64], Mark.CHOSEN] = UNSET
+    """For how many days the logs are kept that point-in-time recovery needs."""
 
 
 class DataCacheConfig(_Part, frozen=True):
     dataCacheEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether reads are cached on local disks. ENTERPRISE_PLUS only."""
 
 
 class DatabaseFlag(_Part, frozen=True):
     name: str
+    """The name of the flag."""
     value: str
+    """The value of the flag, as text."""
 
 
 class DenyMaintenancePeriod(_Part, frozen=True):
     endDate: str
+    """The last day: `yyyy-mm-dd`, or `mm-dd` for every year."""
     startDate: str
+    """The first day: `yyyy-mm-dd`, or `mm-dd` for every year."""
     time: str
+    """The time of day at which it starts and ends, in UTC: `HH:mm:SS`."""
 
 
 class InsightsConfig(_Part, frozen=True):
     queryInsightsEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
-    queryPlansPerMinute: Annotated[Maybe[int], Default(5)] = UNSET
-    queryStringLength: Annotated[Maybe[int], Default(1024)] = UNSET
+    """Whether queries are looked into."""
+    queryPlansPerMinute: Annotated[Maybe[Int64], Default(5)] = UNSET
+    """How many query plans are taken down in a minute, 0 to 20."""
+    queryStringLength: Annotated[Maybe[Int64], Default(1024)] = UNSET
+    """How many bytes of a query are kept, 256 to 4500."""
     recordApplicationTags: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether the tags that applications put into queries are kept."""
     recordClientAddress: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether the addresses of clients are kept."""
 
 
 class AuthorizedNetwork(_Part, frozen=True):
     value: str
+    """The addresses, in CIDR notation."""
     name: Maybe[str] = UNSET
+    """What they are called."""
     expirationTime: Maybe[str] = UNSET
+    """When they are no longer let in, in RFC 3339."""
 
 
 class PscConfig(_Part, frozen=True):
     allowedConsumerProjects: Maybe[list[str]] = UNSET
+    """The projects that may connect, by name or number."""
     pscEnabled: Maybe[bool] = UNSET
+    """Whether Private Service Connect leads to the instance."""
 
 
 class IpConfiguration(_Part, frozen=True):
     """A private network that the instance is in stays when the spec is silent: the service cannot take it out."""
 
     allocatedIpRange: Maybe[str] = UNSET
+    """The name of the range that the private address is taken from."""
     authorizedNetworks: Annotated[Maybe[list[AuthorizedNetwork]], Keyed("name", "value")] = UNSET
+    """Who may connect to the public address."""
     enablePrivatePathForGoogleCloudServices: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether services such as BigQuery may come over the private address."""
     ipv4Enabled: Annotated[Maybe[bool], Default(True)] = UNSET
+    """Whether there is a public address."""
     privateNetworkRef: Annotated[Maybe[Ref], Mark.PROTECTED] = UNSET
+    """The network in which the instance has a private address."""
     pscConfig: Maybe[list[PscConfig]] = UNSET
+    """Private Service Connect; one element at most."""
     requireSsl: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether connections have to be encrypted. `sslMode` says it in more detail."""
     sslMode: Annotated[Maybe[str], Default(UNENCRYPTED)] = UNSET
+    """Which connections are taken: ALLOW_UNENCRYPTED_AND_ENCRYPTED, ENCRYPTED_ONLY or
+    TRUSTED_CLIENT_CERTIFICATE_REQUIRED."""
+
+    __checks__: ClassVar = (
+        Check("!has(self.pscConfig) || self.pscConfig.size() < 2", "takes one element: keep one", "pscConfig"),
+    )
 
 
 class LocationPreference(_Part, frozen=True):
     followGaeApplication: Maybe[str] = UNSET
+    """The App Engine application to be near to."""
     secondaryZone: Maybe[str] = UNSET
+    """The zone of the standby."""
     zone: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
+    """The zone."""
 
 
 class MaintenanceWindow(_Part, frozen=True):
-    day: Annotated[Maybe[int], Default(0)] = UNSET
-    hour: Annotated[Maybe[int], Default(0)] = UNSET
+    day: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """The day of the week, 1 to 7; 1 is Monday, and 0 is any."""
+    hour: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """The hour of the day in UTC, 0 to 23."""
     updateTrack: Maybe[str] = UNSET
+    """Whether it comes earlier or later than for others: `canary`, `stable` or `week5`."""
 
 
 class PasswordValidationPolicy(_Part, frozen=True):
     enablePasswordPolicy: Annotated[bool, Default(False)]
+    """Whether passwords are held to the policy."""
     complexity: Maybe[str] = UNSET
+    """What a password is made of: COMPLEXITY_DEFAULT asks for letters, digits and others."""
     disallowUsernameSubstring: Annotated[Maybe[bool], Default(False)] = UNSET
-    minLength: Annotated[Maybe[int], Default(0)] = UNSET
+    """Whether the name of the user is refused in a password."""
+    minLength: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """The fewest characters that a password has."""
     passwordChangeInterval: Maybe[str] = UNSET
-    reuseInterval: Annotated[Maybe[int], Default(0)] = UNSET
+    """The least time between two changes of a password, such as `600s`. PostgreSQL only."""
+    reuseInterval: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """How many earlier passwords may not be used again."""
 
 
 class SqlServerAuditConfig(_Part, frozen=True):
     bucketRef: Ref
+    """The bucket that audit files go to."""
     retentionInterval: Maybe[str] = UNSET
+    """How long audit files stay on the instance, such as `86400s`."""
     uploadInterval: Maybe[str] = UNSET
+    """How often audit files go to the bucket, such as `600s`."""
 
 
 class Settings(_Part, frozen=True):
     """The settings. What keeps data is given up only by an explicit value."""
 
     tier: str
+    """The machine, such as `db-custom-2-8192`."""
     activationPolicy: Annotated[Maybe[str], Default("ALWAYS")] = UNSET
+    """When the instance runs: ALWAYS, NEVER or ON_DEMAND."""
     activeDirectoryConfig: Maybe[ActiveDirectoryConfig] = UNSET
+    """The Active Directory that the instance is in. SQL Server only."""
     advancedMachineFeatures: Maybe[AdvancedMachineFeatures] = UNSET
+    """Details of the machine. SQL Server only."""
     authorizedGaeApplications: Maybe[list[str]] = UNSET
+    """Deprecated: the service makes nothing of it."""
     availabilityType: Annotated[Maybe[str], Default("ZONAL")] = UNSET
+    """ZONAL, or REGIONAL for a standby in another zone."""
     backupConfiguration: Annotated[Maybe[BackupConfiguration], Mark.PROTECTED] = UNSET
+    """Backups, and how far back the data can be had."""
     collation: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    """The collation of the server. SQL Server only."""
     connectorEnforcement: Annotated[Maybe[str], Default("NOT_REQUIRED")] = UNSET
+    """Whether clients have to come through a connector: REQUIRED or NOT_REQUIRED."""
     # Deprecated: taken, and never given back.
     crashSafeReplication: Annotated[Maybe[bool], Mark.ASKED] = UNSET
+    """Deprecated: the service makes nothing of it."""
     dataCacheConfig: Maybe[DataCacheConfig] = UNSET
+    """The cache on local disks."""
     databaseFlags: Annotated[Maybe[list[DatabaseFlag]], Keyed("name")] = UNSET
+    """Settings of the database engine."""
     deletionProtectionEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
+    """Whether the service refuses to delete the instance."""
     denyMaintenancePeriod: Maybe[DenyMaintenancePeriod] = UNSET
+    """Days without maintenance."""
     diskAutoresize: Annotated[Maybe[bool], Default(True)] = UNSET
-    diskAutoresizeLimit: Annotated[Maybe[int], Default(0)] = UNSET
-    diskSize: Annotated[Maybe[int], Mark.CHOSEN] = UNSET
+    """Whether the disk grows when it is nearly full."""
+    diskAutoresizeLimit: Annotated[Maybe[Int64], Default(0)] = UNSET
+    """The size in GB up to which it grows; 0 is no limit."""
+    diskSize: Annotated[Maybe[Int64], Mark.CHOSEN] = UNSET
+    """The size of the disk in GB. It can only grow."""
     diskType: Annotated[Maybe[str], Default("PD_SSD"), Mark.IMMUTABLE] = UNSET
+    """PD_SSD or PD_HDD."""
     edition: Annotated[Maybe[str], Default(ENTERPRISE), Mark.PROTECTED] = UNSET
+    """ENTERPRISE or ENTERPRISE_PLUS."""
     insightsConfig: Maybe[InsightsConfig] = UNSET
+    """Query Insights."""
     ipConfiguration: Annotated[Maybe[IpConfiguration], Default({})] = UNSET
+    """The addresses of the instance, and who may connect."""
     locationPreference: Annotated[Maybe[LocationPreference], Mark.CHOSEN] = UNSET
+    """The zones."""
     maintenanceWindow: Maybe[MaintenanceWindow] = UNSET
+    """The hour of the week in which maintenance may begin."""
     passwordValidationPolicy: Maybe[PasswordValidationPolicy] = UNSET
+    """What the passwords of users have to be like."""
     pricingPlan: Annotated[Maybe[str], Default("PER_USE")] = UNSET
+    """How it is paid for: PER_USE."""
     replicationType: Annotated[Maybe[str], Default("SYNCHRONOUS")] = UNSET
+    """Deprecated: the service makes nothing of it."""
     sqlServerAuditConfig: Maybe[SqlServerAuditConfig] = UNSET
+    """What becomes of audits. SQL Server only."""
     timeZone: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    """The time zone of the server. SQL Server only."""
 
 
 class SqlInstanceSpec(_Part, frozen=True):
     """The spec."""
 
     settings: Settings
+    """How the instance is set up."""
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    """The name of the instance in the service; the resource's own when left out."""
     databaseVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
+    """The database engine and its version, such as `POSTGRES_16`."""
     region: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    """Where the instance is, such as `europe-west1`."""
     instanceType: Annotated[Maybe[str], Default("CLOUD_SQL_INSTANCE"), Mark.IMMUTABLE] = UNSET
+    """CLOUD_SQL_INSTANCE, or READ_REPLICA_INSTANCE for a replica."""
     maintenanceVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
+    """The maintenance version, one of `status.availableMaintenanceVersions`."""
     masterInstanceRef: Annotated[Maybe[Ref], Mark.IMMUTABLE] = UNSET
+    """The primary of a replica."""
     encryptionKMSCryptoKeyRef: Annotated[Maybe[Ref], Mark.IMMUTABLE] = UNSET
+    """The key that the data is encrypted with."""
     rootPassword: Annotated[Maybe[SecretText], Mark.WRITE_ONLY] = UNSET
+    """The password of the first user. SQL Server cannot do without."""
     replicaConfiguration: Maybe[ReplicaConfiguration] = UNSET
+    """How a replica follows its primary."""
     replicationCluster: Maybe[ReplicationCluster] = UNSET
+    """The part that the instance has in recovery from a disaster."""
     cloneSource: Maybe[CloneSource] = UNSET
+    """The instance whose data a new one begins with; of no consequence once it is there."""
+
+    __checks__: ClassVar = (NAMED,)
 
 
 class InstanceMetadata(_Part, frozen=True):
     """What of a manifest's metadata the instance has, too."""
 
     labels: Maybe[dict[str, str]] = UNSET
+    """The labels of the instance."""
 
 
 class SqlInstanceTree(_Part, frozen=True):
@@ -230,5 +354,3 @@ class SqlInstanceTree(_Part, frozen=True):
 
     spec: SqlInstanceSpec
     metadata: InstanceMetadata | UnsetType = UNSET
-    # Said of an instance that is on its way, when nobody has its operation on record.
-    made: bool | UnsetType = UNSET

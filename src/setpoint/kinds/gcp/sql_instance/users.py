@@ -28,16 +28,17 @@ class _Users(Struct, frozen=True):
 _decoder: Final = msgspec.json.Decoder(_Users)
 
 
-async def remove_root(location: Location, google: GoogleClient) -> bool:
-    """Whether no user called root is left. Those that are there are removed: each new MySQL instance has one."""
+async def remove_root(location: Location, google: GoogleClient) -> SqlOperation | None:
+    """Removes the users called root, one after the other; what there is to wait for before this is asked again."""
     body = await google.get(users_call(location))
     users = [] if body is None else decoded(_decoder, body, f"{location}/users").items
-    done = True
     for user in users:
         if user.name == ROOT:
             answer = await google.delete(users_call(location, {"host": user.host, "name": ROOT}))
-            done = done and (answer is None or sql_operation(answer).is_done)
-    return done
+            operation = None if answer is None else sql_operation(answer)
+            if operation is not None and not operation.is_done:
+                return operation
+    return None
 
 
 async def set_root_password(

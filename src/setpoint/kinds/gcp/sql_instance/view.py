@@ -7,7 +7,7 @@ import msgspec
 from setpoint.core.values import Json
 from setpoint.engine.resource import Tree
 from setpoint.errors import OperationRunning, RemoteRefused
-from setpoint.kinds.config_connector import MANAGED, relative
+from setpoint.kinds.config_connector import relative
 from setpoint.kinds.gcp.sql_instance import live
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceSpec
 from setpoint.kinds.gcp.sql_instance.spelling import (
@@ -36,9 +36,7 @@ _AS_IT_IS: Final = (
 
 def instance_view(instance: live.Instance) -> Tree:
     """The instance as a tree that can be compared with the author's."""
-    labels = instance.settings.userLabels or {}
-    if instance.state == live.PENDING and MANAGED not in labels:
-        # Somebody else is at it.
+    if instance.state == live.PENDING:
         raise OperationRunning(f"instance {instance.name} is still being made")
     if instance.state == live.FAILED:
         raise RemoteRefused(
@@ -54,8 +52,7 @@ def instance_view(instance: live.Instance) -> Tree:
         spec["replicaConfiguration"] = said({**mysql, "failoverTarget": replica.get("failoverTarget")})
     settings = whole["settings"]
     spec["settings"] = _settings(settings, whole.get("databaseVersion") or "")
-    tree: dict[str, Json] = {"spec": spec, "metadata": {"labels": labels}}
-    return {**tree, "made": False} if instance.state == live.PENDING else tree
+    return {"spec": spec, "metadata": {"labels": instance.settings.userLabels or {}}}
 
 
 def in_spec_terms(instance: live.Instance) -> SqlInstanceSpec:
@@ -83,6 +80,8 @@ def _references(whole: dict[str, Any]) -> dict[str, Json]:
 def _settings(settings: dict[str, Any], database_version: str) -> dict[str, Any]:
     found = {name: settings[name] for name in _AS_IT_IS if settings.get(name) is not None}
     found |= {name: settings[theirs] for name, theirs in RENAMED.items() if settings.get(theirs) is not None}
+    if not (settings.get("activeDirectoryConfig") or {}).get("domain"):
+        found.pop("activeDirectoryConfig", None)
     if found.get("insightsConfig"):
         found["insightsConfig"] = insights_config(found["insightsConfig"])
     if settings.get("availabilityType"):

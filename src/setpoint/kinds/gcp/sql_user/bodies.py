@@ -8,9 +8,8 @@ from setpoint.core.paths import Path
 from setpoint.core.plan import Write
 from setpoint.core.values import Json
 from setpoint.engine.kind import Intent
-from setpoint.engine.resource import Resource, Tree
-from setpoint.kinds.gcp.sql_user.live import SqlUser
-from setpoint.kinds.gcp.sql_user.place import ANYWHERE, Place, place_of
+from setpoint.engine.resource import Tree
+from setpoint.kinds.gcp.sql_user.place import place_of
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, NEVER
 
 _PASSWORD: Final = Path(("spec", "password"))
@@ -46,15 +45,6 @@ def changed_members(wanted: Tree, write: Write) -> dict[str, Json]:
     elif policy and members:
         members["passwordPolicy"] = policy
     return members
-
-
-def asked_for(place: Place, resource: Resource, live: SqlUser) -> Mapping[str, str]:
-    """Whom a write is about: by the name that the service has for it, from the host on record.
-
-    None on record is anywhere, or no host at all: in the author's spelling, or else the service's.
-    """
-    host = place.host or (ANYWHERE if resource.spec.get("host") == ANYWHERE else live.host)
-    return {"host": host, "name": live.name} if host else {"name": live.name}
 
 
 def _spec(wanted: Tree) -> Mapping[str, Json]:

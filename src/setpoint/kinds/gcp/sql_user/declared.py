@@ -8,9 +8,9 @@ from msgspec import UNSET
 
 from setpoint.core.values import Json
 from setpoint.engine.kind import Need, Resolved, SecretKey
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.cloud_sql import INSTANCE
+from setpoint.kinds.cloud_sql import INSTANCE, secret_need
 from setpoint.kinds.config_connector import Target, reference_at
 from setpoint.kinds.gcp.sql_user.live import LivePolicy
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, GROUP, PASSWORD, Password, PasswordPolicy, SqlUserSpec
@@ -33,7 +33,8 @@ def user_needs(resource: Resource) -> tuple[Need, ...]:
     """The instance, when it is named as a resource; and the Secret with the password."""
     spec = checked_spec(resource)
     instance = reference_at(INSTANCE, spec.instanceRef, resource, Target(GROUP, "SQLInstance"))
-    return tuple(need for need in (instance, _secret(spec, resource)) if need is not None)
+    secret = _secret(spec.password, resource) if spec.password else None
+    return tuple(need for need in (instance, secret) if need is not None)
 
 
 def declared_user(resource: Resource, resolved: Resolved) -> dict[str, Json]:
@@ -58,16 +59,13 @@ def policy_terms(policy: PasswordPolicy | LivePolicy) -> dict[str, Json]:
     return {**terms, "passwordExpirationDuration": _one_spelling(duration)} if isinstance(duration, str) else terms
 
 
-def _secret(spec: SqlUserSpec, resource: Resource) -> SecretKey | None:
-    if not spec.password or not spec.password.valueFrom:
-        return None
-    where = spec.password.valueFrom.secretKeyRef
-    return SecretKey(PASSWORD, ResourceRef("", "Secret", resource.ref.namespace, where.name), where.key)
+def _secret(password: Password, resource: Resource) -> SecretKey | None:
+    where = password.valueFrom.secretKeyRef if password.valueFrom else None
+    return secret_need(PASSWORD, password.value, where, resource)
 
 
 def _check_password(password: Password, spec: SqlUserSpec, resource: Resource) -> None:
-    if isinstance(password.value, str) == bool(password.valueFrom):
-        raise ManifestInvalid(f"{resource.ref}: {PASSWORD} needs value or valueFrom, and not both: write one of them")
+    _secret(password, resource)
     if (spec.type or BUILT_IN) != BUILT_IN:
         raise ManifestInvalid(f"{resource.ref}: spec.password is not for a user of type {spec.type}: leave it out")
 

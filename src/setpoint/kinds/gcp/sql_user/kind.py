@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,7 @@ from setpoint.core.overlay import Declared
 from setpoint.core.plan import PLAINLY, Sending, Write
 from setpoint.engine.kind import (
     Absent,
+    Definition,
     Intent,
     Location,
     Need,
@@ -24,15 +26,19 @@ from setpoint.engine.kind import (
     look_at,
 )
 from setpoint.engine.resource import Resource, Tree
-from setpoint.errors import RemoteConflict
+from setpoint.errors import RemoteConflict, RemoteRefused
 from setpoint.kinds.cloud_sql import INSTANCE, is_over, to_wait_for
-from setpoint.kinds.config_connector import PROJECT, resource_id
-from setpoint.kinds.gcp.sql_user.bodies import asked_for, changed_members, insert_body
+from setpoint.kinds.config_connector import PROJECT, definition_for, resource_id
+from setpoint.kinds.gcp.sql_user.bodies import changed_members, insert_body
 from setpoint.kinds.gcp.sql_user.declared import declared_user, policy_terms, user_needs
 from setpoint.kinds.gcp.sql_user.live import Aside, SqlUser, find_user, read_user
 from setpoint.kinds.gcp.sql_user.place import Place, instance_of, location_of, place_of
 from setpoint.kinds.gcp.sql_user.spec import GROUP, SqlUserTree
+from setpoint.kinds.gcp.sql_user.status import SqlUserStatus
+from setpoint.kinds.gcp.sql_user.whom import asked_for
 from setpoint.kinds.taken_names import conflict_or_refusal
+
+_DEFINITION: Final = definition_for("SQLUser", SqlUserStatus, "A user of an instance of Cloud SQL.")
 
 
 @dataclass(slots=True)
@@ -48,6 +54,7 @@ class SqlUserKind:
     annotations: Sequence[str] = (PROJECT,)
     live_type: type[SqlUser] = SqlUser
     tree_type: type[Struct] = SqlUserTree
+    definition: Definition = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no user can have."""
@@ -110,14 +117,21 @@ class SqlUserKind:
         if not members:
             # A password was rotated that is not ours to set.
             return None
-        call = place.users(asked_for(place, intent.resource, before.live))
+        call = place.users(await asked_for(place, intent.resource, before.live, self.google))
         body = {"instance": place.instance, "name": before.live.name, **members}
-        return _operation(await self.google.put(call, body), place)
+        try:
+            return _operation(await self.google.put(call, body), place)
+        except RemoteConflict as error:
+            if place.host and not before.live.host:
+                # It is there, and will not be found from a host at the next look either.
+                raise RemoteRefused(f"{error}. The user is there without a host: leave spec.host out") from error
+            raise
 
     async def delete(self, location: Location, before: Present[SqlUser], resource: Resource) -> Operation | None:
         """Removes the user."""
         place = place_of(location)
-        body = await self.google.delete(place.users(asked_for(place, resource, before.live)))
+        call = place.users(await asked_for(place, resource, before.live, self.google))
+        body = await self.google.delete(call)
         return None if body is None else _operation(body, place)
 
     async def poll(self, operation: Operation) -> bool:

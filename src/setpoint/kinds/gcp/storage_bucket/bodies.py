@@ -1,21 +1,23 @@
 """What is sent: a new bucket, or the members of one that change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from setpoint.core.canonical import same
+from setpoint.core.overlay import Declared, rule_at
+from setpoint.core.paths import Path
 from setpoint.core.plan import Write
 from setpoint.core.policy import Rule
 from setpoint.core.values import MISSING, Json, Missing
 from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Tree
-from setpoint.kinds.config_connector import relative
 from setpoint.kinds.gcp.storage_bucket.lifecycle import sent_rule
 from setpoint.kinds.gcp.storage_bucket.spec import LOCATION, STORAGE_CLASS
 
 # A tree of StorageBucketTree, or a part of one.
 _Spec: TypeAlias = Mapping[str, Any]
 
+_COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
 # Sent with every new bucket, said or not.
 _ALWAYS: Final = ("storageClass", "uniformBucketLevelAccess", "lifecycleRule", "location")
 # Which member of the bucket a field of the spec is in, where the names differ.
@@ -31,6 +33,10 @@ _OFF: Final[Mapping[str, Json]] = {
     "billing": {"requesterPays": False},
     "defaultEventBasedHold": False,
 }
+# What decides without a look.
+_UNSEEN: Final = (Rule.SPEC, Rule.PRUNED, Rule.DEFAULT)
+# Locked by an order of its own.
+_LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
 # Members whose parts stay as they are unless a patch says otherwise: what is to go has to be named.
 _BY_PART: Final = ("labels", "logging", "website", "ipFilter")
 
@@ -56,16 +62,26 @@ def patch_body(intent: Intent, wanted: Tree, write: Write, view: Tree) -> dict[s
     before, after = _members(view), _members(wanted)
     body: dict[str, Json] = {member: _patched(member, before, after) for member in _touched(write)}
     if body.get("autoclass"):
-        body["autoclass"] = _without_unsaid_terminal(body["autoclass"], _spec(intent.declared.tree), _spec(view))
+        body["autoclass"] = _patched_autoclass(body["autoclass"], intent, _spec(view))
     return body
 
 
-def comes_from_a_look(intent: Intent, wanted: Tree, write: Write) -> bool:
-    """Whether the patch says something only because it was seen: it is then good for that state of the bucket alone."""
-    said, after = _members(intent.declared.tree), _members(wanted)
-    if any(change.rule is not Rule.SPEC for change in write.changes):
-        return True
-    return any(not same([said.get(member)], [after.get(member)]) for member in _touched(write))
+def comes_from_a_look(declared: Declared, wanted: Tree, write: Write) -> bool:
+    """Whether the patch says something only because it was seen: it is then good for that state of the bucket alone.
+
+    What the author wrote is said whatever was seen, and what silence comes to, too. `declared` is fitted.
+    """
+    touched = _touched(write)
+    said_again = (path for path in _leaves(wanted, Path()) if _member_of(path) in touched and path != _LOCKED)
+    return any(rule_at(declared, path) not in _UNSEEN for path in said_again)
+
+
+def _leaves(tree: Tree, at: Path) -> Iterator[Path]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, at / name)
+        else:
+            yield at / name
 
 
 def _spec(tree: Tree) -> _Spec:
@@ -76,15 +92,33 @@ def _spec(tree: Tree) -> _Spec:
 
 def _touched(write: Write) -> tuple[str, ...]:
     """The members that the changes are in."""
-    names = (change.path.steps[1] for change in write.changes)
-    return tuple(dict.fromkeys(_MEMBER.get(str(name), str(name)) for name in names))
+    return tuple(dict.fromkeys(_member_of(change.path) for change in write.changes))
+
+
+def _member_of(path: Path) -> str:
+    name = str(path.steps[1])
+    return _MEMBER.get(name, name)
 
 
 def _patched(member: str, before: Mapping[str, Json], after: Mapping[str, Json]) -> Json:
     was, now = before.get(member), after.get(member)
+    if member == "encryption" and now is None and isinstance(was, Mapping):
+        # Which keys a bucket may be encrypted with at all stands in it, too.
+        return dict.fromkeys(was)
     if member in _BY_PART and isinstance(was, Mapping) and isinstance(now, Mapping):
         return {**now, **{part: None for part in was if part not in now}}
     return now
+
+
+def _patched_autoclass(autoclass: Json, intent: Intent, view: _Spec) -> Json:
+    """Autoclass as it is patched: one that the author turns off is sent with its terminal class, as it was."""
+    said = _spec(intent.declared.tree)
+    if not (said.get("autoclass") and same(autoclass, {"enabled": False})):
+        return _without_unsaid_terminal(autoclass, said, view)
+    name = "terminalStorageClass"
+    written: Any = intent.resource.spec["autoclass"]
+    terminal = written.get(name) or view.get("autoclass", {}).get(name)
+    return {"enabled": False, name: terminal} if terminal else autoclass
 
 
 def _without_unsaid_terminal(autoclass: Json, said: _Spec, view: _Spec) -> Json:
@@ -127,7 +161,7 @@ def _ip_filter(spec: _Spec) -> Json | Missing:
         return MISSING
     sources = [
         {
-            "network": relative(source["networkRef"]["external"]),
+            "network": _network_link(source["networkRef"]["external"]),
             "allowedIpCidrRanges": source.get("allowedIpCidrRanges", []),
         }
         for source in said.get("vpcNetworkSources") or ()
@@ -135,6 +169,11 @@ def _ip_filter(spec: _Spec) -> Json | Missing:
     flags = {flag: bool(said.get(flag)) for flag in ("allowCrossOrgVpcs", "allowAllServiceAgentAccess")}
     public = {name: said[name] for name in ("publicNetworkSource",) if said.get(name)}
     return {"mode": said.get("mode", "Disabled"), **public, "vpcNetworkSources": sources, **flags}
+
+
+def _network_link(network: str) -> str:
+    """A network as Config Connector names it here: by its whole link."""
+    return f"{_COMPUTE}{network}" if network.startswith("projects/") else network
 
 
 def _text_in(part: str, field: str) -> Callable[[_Spec], Json | Missing]:

@@ -1,7 +1,7 @@
 """The kind StorageBucket: where a bucket is, how it reads, and the four verbs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from setpoint.clients.google import Call, GoogleClient, Service
+from setpoint.clients.google_pages import name_in, pages_of
 from setpoint.core.canonical import body_digest
 from setpoint.core.overlay import Declared
 from setpoint.core.paths import Path
@@ -16,6 +17,7 @@ from setpoint.core.plan import Sending, Stage, Write
 from setpoint.core.values import Json
 from setpoint.engine.kind import (
     Absent,
+    Definition,
     Intent,
     Location,
     Need,
@@ -27,13 +29,15 @@ from setpoint.engine.kind import (
     look_at,
 )
 from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.shelf import Shelf
 from setpoint.errors import ImmutableFieldChanged, RemoteConflict
-from setpoint.kinds.config_connector import PROJECT, google_labels, project_of, resource_id
+from setpoint.kinds.config_connector import PROJECT, definition_for, google_labels, project_of, resource_id
 from setpoint.kinds.gcp.storage_bucket.bodies import comes_from_a_look, insert_body, patch_body
 from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_first
 from setpoint.kinds.gcp.storage_bucket.declared import bucket_needs, check_bucket, declared_bucket
 from setpoint.kinds.gcp.storage_bucket.live import Aside, Bucket, read_bucket
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec, StorageBucketTree, fitted_bucket
+from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
 from setpoint.kinds.gcp.storage_bucket.view import bucket_view
 from setpoint.kinds.taken_names import conflict_or_refusal
 
@@ -55,6 +59,7 @@ _SENDING: Final = Sending(
         Stage(_LOCK, (_LOCKED,)),
     )
 )
+_DEFINITION: Final = definition_for("StorageBucket", StorageBucketStatus, "A bucket of Cloud Storage.")
 
 
 @dataclass(slots=True)
@@ -70,6 +75,7 @@ class StorageBucketKind:
     annotations: Sequence[str] = (PROJECT, FORCE_DESTROY)
     live_type: type[Bucket] = Bucket
     tree_type: type[Struct] = StorageBucketTree
+    definition: Definition = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no bucket can have."""
@@ -111,9 +117,7 @@ class StorageBucketKind:
         mark = body_digest(body)
         if mark == known:
             return Unmoved()
-        found = read_bucket(body, location)
-        outputs = _outputs(found.bucket, found.aside)
-        return Present(found.bucket, mark, found.aside.metageneration, outputs)
+        return _present(body, location, mark)
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
         """Makes the bucket. A lock on its retention policy follows as a change."""
@@ -130,8 +134,9 @@ class StorageBucketKind:
         if write.name == _LOCK:
             await self._lock(intent.location, write, before)
             return None
-        guard = before.version if comes_from_a_look(intent, wanted, write) else None
-        body = patch_body(intent, wanted, write, self.view(before.live))
+        view = self.view(before.live)
+        guard = before.version if comes_from_a_look(self.fitted(intent.declared, view), wanted, write) else None
+        body = patch_body(intent, wanted, write, view)
         await self.google.patch(_call(intent.location, guard), body)
         return None
 
@@ -155,6 +160,30 @@ class StorageBucketKind:
     async def poll(self, operation: Operation) -> bool:
         """Buckets are done at once: there is nothing to wait for."""
         return True
+
+    def shelf_of(self, location: Location) -> Shelf | None:
+        """The project."""
+        found = _LOCATION.fullmatch(location)
+        return None if found is None else Shelf(found[1])
+
+    def pages(self, shelf: Shelf) -> AsyncGenerator[Sequence[bytes], None]:
+        """The buckets of the project."""
+        call = Call(Service.STORAGE, ("b",), {"project": shelf})
+        return pages_of(self.google, call, f"the buckets of project {shelf}")
+
+    def location_of(self, item: bytes, shelf: Shelf) -> Location:
+        """`projects/p/buckets/b`."""
+        return Location(f"projects/{shelf}/buckets/{name_in(item, shelf)}")
+
+    def read_item(self, item: bytes, location: Location) -> Present[Bucket] | None:
+        """The bucket, unless requests to it are filtered: of the filter, a list shows no more than that it is there."""
+        found = _present(item, location)
+        return None if found.live.ipFilter else found
+
+
+def _present(body: bytes, location: Location, mark: str | None = None) -> Present[Bucket]:
+    found = read_bucket(body, location)
+    return Present(found.bucket, mark, found.aside.metageneration, _outputs(found.bucket, found.aside))
 
 
 def _outputs(live: Bucket, aside: Aside) -> Tree:

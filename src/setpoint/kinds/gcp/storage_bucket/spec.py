@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from setpoint.core.numbers import Int64
 from setpoint.core.overlay import Declared, overlay, overlay_typed
 from setpoint.core.paths import Path, get_at
 from setpoint.core.policy import FieldPolicy
 from setpoint.core.shape import Default, Mark, with_marks
 from setpoint.core.values import Json, Missing
-from setpoint.kinds.config_connector import Ref
+from setpoint.kinds.config_connector import NAMED, Ref, without_mark
+from setpoint.kinds.gcp.storage_bucket.checks import SAME_REGIONS, SAYS_SOMETHING, TWO_REGIONS
 
 LOCATION: Final = "US"
 STORAGE_CLASS: Final = "STANDARD"
@@ -29,116 +31,182 @@ class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 class Versioning(_Part, frozen=True):
     enabled: Annotated[bool, Default(False)]
+    """Whether what is overwritten or deleted is kept as an older version."""
 
 
 class LifecycleAction(_Part, frozen=True):
     type: str
+    """Delete, SetStorageClass or AbortIncompleteMultipartUpload."""
     storageClass: Maybe[str] = UNSET
+    """The class that objects get."""
 
 
 class LifecycleCondition(_Part, frozen=True):
-    age: Maybe[int] = UNSET
+    age: Maybe[Int64] = UNSET
+    """The days that the object is old, or older."""
     createdBefore: Maybe[str] = UNSET
+    """The day before which the object was made: `yyyy-mm-dd`."""
     customTimeBefore: Maybe[str] = UNSET
-    daysSinceCustomTime: Maybe[int] = UNSET
-    daysSinceNoncurrentTime: Maybe[int] = UNSET
+    """The day before which the object's custom time is: `yyyy-mm-dd`."""
+    daysSinceCustomTime: Maybe[Int64] = UNSET
+    """The days since the object's custom time."""
+    daysSinceNoncurrentTime: Maybe[Int64] = UNSET
+    """The days since a newer version took its place."""
     matchesPrefix: Maybe[list[str]] = UNSET
+    """What the name starts with; one of them."""
     matchesStorageClass: Maybe[list[str]] = UNSET
+    """The class of the object; one of them."""
     matchesSuffix: Maybe[list[str]] = UNSET
+    """What the name ends with; one of them."""
     noncurrentTimeBefore: Maybe[str] = UNSET
-    numNewerVersions: Maybe[int] = UNSET
+    """The day before which a newer version took its place: `yyyy-mm-dd`."""
+    numNewerVersions: Maybe[Int64] = UNSET
+    """How many newer versions there are, or more."""
     withState: Maybe[Literal["LIVE", "ARCHIVED", "ANY", ""]] = UNSET
+    """Whether it is the live version, or an archived one."""
+
+    __checks__: ClassVar = (SAYS_SOMETHING,)
 
 
 class LifecycleRule(_Part, frozen=True):
     action: LifecycleAction
+    """What is done."""
     condition: LifecycleCondition
+    """To which objects: all that it says has to hold."""
 
 
 class Autoclass(_Part, frozen=True):
     enabled: Annotated[bool, Default(False)]
+    """Whether the service moves objects to the class that fits how they are used."""
     terminalStorageClass: Annotated[Maybe[str], Default("NEARLINE")] = UNSET
+    """The class of what nobody reads for long: NEARLINE or ARCHIVE."""
 
 
 class SoftDeletePolicy(_Part, frozen=True):
-    retentionDurationSeconds: Annotated[Maybe[int], Default(604800), Mark.PROTECTED] = UNSET
+    retentionDurationSeconds: Annotated[Maybe[Int64], Default(604800), Mark.PROTECTED] = UNSET
+    """For how many seconds what is deleted can be had back; 0 turns it off."""
 
 
 class RetentionPolicy(_Part, frozen=True):
-    retentionPeriod: int
+    retentionPeriod: Int64
+    """For how many seconds an object can be neither deleted nor replaced."""
     isLocked: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
+    """Whether the policy can only get stricter. A lock cannot be undone."""
 
 
 class Cors(_Part, frozen=True):
-    maxAgeSeconds: Maybe[int] = UNSET
+    maxAgeSeconds: Maybe[Int64] = UNSET
+    """For how many seconds a browser may remember the answer."""
     method: Maybe[list[str]] = UNSET
+    """The HTTP methods; `*` is any."""
     origin: Maybe[list[str]] = UNSET
+    """The origins; `*` is any."""
     responseHeader: Maybe[list[str]] = UNSET
+    """The headers that a page may read."""
 
 
 class Logging(_Part, frozen=True):
     logBucket: str
+    """The bucket that logs go to."""
     logObjectPrefix: Maybe[str] = UNSET
+    """What their names start with; the name of the bucket when left out."""
 
 
 class Website(_Part, frozen=True):
     mainPageSuffix: Maybe[str] = UNSET
+    """The page of a folder, such as `index.html`."""
     notFoundPage: Maybe[str] = UNSET
+    """The page for what is not there."""
 
 
 class Encryption(_Part, frozen=True):
     kmsKeyRef: Ref
+    """The key."""
 
 
 class CustomPlacementConfig(_Part, frozen=True):
     dataLocations: list[str]
+    """The two regions, such as EUROPE-WEST1 and EUROPE-WEST4."""
+
+    __checks__: ClassVar = (TWO_REGIONS,)
+    __unchanged__: ClassVar = SAME_REGIONS
 
 
 class PublicNetworkSource(_Part, frozen=True):
     allowedIpCidrRanges: list[str]
+    """The addresses, in CIDR notation."""
 
 
 class VpcNetworkSource(_Part, frozen=True):
     networkRef: Ref
+    """The network."""
     allowedIpCidrRanges: list[str]
+    """The addresses in it, in CIDR notation."""
 
 
 class IpFilter(_Part, frozen=True):
     mode: Annotated[Literal["Enabled", "Disabled"], Default("Disabled")]
+    """Whether the filter is in force."""
     publicNetworkSource: Maybe[PublicNetworkSource] = UNSET
+    """The public addresses that reach the bucket."""
     vpcNetworkSources: Maybe[list[VpcNetworkSource]] = UNSET
+    """The networks that reach the bucket."""
     allowCrossOrgVpcs: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether networks of other organizations may be among them."""
     allowAllServiceAgentAccess: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether Google's own services reach the bucket in any case."""
 
 
 class StorageBucketSpec(_Part, frozen=True):
     """The spec. What keeps data or strangers out is given up only by an explicit value."""
 
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
+    """The name of the bucket in the service; the resource's own when left out."""
     location: Annotated[Maybe[str], Default(LOCATION), Mark.IMMUTABLE] = UNSET
+    """Where the bucket is: a region, a dual region or a multi-region."""
     customPlacementConfig: Annotated[Maybe[CustomPlacementConfig], Mark.IMMUTABLE] = UNSET
+    """The regions of a dual region of your own choice."""
     storageClass: Annotated[Maybe[str], Default(STORAGE_CLASS)] = UNSET
+    """The class of objects that come without one."""
     autoclass: Maybe[Autoclass] = UNSET
+    """Storage classes chosen by the service."""
     uniformBucketLevelAccess: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
+    """Whether only the bucket says who may do what, and no object for itself."""
     bucketPolicyOnly: Maybe[bool] = UNSET
+    """Deprecated: the older name of `uniformBucketLevelAccess`, which wins."""
     publicAccessPrevention: Annotated[Maybe[str], Default("inherited"), Mark.PROTECTED] = UNSET
+    """`enforced` keeps the public out; `inherited` leaves that to the organization."""
     versioning: Maybe[Versioning] = UNSET
-    lifecycleRule: Maybe[list[LifecycleRule]] = UNSET
+    """Older versions of objects."""
+    lifecycleRule: Maybe[Annotated[list[LifecycleRule], Meta(max_length=1000)]] = UNSET
+    """What becomes of objects in time."""
     softDeletePolicy: Annotated[Maybe[SoftDeletePolicy], Mark.PROTECTED] = UNSET
+    """For how long deleted objects can be had back."""
     retentionPolicy: Annotated[Maybe[RetentionPolicy], Mark.PROTECTED] = UNSET
+    """For how long objects have to stay."""
     defaultEventBasedHold: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether new objects are held until somebody lets go of them."""
     requesterPays: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether whoever reads also pays for it."""
     encryption: Maybe[Encryption] = UNSET
+    """The key for objects that come without one."""
     cors: Maybe[list[Cors]] = UNSET
+    """Which pages of other origins may read."""
     website: Maybe[Website] = UNSET
+    """The bucket as a web site."""
     logging: Maybe[Logging] = UNSET
+    """Logs of who reads and writes."""
     ipFilter: Maybe[IpFilter] = UNSET
+    """From where the bucket can be reached."""
+
+    __checks__: ClassVar = (NAMED,)
 
 
 class BucketMetadata(_Part, frozen=True):
     """What of a manifest's metadata the bucket has, too."""
 
     labels: Maybe[dict[str, str]] = UNSET
+    """The labels of the bucket."""
 
 
 class StorageBucketTree(_Part, frozen=True):
@@ -161,6 +229,7 @@ def effective_desired_storage_bucket(
 
 def fitted_bucket(declared: Declared, live: Mapping[str, Json]) -> Declared:
     """While Autoclass is on, the service decides about the storage class; it starts from the standard one."""
+    declared = without_mark(declared, live)
     if get_at(overlay(declared, live), _AUTOCLASS) is not True:
         return declared
     if get_at(live, _AUTOCLASS) is True:

@@ -1,0 +1,216 @@
+"""Cloud SQL as the recordings were made against: it fills in what is left out, and takes its time over nothing."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.conformance.wire import ABSENT, PROJECT, SQL, Asked, Told
+
+Body = dict[str, Any]
+PLUS: Final = "ENTERPRISE_PLUS"
+_FIRST_USERS: Final = {"MYSQL": ("root",), "POSTGRES": ("postgres",), "SQLSERVER": ("sqlserver",)}
+# What a patch may change; everything else in one is left alone.
+_PATCHED: Final = ("databaseVersion", "maintenanceVersion", "edition", "tier")
+
+
+class SqlService:
+    """The instances of all projects, with what is in them."""
+
+    def __init__(self) -> None:
+        self.instances: dict[str, Body] = {}
+        self.users: dict[str, list[Body]] = {}
+        self.databases: dict[str, dict[str, Body]] = {}
+
+    def answer(self, asked: Asked) -> Told:
+        """What is told to one request; the path starts after `projects/{project}/`."""
+        match asked.steps:
+            case ("operations", _):
+                return _done()
+            case ("instances",):
+                return self._insert(asked.body)
+            case ("instances", source, "clone"):
+                return self._clone(source, asked.body["cloneContext"])
+            case ("instances", name, *inside):
+                if name not in self.instances:
+                    return ABSENT
+                return self._instance(name, asked) if not inside else self._inside(name, tuple(inside), asked)
+            case _:
+                return ABSENT
+
+    def _insert(self, body: Body) -> Told:
+        assert "maintenanceVersion" not in body
+        body = {name: value for name, value in body.items() if name != "rootPassword"}
+        self._put(body["name"], completed(body, {}))
+        return _begun()
+
+    def _put(self, name: str, instance: Body) -> None:
+        self.instances[name] = instance
+        engine = instance["databaseVersion"].partition("_")[0]
+        host = "%" if engine == "MYSQL" else ""
+        self.users[name] = [{"name": one, "host": host, "kind": "sql#user"} for one in _FIRST_USERS[engine]]
+        self.databases[name] = {}
+
+    def _clone(self, source: str, context: Body) -> Told:
+        wanted = copy.deepcopy(self.instances[source])
+        wanted.pop("maintenanceVersion")
+        wanted["name"] = context["destinationInstanceName"]
+        if zone := context.get("preferredZone"):
+            wanted["settings"]["locationPreference"]["zone"] = zone
+        self._put(wanted["name"], completed(wanted, {}))
+        return _begun()
+
+    def _instance(self, name: str, asked: Asked) -> Told:
+        live = self.instances[name]
+        match asked.method:
+            case "GET":
+                return 200, copy.deepcopy(live)
+            case "PUT":
+                body = {member: value for member, value in asked.body.items() if member != "rootPassword"}
+                self.instances[name] = completed(body, live)
+            case "PATCH":
+                self.instances[name] = patched(live, asked.body)
+            case _:
+                del self.instances[name]
+        return _begun()
+
+    def _inside(self, name: str, inside: tuple[str, ...], asked: Asked) -> Told:
+        if inside == ("users",):
+            return self._users(name, asked)
+        databases = self.databases[name]
+        if inside == ("databases",):
+            databases[asked.body["name"]] = {"kind": "sql#database", **_charset(asked.body), **asked.body}
+            return _done()
+        found = databases.get(inside[1])
+        if found is None:
+            return ABSENT
+        match asked.method:
+            case "GET":
+                return 200, found
+            case "PUT":
+                databases[inside[1]] = {**found, **asked.body}
+            case _:
+                del databases[inside[1]]
+        return _done()
+
+    def _users(self, name: str, asked: Asked) -> Told:
+        users = self.users[name]
+        match asked.method:
+            case "GET":
+                return 200, {"kind": "sql#usersList", "items": users}
+            case "POST":
+                users.append({"host": "", **asked.body, "kind": "sql#user"})
+            case "PUT":
+                told = {"passwordPolicy": asked.body["passwordPolicy"]} if "passwordPolicy" in asked.body else {}
+                users[:] = [{**one, **told} if one["name"] == asked.query["name"] else one for one in users]
+            case _:
+                users[:] = [one for one in users if one["name"] != asked.query["name"]]
+        return _done()
+
+
+def completed(wanted: Body, live: Body) -> Body:
+    """The instance that a request comes to: what it says, over what is always there."""
+    version = wanted["databaseVersion"]
+    number = int(live.get("settings", {}).get("settingsVersion", 0)) + 1
+    settings = {**_settings(wanted, version), "settingsVersion": str(number)}
+    own = {name: live[name] for name in ("maintenanceVersion",) if name in live}
+    return {
+        "kind": "sql#instance",
+        "instanceType": "READ_REPLICA_INSTANCE" if wanted.get("masterInstanceName") else "CLOUD_SQL_INSTANCE",
+        "maintenanceVersion": _maintenance(version),
+        "satisfiesPzi": True,
+        "sqlNetworkArchitecture": "NEW_NETWORK_ARCHITECTURE",
+        "geminiConfig": {"entitled": False, "activeQueryEnabled": False},
+        "state": "RUNNABLE",
+        **own,
+        **wanted,
+        "selfLink": f"{SQL}/projects/{PROJECT}/instances/{wanted['name']}",
+        "settings": settings,
+    }
+
+
+def patched(live: Body, patch: Body) -> Body:
+    """The instance after a patch, of which only some members are heard."""
+    said = {**patch, **patch.get("settings", {})}
+    heard = {name: said[name] for name in _PATCHED if name in said}
+    top = {name: value for name, value in heard.items() if name.endswith("Version")}
+    settings = {**live["settings"], **{name: value for name, value in heard.items() if name not in top}}
+    if heard.get("edition", live["settings"]["edition"]) != live["settings"]["edition"]:
+        own = _retention(settings)
+        settings["backupConfiguration"] = {**settings["backupConfiguration"], **own}
+        settings["dataCacheConfig"] = {"dataCacheEnabled": heard["edition"] == PLUS}
+    if "databaseVersion" in top:
+        top.setdefault("maintenanceVersion", _maintenance(top["databaseVersion"]))
+    return completed({**live, **top, "settings": settings}, live)
+
+
+def _settings(wanted: Body, version: str) -> Body:
+    said = wanted.get("settings", {})
+    is_plus = said.get("edition") == PLUS
+    settings = {
+        "activationPolicy": "ALWAYS",
+        "authorizedGaeApplications": [],
+        "availabilityType": "ZONAL",
+        "connectorEnforcement": "NOT_REQUIRED",
+        "dataDiskSizeGb": "20" if is_plus else "10",
+        "dataDiskType": "PD_SSD",
+        "deletionProtectionEnabled": False,
+        "edition": "ENTERPRISE",
+        "kind": "sql#settings",
+        "locationPreference": {"kind": "sql#locationPreference", "zone": f"{wanted.get('region')}-a"},
+        "pricingPlan": "PER_USE",
+        "replicationType": "SYNCHRONOUS",
+        "storageAutoResize": is_plus,
+        "storageAutoResizeLimit": "0",
+        **said,
+        "backupConfiguration": _backups(said, version),
+        "ipConfiguration": _network(said.get("ipConfiguration", {}), version),
+    }
+    if not settings.get("dataCacheConfig", {}).get("dataCacheEnabled"):
+        settings.pop("dataCacheConfig", None)
+    return settings
+
+
+def _retention(settings: Mapping[str, Any]) -> Body:
+    is_plus = settings.get("edition") == PLUS
+    kept = {"retainedBackups": 15 if is_plus else 7, "retentionUnit": "COUNT"}
+    return {"backupRetentionSettings": kept, "transactionLogRetentionDays": 14 if is_plus else 7}
+
+
+def _backups(settings: Body, version: str) -> Body:
+    is_plus, said = settings.get("edition") == PLUS, settings.get("backupConfiguration", {})
+    is_mysql = version.startswith("MYSQL")
+    backups = {
+        "enabled": is_plus,
+        "kind": "sql#backupConfiguration",
+        "startTime": "12:00",
+        "transactionalLogStorageState": "TRANSACTIONAL_LOG_STORAGE_STATE_UNSPECIFIED",
+        **({"binaryLogEnabled": True} if is_plus and is_mysql and not said else {}),
+        **({"backupTier": "STANDARD"} if is_plus or version.startswith("SQLSERVER") else {}),
+        **_retention(settings),
+        **said,
+    }
+    backups.pop("pointInTimeRecoveryEnabled" if is_mysql else "binaryLogEnabled", None)
+    return backups
+
+
+def _network(said: Body, version: str) -> Body:
+    requires = said.get("requireSsl", False)
+    by_certificate = "ENCRYPTED_ONLY" if version.startswith("SQLSERVER") else "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"
+    mode = by_certificate if requires else "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
+    return {"authorizedNetworks": [], "ipv4Enabled": True, "requireSsl": False, "sslMode": mode, **said}
+
+
+def _maintenance(version: str) -> str:
+    return f"{version}_7.R20240514.00_12"
+
+
+def _charset(body: Body) -> Body:
+    return {} if body.get("charset") else {"charset": "utf8", "collation": "utf8_general_ci"}
+
+
+def _begun() -> Told:
+    return 200, {"kind": "sql#operation", "name": "operation-1", "operationType": "UPDATE", "status": "PENDING"}
+
+
+def _done() -> Told:
+    return 200, {"kind": "sql#operation", "name": "operation-1", "operationType": "UPDATE", "status": "DONE"}

@@ -1,0 +1,61 @@
+"""Cloud Storage as the recordings were made against: buckets with the defaults of the service, and nothing in them."""
+
+from typing import Any, Final
+
+from tests.conformance.wire import ABSENT, Asked, Told
+
+Body = dict[str, Any]
+_INHERITED: Final = {"publicAccessPrevention": "inherited"}
+
+
+class StorageService:
+    """The buckets."""
+
+    def __init__(self) -> None:
+        self.buckets: dict[str, Body] = {}
+
+    def answer(self, asked: Asked) -> Told:
+        """What is told to one request; the path starts after the version."""
+        match asked.steps:
+            case ("b",):
+                name = asked.body["name"]
+                self.buckets[name] = _completed(asked.body, 1)
+                return 200, self.buckets[name]
+            case ("b", name, "o") if name in self.buckets:
+                return 200, {"kind": "storage#objects"}
+            case ("b", name) if name in self.buckets:
+                return self._bucket(name, asked)
+            case _:
+                return ABSENT
+
+    def _bucket(self, name: str, asked: Asked) -> Told:
+        if asked.method == "DELETE":
+            del self.buckets[name]
+            return 204, None
+        if asked.method == "PATCH":
+            live = self.buckets[name]
+            self.buckets[name] = _completed(_merged(live, asked.body), int(live["metageneration"]) + 1)
+        return 200, self.buckets[name]
+
+
+def _completed(body: Body, metageneration: int) -> Body:
+    # Whatever class is asked for, this one is given.
+    bucket = {"kind": "storage#bucket", "softDeletePolicy": {"retentionDurationSeconds": "604800"}, **body}
+    bucket |= {"location": body["location"].upper(), "storageClass": "STANDARD", "metageneration": str(metageneration)}
+    bucket["iamConfiguration"] = {**_INHERITED, **body["iamConfiguration"]}
+    if not bucket.get("lifecycle", {}).get("rule"):
+        bucket.pop("lifecycle", None)
+    if bucket.get("autoclass", {}).get("enabled"):
+        bucket["autoclass"] = {"terminalStorageClass": "NEARLINE", **bucket["autoclass"]}
+    return bucket
+
+
+def _merged(before: Body, patch: Body) -> Body:
+    """A JSON merge patch."""
+    after = {name: value for name, value in before.items() if name not in patch}
+    for name, value in patch.items():
+        if isinstance(value, dict):
+            after[name] = _merged(before.get(name) or {}, value)
+        elif value is not None:
+            after[name] = value
+    return after

@@ -1,0 +1,95 @@
+"""The same manifests, handed to Config Connector's rules and to setpoint, each over a service of its own."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
+from setpoint.errors import OperationRunning
+from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
+from setpoint.kinds.gcp.sql_user import SqlUserKind
+from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
+from setpoint.stores.memory import MemoryStore
+from tests.conformance.upstream_instance import UpstreamInstance
+from tests.conformance.wire import PROJECT, Asked, Wire, WiredHttp
+from tests.engine.clock import FakeClock
+
+ADDRESS = "http://service.test"
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What happens to a resource in a recording: it is made, changed, looked at once more, and deleted."""
+
+    create: Manifest
+    update: Manifest | None = None
+    dependencies: Sequence[Manifest] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+
+def written_by_setpoint(shape: Shape, wire: Wire) -> list[Asked]:
+    """Every write that setpoint sends over the whole of it; each pass has to end well, and the last look in silence."""
+    return asyncio.run(_play(shape, wire))
+
+
+def written_upstream(shape: Shape, wire: Wire) -> list[Asked]:
+    """Every write that Config Connector sends over the whole of it, for shapes with nothing but instances in them."""
+    upstream = UpstreamInstance(wire, shape.secrets)
+    last = shape.update or shape.create
+    for manifest in (*shape.dependencies, shape.create, last, last):
+        upstream.apply(manifest)
+    for manifest in (last, *reversed(shape.dependencies)):
+        upstream.delete(manifest)
+    return wire.writes
+
+
+async def _play(shape: Shape, wire: Wire) -> list[Asked]:
+    google = GoogleClient(WiredHttp(wire), GoogleSettings(ADDRESS, ADDRESS, Auth.ANONYMOUS))
+    clock, uids = FakeClock(), count()
+    store = MemoryStore(clock, lambda: str(next(uids)))
+    kinds: list[AnyKind] = [SqlInstanceKind(google), SqlDatabaseKind(google), SqlUserKind(google)]
+    kinds.append(StorageBucketKind(google))
+    world = World(store, clock, {(kind.group, kind.name): kind for kind in kinds})
+    for name, text in shape.secrets.items():
+        await store.apply(secret(name, text))
+    for manifest in (*shape.dependencies, shape.create, *([shape.update] if shape.update else [])):
+        _expect(await _go_on((await store.apply(manifest)).ref, world), Settled)
+    before, primary = len(wire.writes), Resource(shape.create).ref
+    _expect(await _go_on(primary, world, asked=True), Settled)
+    assert wire.writes[before:] == [], "the last look wrote something"
+    for ref in (primary, *(Resource(manifest).ref for manifest in reversed(shape.dependencies))):
+        await store.delete(ref)
+        _expect(await _go_on(ref, world), Gone)
+    return wire.writes
+
+
+def _expect(outcome: Outcome, type_: type[Settled | Gone]) -> None:
+    assert isinstance(outcome, type_), outcome
+    if isinstance(outcome, Settled):
+        assert outcome.ready.reason == "UpToDate", outcome.ready
+
+
+async def _go_on(ref: ResourceRef, world: World, *, asked: bool = False) -> Outcome:
+    while True:
+        outcome = await step(ref, world, asked=asked)
+        if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
+            return outcome
+        asked = False
+
+
+def secret(name: str, text: str) -> Manifest:
+    """A Secret with one password in it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": PROJECT},
+        "stringData": {"password": text},
+    }

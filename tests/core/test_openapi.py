@@ -1,0 +1,232 @@
+"""A type as a cluster's schema."""
+
+from enum import Enum, StrEnum
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from setpoint.core.numbers import Int32, Int64
+from setpoint.core.openapi import FIXED, schema_of
+from setpoint.core.shape import Check, Default, Keyed, Mark
+from setpoint.core.values import Json
+
+
+def schema(type_: type[Struct], **told: str) -> Any:
+    return schema_of(type_, lambda holder: told if holder is type_ else {})
+
+
+def field(type_: Any, told: str = "") -> Any:
+    """The schema of a field that has this type, and may be left out if that is said."""
+    left_out = {"it": UNSET} if "UnsetType" in str(type_) else {}
+    holder = type("Holder", (Struct,), {"__annotations__": {"it": type_}, "__module__": __name__, **left_out})
+    return schema(holder, it=told)["properties"]["it"]
+
+
+def test_an_object_names_its_fields_and_those_that_have_to_be_there() -> None:
+    class Disk(Struct, rename={"kind_": "kind"}):
+        size: int
+        kind_: str = "ssd"
+
+    assert schema(Disk, size="In GB.", kind_="Which.") == {
+        "type": "object",
+        "properties": {
+            "size": {"description": "In GB.", "type": "integer", "format": "int64"},
+            "kind": {"description": "Which.", "type": "string"},
+        },
+        "required": ["size"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (str, {"type": "string"}),
+        (bool, {"type": "boolean"}),
+        (int, {"type": "integer", "format": "int64"}),
+        (Int64, {"type": "integer", "format": "int64"}),
+        (Int32, {"type": "integer", "format": "int32"}),
+        (float, {"type": "number", "format": "double"}),
+        (Any, {"x-kubernetes-preserve-unknown-fields": True}),
+        (int | str, {"x-kubernetes-int-or-string": True}),
+        (bool | str, {"x-kubernetes-preserve-unknown-fields": True}),
+        (str | None, {"type": "string", "nullable": True}),
+        (dict[str, str], {"type": "object", "additionalProperties": {"type": "string"}}),
+        (Literal["on", "off"], {"description": 'One of "off", "on".', "type": "string", "enum": ["off", "on"]}),
+        (Literal[2, 1], {"description": "One of 1, 2.", "type": "integer", "format": "int64", "enum": [1, 2]}),
+    ],
+)
+def test_a_scalar_has_one_form(type_: object, expected: Json) -> None:
+    assert field(type_) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        (Annotated[str, Meta(min_length=1, max_length=9, pattern="^a")], [("minLength", 1), ("maxLength", 9)]),
+        (Annotated[int, Meta(ge=1, lt=9)], [("minimum", 1), ("maximum", 9), ("exclusiveMaximum", True)]),
+        (Annotated[float, Meta(gt=1, le=9)], [("minimum", 1), ("exclusiveMinimum", True), ("maximum", 9)]),
+        (Annotated[list[str], Meta(min_length=1, max_length=9)], [("minItems", 1), ("maxItems", 9)]),
+        (Annotated[dict[str, str], Meta(min_length=1, max_length=9)], [("minProperties", 1), ("maxProperties", 9)]),
+    ],
+)
+def test_bounds_of_a_type_are_bounds_of_its_schema(type_: object, expected: list[tuple[str, Json]]) -> None:
+    assert [one for one in field(type_).items() if one in expected] == expected
+
+
+class Edition(StrEnum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Size(Enum):
+    ONE = 1
+
+
+def test_an_enumeration_is_one_of_its_values() -> None:
+    assert field(Edition)["enum"] == ["small", "large"]
+    assert field(Size) == {"description": "One of 1.", "type": "integer", "format": "int64", "enum": [1]}
+
+
+@pytest.mark.parametrize("type_", [Literal["b", "a"] | None, Literal["b", "a", None]])
+def test_an_enumeration_that_may_be_null_is_checked_by_a_rule(type_: object) -> None:
+    """A cluster's enum refuses null, even where null is one of its values."""
+    assert field(type_) == {
+        "description": 'One of "a", "b".',
+        "type": "string",
+        "nullable": True,
+        "x-kubernetes-validations": [{"rule": 'self in ["a","b"]', "message": 'write "a" or "b"'}],
+    }
+
+
+def test_a_single_value_that_may_be_null_is_listed_alone() -> None:
+    assert field(Literal["a"] | None)["x-kubernetes-validations"][0]["message"] == 'write "a"'
+
+
+@pytest.mark.parametrize(("type_", "name"), [(Raw, "RawType"), (Literal["a", 1], "LiteralType")])
+def test_a_type_without_a_form_is_refused_by_name(type_: object, name: str) -> None:
+    with pytest.raises(TypeError, match=f"it: {name} has no form"):
+        field(type_)
+
+
+class Flag(Struct):
+    name: str
+    value: str | UnsetType = UNSET
+
+
+class Network(Struct):
+    value: str
+    name: str | UnsetType = UNSET
+
+
+class Tag(Struct):
+    key: str | None
+
+
+def test_elements_with_a_key_are_told_apart_by_it() -> None:
+    found = field(Annotated[list[Flag], Keyed("name")])
+
+    assert (found["x-kubernetes-list-type"], found["x-kubernetes-list-map-keys"]) == ("map", ["name"])
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [list[str], list[Flag], Annotated[list[Network], Keyed("name", "value")], Annotated[list[Tag], Keyed("key")]],
+)
+def test_a_list_without_sure_keys_is_replaced_whole(type_: object) -> None:
+    """A cluster goes by a key only if it is always there; a default for it would change what the author wrote."""
+    found = field(type_)
+
+    assert found["x-kubernetes-list-type"] == "atomic"
+    assert "x-kubernetes-list-map-keys" not in found
+
+
+class Branch(Struct):
+    name: str
+    twigs: "list[Branch] | UnsetType" = UNSET
+
+
+def test_a_type_inside_itself_is_open() -> None:
+    twigs = schema(Branch)["properties"]["twigs"]
+
+    assert twigs["items"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def test_no_default_is_written() -> None:
+    """A cluster would put it into the spec, which is its author's; so it is only told."""
+    found = field(Annotated[str | UnsetType, Default("US")], "Where.")
+
+    assert found == {"description": 'Where. Default: "US".', "type": "string"}
+
+
+@pytest.mark.parametrize("type_", [Annotated[str | UnsetType, Default({})], Annotated[str | UnsetType, Default([])]])
+def test_a_default_that_says_nothing_is_not_told(type_: object) -> None:
+    assert "description" not in field(type_)
+
+
+def test_a_description_beside_the_type_counts_too() -> None:
+    assert field(Annotated[str, Meta(description="Beside.")], "Below.")["description"] == "Beside."
+
+
+def test_marks_are_told_in_one_order() -> None:
+    marked = field(Annotated[str | UnsetType, Mark.WRITE_ONLY, Mark.PROTECTED, Default("a")], "A secret.")
+
+    assert marked["description"] == ('A secret. Default: "a". Protected: left out, the live value stands. Write-only.')
+
+
+# --- Rules -----------------------------------------------------------------------------------------------------------
+
+
+class Range(Struct):
+    low: int
+    high: int
+
+    __checks__: ClassVar = (Check("self.low <= self.high", "low is above high", "low"), Check("self.low\n  > 0", "no"))
+
+
+def test_a_type_brings_its_own_rules() -> None:
+    assert field(Range)["x-kubernetes-validations"] == [
+        {"rule": "self.low <= self.high", "message": "low is above high", "fieldPath": ".low"},
+        {"rule": "self.low > 0", "message": "no"},
+    ]
+
+
+class Link(Struct):
+    name: str
+
+    __unchanged__: ClassVar = "self.name == oldSelf.name"
+
+
+@pytest.mark.parametrize(
+    ("type_", "rule"),
+    [
+        (str, "self.lowerAscii() == oldSelf.lowerAscii()"),
+        (bool, "self == oldSelf"),
+        (list[str], "self == oldSelf"),
+        (Range, "self == oldSelf"),
+        (Link, "self.name == oldSelf.name"),
+    ],
+)
+def test_what_is_immutable_cannot_become_another(type_: object, rule: str) -> None:
+    found = field(Annotated[type_, Mark.IMMUTABLE])["x-kubernetes-validations"][-1]
+
+    assert found == {"rule": rule, "message": FIXED}
+
+
+class Fixed(Struct):
+    name: str
+    zone: Annotated[str, Mark.IMMUTABLE]
+
+
+def test_in_a_list_that_is_replaced_whole_nothing_has_a_past() -> None:
+    zone = field(list[Fixed])["items"]["properties"]["zone"]
+
+    assert "x-kubernetes-validations" not in zone
+
+
+@pytest.mark.parametrize("type_", [Annotated[list[Fixed], Keyed("name")], dict[str, Fixed]])
+def test_an_element_with_a_key_has_a_past(type_: object) -> None:
+    found = field(type_)
+    zone = (found.get("items") or found["additionalProperties"])["properties"]["zone"]
+
+    assert "x-kubernetes-validations" in zone

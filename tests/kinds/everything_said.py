@@ -1,0 +1,80 @@
+"""Each kind with a service that says all it may ever say of an object: what the status then shows."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from setpoint.engine.kind import AnyKind, Location, Present
+from setpoint.engine.resource import Tree
+from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
+from setpoint.kinds.gcp.sql_user import SqlUserKind
+from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
+
+_TIME: Final = "2026-01-02T03:04:05.678Z"
+_LINK: Final = {"name": "one", "selfLink": "https://one"}
+_ADDRESSES: Final = [
+    {"ipAddress": "192.0.2.1", "type": "PRIMARY", "timeToRetire": _TIME},
+    {"ipAddress": "10.0.0.1", "type": "PRIVATE"},
+]
+_CERTIFICATE: Final = {
+    **{"cert": "…", "commonName": "one", "createTime": _TIME, "expirationTime": _TIME, "sha1Fingerprint": "ab"},
+}
+_INSTANCE: Final = {
+    **_LINK,
+    "databaseVersion": "POSTGRES_16",
+    "settings": {"tier": "small"},
+    "availableMaintenanceVersions": ["2"],
+    "connectionName": "p:r:one",
+    "dnsName": "one.example",
+    "instanceType": "CLOUD_SQL_INSTANCE",
+    "ipAddresses": _ADDRESSES,
+    "pscServiceAttachmentLink": "link",
+    "replicationCluster": {"drReplica": True, "psaWriteEndpoint": "write.example"},
+    "serverCaCert": _CERTIFICATE,
+    "serviceAccountEmailAddress": "one@example.com",
+}
+_BUCKET: Final = {
+    **_LINK,
+    "storageClass": "STANDARD",
+    "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": _TIME},
+}
+_DETAILS: Final = {"disabled": True, "serverRoles": ["reader"]}
+_USERS: Final = {"kind": "sql#usersList", "items": [{"name": "one", "sqlserverUserDetails": _DETAILS}]}
+_PLACE: Final = "projects/p/instances/one"
+
+
+@dataclass(frozen=True, slots=True)
+class _Says:
+    """A service with one answer to all questions."""
+
+    answer: Mapping[str, object]
+
+    async def get(self, _: object) -> bytes:
+        return msgspec.json.encode(self.answer)
+
+
+# By the name of the page in the docs: the kind, all that its service may say, and where the object is.
+_KINDS: Final[Mapping[str, tuple[Callable[[Any], AnyKind], Mapping[str, object], str]]] = {
+    "storage-bucket": (StorageBucketKind, _BUCKET, "projects/p/buckets/one"),
+    "sql-instance": (SqlInstanceKind, _INSTANCE, _PLACE),
+    "sql-database": (SqlDatabaseKind, _LINK, f"{_PLACE}/databases/one"),
+    "sql-user": (SqlUserKind, _USERS, f"{_PLACE}/users/one"),
+}
+PAGES: Final = tuple(_KINDS)
+
+
+def kind_of(page: str) -> AnyKind:
+    """The kind that the page is about."""
+    make, answer, _ = _KINDS[page]
+    return make(_Says(answer))
+
+
+def outputs_of(page: str) -> Tree:
+    """What its status shows of an object of which everything is said."""
+    seen = asyncio.run(kind_of(page).observe(Location(_KINDS[page][2])))
+    assert isinstance(seen, Present)
+    return seen.outputs

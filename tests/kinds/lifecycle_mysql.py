@@ -1,0 +1,58 @@
+"""The stand of a MySQL instance: in the beginning it has a user that nobody asked for."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar, Final
+
+from tests.engine.settings import Kept, Setting
+from tests.engine.stand import Spec
+from tests.kinds.instances import MYSQL, with_settings
+from tests.kinds.lifecycle_google import PROJECT, held_cloud
+from tests.kinds.lifecycle_instance import INSTANCES, InstanceStand
+
+
+class MysqlStand(InstanceStand):
+    """The same for MySQL."""
+
+    title = "a MySQL instance"
+    bare: ClassVar[Spec] = MYSQL
+
+    def spec(self, value: Any) -> Spec:
+        return with_settings(MYSQL, tier=value)
+
+    @property
+    def users(self) -> list[str]:
+        """Everybody who can log in."""
+        return self.users_of("some-instance")
+
+    def users_of(self, name: str) -> list[str]:
+        """Everybody who can log in to that instance."""
+        return [one.name for one in self.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
+
+    def make_as_somebody_else(self, name: str = "some-instance", **labels: str) -> None:
+        """Somebody makes an instance, by the same name unless told otherwise."""
+        settings = {
+            "tier": "db-custom-1-3840",
+            "edition": "ENTERPRISE",
+            "storageAutoResize": True,
+            "userLabels": labels,
+        }
+        names = {"name": name, "databaseVersion": "MYSQL_8_0", "region": "us-central1"}
+        body = {**names, "settings": {**settings, "userLabels": labels}}
+        assert self.cloud.call("POST", INSTANCES, body).status == 200
+        self.finish()
+
+
+@asynccontextmanager
+async def mysql_stand() -> AsyncIterator[MysqlStand]:
+    """A new cloud with no instance in it."""
+    async with held_cloud() as cloud:
+        stand = MysqlStand(cloud)
+        try:
+            yield stand
+        finally:
+            await stand.google.close()
+
+
+IN_MEMORY: Final = Setting(MysqlStand, mysql_stand)
+ON_SQLITE: Final = Setting(MysqlStand, mysql_stand, Kept.ON_SQLITE)

@@ -1,0 +1,166 @@
+"""The user that a new MySQL instance comes with: gone in the end, whatever happens on the way; a stranger's stays."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.engine.remembered import Remembered
+from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.errors import RemoteConflict, RemoteUnavailable
+from tests.engine.bench import Bench
+from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
+from tests.engine.settings import Setting
+from tests.engine.stand import Trouble
+from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlStand
+
+
+def stand_of(bench: Bench) -> MysqlStand:
+    stand = bench.stand
+    assert isinstance(stand, MysqlStand)
+    return stand
+
+
+async def killed(bench: Bench, interruption: Any) -> bool:
+    """Whether the process died on the way."""
+    try:
+        await interrupted(bench, interruption).go_on()
+    except Killed:
+        await bench.restart()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("while_away", [False, True], ids=["at once", "when the service is done"])
+@pytest.mark.parametrize("setting", [IN_MEMORY, ON_SQLITE], ids=str)
+def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
+    setting: Setting, while_away: bool, tmp_path: Path
+) -> None:
+    async def dies_after(awaits: int) -> bool:
+        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as bench:
+            was_killed = await killed(bench, Interruption(awaits, die))
+            if while_away:
+                bench.stand.finish()
+            assert isinstance(await bench.go_on(), Settled)
+            assert (bench.stand.objects, stand_of(bench).users) == (["some-instance"], [])
+            assert bench.stand.writes.count("create") == 1
+            assert Remembered.of(await bench.resource()).creating is None
+            return was_killed
+
+    for awaits in range(1, ENOUGH):
+        if not asyncio.run(dies_after(awaits)):
+            assert awaits > 8
+            return
+    pytest.fail("a step never ended")
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: bool, tmp_path: Path) -> None:
+    async def scenario() -> tuple[Any, list[str], int]:
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as bench:
+            bench.stand.trouble(Trouble.LOST, ["create"], times=1)
+            lost = await bench.step()
+            if not is_slow:
+                bench.stand.finish()
+            assert isinstance(await bench.go_on(), Settled)
+            return lost, stand_of(bench).users, bench.stand.writes.count("create")
+
+    lost, users, created = asyncio.run(scenario())
+
+    assert isinstance(lost, Stopped)
+    assert isinstance(lost.error, RemoteUnavailable)
+    assert (users, created) == ([], 1)
+
+
+# --- Somebody else is faster -----------------------------------------------------------------------------------------
+
+
+class JustBefore:
+    """Something happens right before one verb of whatever is wrapped."""
+
+    def __init__(self, inner: Any, verb: str, happening: Callable[[], None]) -> None:
+        self._inner, self._verb, self._happening = inner, verb, happening
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if name != self._verb:
+            return found
+
+        async def preceded(*arguments: Any) -> Any:
+            self._happening()
+            return await found(*arguments)
+
+        return preceded
+
+
+@pytest.mark.parametrize("labels", [{}, {"managed-by-cnrm": "true"}], ids=["a person", "a tool like this one"])
+def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
+    labels: dict[str, str], tmp_path: Path
+) -> None:
+    async def scenario() -> tuple[Any, list[str]]:
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as bench:
+            stand = stand_of(bench)
+            kind = stand.kind_over(lambda one: JustBefore(one, "post", lambda: stand.make_as_somebody_else(**labels)))
+            taken = await replace(bench, kind=kind).step()
+            assert isinstance(await bench.go_on(), Settled)
+            return taken, stand.users
+
+    taken, users = asyncio.run(scenario())
+
+    assert isinstance(taken, Stopped)
+    assert isinstance(taken.error, RemoteConflict)
+    assert users == ["root"]
+
+
+def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -> None:
+    async def dies_after(awaits: int) -> bool:
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as bench:
+            stand, interruption = stand_of(bench), Interruption(awaits, die)
+            make = stand.make_as_somebody_else
+            was_killed = await killed(bench, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
+            if not stand.objects:
+                make()
+            assert isinstance(await _until_settled(bench), Settled)
+            assert stand.users == ["root"]
+            return was_killed
+
+    for awaits in range(1, ENOUGH):
+        if not asyncio.run(dies_after(awaits)):
+            assert awaits > 4
+            return
+    pytest.fail("a step never ended")
+
+
+def test_a_creation_that_was_refused_is_not_gone_on_with_under_another_name(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as bench:
+            stand = stand_of(bench)
+            stand.trouble(Trouble.REFUSED, ["create"], times=1)
+            assert isinstance(await bench.step(), Stopped)
+            stand.make_as_somebody_else(**{"managed-by-cnrm": "true"}, name="another")
+            await bench.apply({**stand.spec("db-custom-1-3840"), "resourceID": "another"})
+            assert isinstance(await bench.go_on(), Settled)
+            return stand.users_of("another")
+
+    assert asyncio.run(scenario()) == ["root"]
+
+
+@dataclass(slots=True)
+class Preceded:
+    """An interruption of what has something happening before one of its verbs."""
+
+    interruption: Interruption
+    before: Callable[[Any], Any]
+
+    def wrap(self, inner: Any) -> Any:
+        """`inner`, with both."""
+        return self.interruption.wrap(self.before(inner))
+
+
+async def _until_settled(bench: Bench) -> Outcome:
+    """A name that turned out to be taken is looked at again."""
+    outcome = await bench.go_on()
+    return outcome if isinstance(outcome, Settled) else await bench.go_on()

@@ -1,0 +1,139 @@
+"""Kinds whose objects can be listed: an item of a list says what a look at its object says, or that it cannot tell."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from setpoint.engine.kind import AnyKind, Location, Present, look_at
+from setpoint.engine.shelf import Listable, Shelf
+from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
+from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
+from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
+from setpoint.kinds.gcp.sql_user import SqlUserKind
+from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
+from setpoint.localcloud.faults import Drop, Fail
+from tests.kinds.bench import PROJECT, Bench, bucket, on_bench
+from tests.kinds.instances import MYSQL, POSTGRES, instance, played, with_settings
+
+SHELF = Shelf(PROJECT)
+BUCKETS = (
+    bucket({"location": "EU"}, "plain-bucket"),
+    bucket(
+        {
+            "versioning": {"enabled": True},
+            "softDeletePolicy": {"retentionDurationSeconds": 0},
+            "lifecycleRule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}],
+        },
+        "full-bucket",
+        labels={"team": "orders"},
+    ),
+)
+INSTANCES = (
+    instance(MYSQL, "mysql-instance"),
+    instance(with_settings(POSTGRES, databaseFlags=[{"name": "log_checkpoints", "value": "on"}]), "postgres-instance"),
+)
+
+
+async def _everything(kind: Listable) -> list[bytes]:
+    return [item async for page in kind.pages(SHELF) for item in page]
+
+
+async def _states(world: Bench, kind: Any, manifests: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Each object as a list shows it, and as a look does."""
+    for manifest in manifests:
+        await world.settle(manifest)
+    found = []
+    for item in await _everything(kind):
+        location = kind.location_of(item, SHELF)
+        looked = await look_at(location, kind)
+        listed = kind.read_item(item, location)
+        assert isinstance(looked, Present)
+        assert isinstance(listed, Present)
+        found.append(((listed.live, listed.outputs, listed.version), (looked.live, looked.outputs, looked.version)))
+    return found
+
+
+def test_a_bucket_in_a_list_is_the_bucket_that_a_look_shows() -> None:
+    states = on_bench(lambda world: _states(world, StorageBucketKind(world.google), BUCKETS))
+
+    assert len(states) == 2
+    assert [listed for listed, _ in states] == [looked for _, looked in states]
+
+
+def test_an_instance_in_a_list_is_the_instance_that_a_look_shows() -> None:
+    states = played(lambda world: _states(world, SqlInstanceKind(world.google), INSTANCES))
+
+    assert len(states) == 2
+    assert [listed for listed, _ in states] == [looked for _, looked in states]
+
+
+def test_of_a_bucket_with_a_filter_for_requests_a_list_cannot_tell() -> None:
+    source = {"allowedIpCidrRanges": ["203.0.113.0/24"]}
+
+    async def scenario(world: Bench) -> object:
+        kind = StorageBucketKind(world.google)
+        await world.settle(bucket({"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}}))
+        (item,) = await _everything(kind)
+        return kind.read_item(item, kind.location_of(item, SHELF))
+
+    assert on_bench(scenario) is None
+
+
+def test_lists_have_as_many_pages_as_it_takes() -> None:
+    async def scenario(world: Bench) -> tuple[list[int], int, list[dict[str, str]]]:
+        for number in range(1_001):
+            world.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": f"bucket-{number:04}"})
+        world.cloud.journal.clear()
+        kind = StorageBucketKind(world.google)
+        pages = [page async for page in kind.pages(SHELF)]
+        locations = {kind.location_of(item, SHELF) for page in pages for item in page}
+        return [len(page) for page in pages], len(locations), [entry.query for entry in world.cloud.journal.entries]
+
+    sizes, count, queries = on_bench(scenario)
+
+    assert (sizes, count) == ([1_000, 1], 1_001)
+    assert [query["maxResults"] for query in queries] == ["1000", "1000"]
+    assert [query.get("pageToken") for query in queries] == [None, "bucket-0999"]
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_list_that_nobody_may_see_is_refused(status: int) -> None:
+    assert isinstance(_error(Fail(status)), RemoteRefused)
+
+
+@pytest.mark.parametrize("fault", [Fail(429), Fail(500), Fail(503), Drop(times=9)])
+def test_a_list_that_does_not_come_is_unavailable(fault: Fail | Drop) -> None:
+    assert isinstance(_error(fault), RemoteUnavailable)
+
+
+def _error(fault: Fail | Drop) -> RemoteError:
+    async def scenario(world: Bench) -> RemoteError:
+        world.cloud.inject(fault)
+        with pytest.raises(RemoteError) as caught:
+            await _everything(StorageBucketKind(world.google))
+        return caught.value
+
+    return on_bench(scenario)
+
+
+@pytest.mark.parametrize("make", [StorageBucketKind, SqlInstanceKind])
+def test_a_place_that_is_no_objects_of_the_kind_is_on_no_shelf(make: Callable[..., Any]) -> None:
+    async def scenario(world: Bench) -> list[Shelf | None]:
+        kind = make(world.google)
+        return [kind.shelf_of(Location(place)) for place in ("", "nonsense", "projects/p/others/o")]
+
+    assert on_bench(scenario) == [None, None, None]
+
+
+def test_what_is_listed_and_what_is_not() -> None:
+    async def scenario(world: Bench) -> list[str]:
+        kinds: Sequence[AnyKind] = (
+            StorageBucketKind(world.google),
+            SqlInstanceKind(world.google),
+            SqlDatabaseKind(world.google),
+            SqlUserKind(world.google),
+        )
+        return [kind.name for kind in kinds if isinstance(kind, Listable)]
+
+    assert on_bench(scenario) == ["StorageBucket", "SQLInstance"]

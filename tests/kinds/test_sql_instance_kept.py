@@ -1,0 +1,82 @@
+"""What an instance keeps of what others decided: settings that the spec has no word for, and what is unmanaged."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
+from setpoint.core.overlay import overlay
+from setpoint.core.plan import Action, Write
+from setpoint.engine.kind import Present
+from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind
+from setpoint.kinds.gcp.sql_instance.bodies import patch_body
+from tests.clients.script import Script, says
+from tests.kinds.instance_bodies import KIND, differing, intent_for, looked_at, manifest, replaced
+
+UNMANAGED = "cnrm.cloud.google.com/unmanaged"
+PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "members", "others"),
+    [
+        ({}, {}, []),
+        (
+            {"ipConfiguration": {"pscConfig": {"networkAttachmentUri": "projects/p/x"}}},
+            {},
+            ["settings.ipConfiguration.pscConfig.networkAttachmentUri"],
+        ),
+        ({}, {"failoverReplica": {"name": "standby"}}, ["failoverReplica.name"]),
+        # A replica that somebody has stopped; one that runs is as it should be.
+        ({"databaseReplicationEnabled": False}, {}, ["settings.databaseReplicationEnabled"]),
+        ({"databaseReplicationEnabled": True}, {}, []),
+    ],
+)
+def test_settings_without_a_word_in_the_spec_are_seen(
+    settings: dict[str, Any], members: dict[str, Any], others: list[str]
+) -> None:
+    assert looked_at(settings, **members).live.others == others
+
+
+def patched(resource: Resource, before: Present[Instance]) -> Any:
+    intent, view = intent_for(resource), KIND.view(before.live)
+    declared = KIND.fitted(intent.declared, view)
+    return patch_body(intent, declared, overlay(declared, view), before)["settings"]
+
+
+def test_what_is_removed_takes_nothing_with_it_that_the_spec_has_no_word_for() -> None:
+    insights = {"queryInsightsEnabled": True, "queryStringLength": 2048, "enhancedQueryInsightsEnabled": True}
+    window = {"day": 1, "hour": 3}
+
+    body = patched(manifest({}), looked_at({"insightsConfig": insights, "maintenanceWindow": window}))
+
+    assert body["insightsConfig"] == {"queryInsightsEnabled": None, "queryStringLength": None}
+    assert body["maintenanceWindow"] is None
+
+
+def test_backups_that_are_unmanaged_are_not_the_author_s_to_give_up() -> None:
+    policy = {UNMANAGED: "spec.settings.backupConfiguration.enabled"}
+    resource = manifest({**PLUS, "backupConfiguration": None, "pricingPlan": "PACKAGE"}, annotations=policy)
+    live = looked_at({**PLUS, "backupConfiguration": {"enabled": True}})
+
+    assert replaced(resource, live)["settings"]["backupConfiguration"]["enabled"] is True
+
+
+def test_no_region_is_no_wish_to_be_nowhere() -> None:
+    live = looked_at({}, region="us-central1")
+
+    assert [differing(manifest({}, region=region), live) for region in (None, "")] == [[], []]
+
+
+def test_a_root_password_that_is_unmanaged_is_not_sent() -> None:
+    http = Script(says(500))
+    kind = SqlInstanceKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    resource = manifest({}, rootPassword={"value": "s3cret"}, annotations={UNMANAGED: "spec.rootPassword"})
+    intent, before = intent_for(resource), looked_at({})
+    wanted = overlay(intent.declared, KIND.view(before.live))
+
+    sent = asyncio.run(kind.update(intent, wanted, Write(Action.UPDATE, "root password"), before))
+
+    assert (sent, http.requests) == (None, [])
