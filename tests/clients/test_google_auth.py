@@ -1,50 +1,66 @@
-"""Tokens: from where google-auth finds them, fetched once for all who ask, told apart when they fail."""
+"""Tokens are fetched once for all who ask, before the old one has run out, and never on the event loop."""
 
 import asyncio
-import json
+import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from math import inf
 
 import pytest
-from aiohttp import web
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
-from google.auth import exceptions
-from google.auth.credentials import Credentials
 
-from setpoint.clients.google_auth import TokenCredentials
+from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.google_auth import OLD, PAUSE, Token, TokenCredentials
+from setpoint.clients.google_calls import Call, Service
+from setpoint.clients.http import Answer, HttpClient, Request
 from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError
-from tests.clients.loopback import http_server
+from tests.clients.made_up_time import ManualClock
 
-# google-auth has types in part.
-failures: Any = exceptions
+HOUR = 3600.0
 
 
-class Counted(Credentials):
-    """The tokens t1, t2, …; an error instead when there is one."""
+@dataclass
+class Counted:
+    """The tokens t1, t2, …, each good for so long; an error instead when there is one. It waits for `go`."""
 
-    def __init__(self, error: Exception | None = None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # google-auth has types in part
-        self.fetched = 0
-        self.error = error
+    seconds: float = inf
+    error: SetpointError | None = None
+    fetched: int = 0
+    go: threading.Event = field(default_factory=threading.Event)
 
-    def refresh(self, _request: object) -> None:
+    def __post_init__(self) -> None:
+        self.go.set()
+
+    def fetch(self) -> Token:
         self.fetched += 1
+        assert self.go.wait(10)
         if self.error is not None:
             raise self.error
-        self.token = f"t{self.fetched}"
+        return Token(bearer(f"t{self.fetched}"), self.seconds)
 
 
 def bearer(token: str) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-def test_one_fetches_for_all_who_ask() -> None:
+def tokens_from(source: Counted, clock: ManualClock | None = None) -> TokenCredentials:
+    return TokenCredentials(lambda: source, clock or ManualClock())
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Lets everything else go on until it is so."""
+    async with asyncio.timeout(10):
+        while not is_so():
+            await asyncio.sleep(0)
+
+
+# --- Once for all ----------------------------------------------------------------------------------------------------
+
+
+def test_one_fetch_is_enough_for_all_who_ask() -> None:
     source = Counted()
 
     async def main() -> list[Mapping[str, str]]:
-        tokens = TokenCredentials(lambda: source)
+        tokens = tokens_from(source)
         return await asyncio.gather(*(tokens.headers() for _ in range(20)))
 
     assert asyncio.run(main()) == [bearer("t1")] * 20
@@ -52,100 +68,248 @@ def test_one_fetches_for_all_who_ask() -> None:
 
 
 def test_a_refused_token_is_fetched_anew_and_an_older_one_is_not() -> None:
-    source = Counted()
-
     async def main() -> list[Mapping[str, str]]:
-        tokens = TokenCredentials(lambda: source)
+        tokens = tokens_from(Counted())
         first = await tokens.headers()
         return [first, await tokens.headers(refused=first), await tokens.headers(refused=first)]
 
     assert asyncio.run(main()) == [bearer("t1"), bearer("t2"), bearer("t2")]
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (failures.RefreshError("invalid_grant: revoked", {"refresh_token": "hunter2"}), RemoteRefused),
-        (failures.RefreshError("try later", retryable=True), RemoteUnavailable),
-        (failures.TransportError("connection refused"), RemoteUnavailable),
-    ],
-)
-def test_what_goes_wrong_decides_the_retry(error: Exception, kind: type[SetpointError]) -> None:
-    with pytest.raises(kind) as caught:
-        asyncio.run(TokenCredentials(lambda: Counted(error)).headers())
+def test_one_fetch_is_enough_for_all_whose_token_was_refused() -> None:
+    source = Counted()
 
-    assert str(error.args[0]) in str(caught.value)
-    assert "hunter2" not in str(caught.value)
+    async def main() -> list[Mapping[str, str]]:
+        tokens = tokens_from(source)
+        first = await tokens.headers()
+        return await asyncio.gather(*(tokens.headers(refused=first) for _ in range(20)))
+
+    assert asyncio.run(main()) == [bearer("t2")] * 20
+    assert source.fetched == 2
 
 
-def test_says_what_to_do_without_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+def test_a_failure_is_told_to_all_who_ask_and_the_source_is_asked_once() -> None:
+    source = Counted(error=RemoteUnavailable("no token", 7.0))
 
-    with pytest.raises(RemoteRefused, match="run `gcloud auth application-default login`"):
-        asyncio.run(TokenCredentials().headers())
+    async def main() -> list[BaseException | Mapping[str, str]]:
+        tokens = tokens_from(source)
+        return await asyncio.gather(*(tokens.headers() for _ in range(20)), return_exceptions=True)
 
-
-def test_takes_a_service_account_s_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    async def handler(request: web.BaseRequest) -> web.Response:
-        asked.append(f"{request.method} {request.path}")
-        return web.json_response({"access_token": "from-key", "expires_in": 3600, "token_type": "Bearer"})
-
-    headers = asyncio.run(with_key(handler, monkeypatch, tmp_path))
-
-    assert headers == bearer("from-key")
-    assert asked == ["POST /token"]
+    assert [repr(one) for one in asyncio.run(main())] == ["RemoteUnavailable('no token')"] * 20
+    assert source.fetched == 1
 
 
-def test_a_key_that_google_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def handler(_request: web.BaseRequest) -> web.Response:
-        said = {"error": "invalid_grant", "error_description": "Invalid grant: account not found"}
-        return web.json_response(said, status=400)
+def test_for_a_moment_after_a_failure_nobody_tries_again() -> None:
+    source, clock = Counted(error=RemoteRefused("no token")), ManualClock()
 
-    with pytest.raises(RemoteRefused, match="invalid_grant: Invalid grant: account not found; run"):
-        asyncio.run(with_key(handler, monkeypatch, tmp_path))
+    async def main() -> list[int]:
+        tokens, fetched = tokens_from(source, clock), []
+        for seconds in (0.0, PAUSE / 2, PAUSE / 2):
+            clock.advance(seconds)
+            with pytest.raises(RemoteRefused, match="no token"):
+                await tokens.headers()
+            fetched.append(source.fetched)
+        return fetched
+
+    assert asyncio.run(main()) == [1, 1, 2]
 
 
-def test_takes_the_metadata_server_s_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def handler(request: web.BaseRequest) -> web.Response:
-        answers: dict[str, Any] = {
-            "/": {},
-            "/computeMetadata/v1/project/project-id": "some-project",
-            "/computeMetadata/v1/universe/universe-domain": "googleapis.com",
-            "/computeMetadata/v1/instance/service-accounts/default/": {"email": "me@x", "scopes": [], "aliases": []},
-        }
-        token = {"access_token": "from-metadata", "expires_in": 3600, "token_type": "Bearer"}
-        found = answers.get(request.path, token if request.path.endswith("/token") else None)
-        if isinstance(found, str):
-            return web.Response(text=found, headers={"Metadata-Flavor": "Google"})
-        return web.json_response(found, headers={"Metadata-Flavor": "Google"})
+def test_after_a_failure_all_is_well_again() -> None:
+    source, clock = Counted(error=RemoteUnavailable("no token")), ManualClock()
 
     async def main() -> Mapping[str, str]:
-        async with http_server(handler) as url:
-            place = url.removeprefix("http://")
-            monkeypatch.setenv("GCE_METADATA_HOST", place)
-            monkeypatch.setenv("GCE_METADATA_IP", place)
-            return await TokenCredentials().headers()
+        tokens = tokens_from(source, clock)
+        with pytest.raises(RemoteUnavailable):
+            await tokens.headers()
+        source.error = None
+        clock.advance(PAUSE)
+        return await tokens.headers()
 
-    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
-    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
-
-    assert asyncio.run(main()) == bearer("from-metadata")
+    assert asyncio.run(main()) == bearer("t2")
 
 
-async def with_key(handler: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Mapping[str, str]:
-    """The headers for a key file whose token server is `handler`."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    async with http_server(handler) as url:
-        file = folder / "key.json"
-        known = {
-            "type": "service_account",
-            "client_email": "robot@some-project.iam.gserviceaccount.com",
-            "private_key": key.private_bytes(encoding, form, serialization.NoEncryption()).decode(),
-            "token_uri": f"{url}/token",
-        }
-        file.write_text(json.dumps(known))
-        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
-        return await TokenCredentials().headers()
+def test_who_is_called_off_does_not_stop_the_fetch_for_the_others() -> None:
+    source = Counted()
+    source.go.clear()
+
+    async def main() -> Mapping[str, str]:
+        tokens = tokens_from(source)
+        first, second = (asyncio.create_task(tokens.headers()) for _ in range(2))
+        await until(lambda: source.fetched == 1)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        source.go.set()
+        return await second
+
+    assert asyncio.run(main()) == bearer("t1")
+    assert source.fetched == 1
+
+
+def test_nobody_has_to_hear_of_a_failure() -> None:
+    source = Counted(error=RemoteUnavailable("no token"))
+    source.go.clear()
+
+    async def main() -> list[str]:
+        told: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context["message"]))
+        tokens = tokens_from(source)
+        only = asyncio.create_task(tokens.headers())
+        await until(lambda: source.fetched == 1)
+        only.cancel()
+        source.go.set()
+        await asyncio.gather(only, return_exceptions=True)
+        return told
+
+    assert asyncio.run(main()) == []
+
+
+# --- In time ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_used_until_it_is_old() -> None:
+    source, clock = Counted(seconds=HOUR), ManualClock()
+
+    async def main() -> Mapping[str, str]:
+        tokens = tokens_from(source, clock)
+        await tokens.headers()
+        clock.advance(HOUR - OLD)
+        return await tokens.headers()
+
+    assert asyncio.run(main()) == bearer("t1")
+    assert source.fetched == 1
+
+
+def test_nobody_waits_while_an_old_token_is_replaced() -> None:
+    source, clock = Counted(seconds=HOUR), ManualClock()
+
+    async def main() -> list[Mapping[str, str]]:
+        tokens = tokens_from(source, clock)
+        await tokens.headers()
+        clock.advance(HOUR - OLD + 1)
+        source.go.clear()
+        found = [await tokens.headers() for _ in range(3)]
+        source.go.set()
+        await until(lambda: not tokens.is_fetching)
+        return [*found, await tokens.headers()]
+
+    assert asyncio.run(main()) == [bearer("t1"), bearer("t1"), bearer("t1"), bearer("t2")]
+    assert source.fetched == 2
+
+
+def test_a_token_that_has_run_out_is_waited_for() -> None:
+    clock = ManualClock()
+
+    async def main() -> Mapping[str, str]:
+        tokens = tokens_from(Counted(seconds=HOUR), clock)
+        await tokens.headers()
+        clock.advance(HOUR)
+        return await tokens.headers()
+
+    assert asyncio.run(main()) == bearer("t2")
+
+
+def test_the_time_that_a_fetch_took_is_not_added_to_the_token_s() -> None:
+    source, clock = Counted(seconds=HOUR), ManualClock()
+    source.go.clear()
+
+    async def main() -> list[Mapping[str, str]]:
+        tokens = tokens_from(source, clock)
+        first = asyncio.create_task(tokens.headers())
+        await until(lambda: source.fetched == 1)
+        clock.advance(60.0)
+        source.go.set()
+        found = [await first]
+        clock.advance(HOUR - 60.0)
+        return [*found, await tokens.headers()]
+
+    assert asyncio.run(main()) == [bearer("t1"), bearer("t2")]
+
+
+def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
+    source, clock = Counted(seconds=HOUR), ManualClock()
+
+    async def main() -> list[int]:
+        tokens, fetched = tokens_from(source, clock), []
+        await tokens.headers()
+        clock.advance(HOUR - OLD + 1)
+        source.error = RemoteUnavailable("no token")
+        for seconds in (0.0, PAUSE / 2, PAUSE / 2):
+            clock.advance(seconds)
+            assert await tokens.headers() == bearer("t1")
+            await until(lambda: not tokens.is_fetching)
+            fetched.append(source.fetched)
+        return fetched
+
+    assert asyncio.run(main()) == [2, 2, 3]
+
+
+# --- Off the event loop ----------------------------------------------------------------------------------------------
+
+
+def test_everything_else_goes_on_while_a_token_is_fetched() -> None:
+    source = Counted()
+    source.go.clear()
+
+    async def main() -> tuple[bool, Mapping[str, str]]:
+        token = asyncio.create_task(tokens_from(source).headers())
+        await until(lambda: source.fetched == 1)
+        was_under_way = not token.done()
+        # Only what runs on the loop can let the source go on.
+        source.go.set()
+        return was_under_way, await token
+
+    assert asyncio.run(main()) == (True, bearer("t1"))
+
+
+def test_one_is_good_for_one_event_loop_after_the_other() -> None:
+    source = Counted()
+    tokens = tokens_from(source)
+
+    async def main() -> Mapping[str, str]:
+        return await tokens.headers(refused=bearer("t1"))
+
+    assert [asyncio.run(main()) for _ in range(2)] == [bearer("t1"), bearer("t2")]
+
+
+# --- With the services ------------------------------------------------------------------------------------------------
+
+
+class Api(HttpClient):
+    """A service that takes one token only."""
+
+    def __init__(self, taken: str) -> None:
+        super().__init__()
+        self.taken = bearer(taken)
+        self.statuses: list[int] = []
+
+    async def send(self, request: Request) -> Answer:
+        await asyncio.sleep(0)
+        status = 200 if request.headers["authorization"] == self.taken["authorization"] else 401
+        self.statuses.append(status)
+        return Answer(status, {}, b"{}")
+
+
+def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all() -> None:
+    source, api = Counted(), Api("t2")
+
+    async def main() -> list[bytes | None]:
+        google = GoogleClient(api, GoogleSettings(), tokens_from(source))
+        buckets = (Call(Service.STORAGE, ("b", f"bucket-{number}")) for number in range(20))
+        return await asyncio.gather(*map(google.get, buckets))
+
+    assert asyncio.run(main()) == [b"{}"] * 20
+    assert source.fetched == 2
+    assert sorted(api.statuses) == [200] * 20 + [401] * 20
+
+
+# --- Nobody sees one -------------------------------------------------------------------------------------------------
+
+
+def test_no_token_is_shown() -> None:
+    async def main() -> list[object]:
+        tokens = tokens_from(Counted())
+        headers = await tokens.headers()
+        return [tokens, vars(tokens), Token(headers), Request("GET", "https://x/y?token=t1", headers, b"t1")]
+
+    shown = [repr(one) for one in asyncio.run(main())]
+    assert [one for one in shown if "t1" in one] == []

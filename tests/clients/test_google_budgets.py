@@ -69,6 +69,24 @@ def test_a_call_is_charged_to_what_google_counts_together(
 
 
 @pytest.mark.parametrize(
+    ("method", "call", "charge"),
+    [
+        ("GET", INSTANCE, ("sql", "billed", "reads")),
+        ("GET", BUCKET, ("storage", "billed", "reads")),
+        ("PATCH", BUCKET, ("storage", "billed", "writes")),
+        ("GET", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "billed", "reads")),
+        # How many buckets a project gets in a minute is the project's own.
+        ("POST", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
+        ("DELETE", BUCKET, ("storage", "billed", "buckets")),
+    ],
+)
+def test_a_call_is_charged_to_the_project_that_the_credentials_name(
+    method: str, call: Call, charge: tuple[str, str, str]
+) -> None:
+    assert charge_for(method, call, "billed") == charge
+
+
+@pytest.mark.parametrize(
     ("address", "pace"),
     [
         ("https://sqladmin.googleapis.com", Pace(start=25, burst=100, ceiling=100, growth=0.5)),
@@ -173,6 +191,43 @@ def test_a_project_that_has_used_up_its_quota_waits_and_the_others_do_not() -> N
         return times
 
     assert run(main()) == [("q", 0.0), ("p", 7.0)]
+
+
+def test_projects_share_what_the_credentials_charge_to_one() -> None:
+    class Billed:
+        async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+            return {"authorization": "Bearer t", "x-goog-user-project": "billed"}
+
+    async def main() -> tuple[dict[str, int], float]:
+        http = Script(says_no(429, "rateLimitExceeded", Retry_After="7"), says(200, {}))
+        google = GoogleClient(http, GoogleSettings(), Billed())
+        with pytest.raises(RemoteUnavailable):
+            await google.get(instance("db", "p"))
+        await google.get(instance("db", "q"))
+        return {name: one.calls for name, one in figures(google).items()}, asyncio.get_running_loop().time()
+
+    assert run(main()) == ({"sql/billed/reads": 2}, 7.0)
+
+
+def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten() -> None:
+    class Slow(Script):
+        async def send(self, request: Request) -> Answer:
+            await asyncio.sleep(1.0)
+            return await super().send(request)
+
+    async def main() -> dict[str, float]:
+        google, ended = client(Slow(says(200, {}))), dict[str, float]()
+
+        async def get(project: str, number: int) -> None:
+            await google.get(instance(f"db-{number}", project))
+            ended[project] = asyncio.get_running_loop().time()
+
+        many = [get("p", number) for number in range(1000)]
+        await asyncio.gather(*many, *(get("q", number) for number in range(10)))
+        return ended
+
+    ended = run(main())
+    assert ended["q"] <= 4.0 < 20.0 < ended["p"]
 
 
 def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:

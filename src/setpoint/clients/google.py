@@ -15,7 +15,7 @@ from setpoint.clients.gate import Budget
 from setpoint.clients.google_calls import Call as Call
 from setpoint.clients.google_calls import Service as Service
 from setpoint.clients.google_errors import ending_of, is_absence, refusal
-from setpoint.clients.google_quotas import charge_for, pace_for, subject_of
+from setpoint.clients.google_quotas import QUOTA_PROJECT, charge_for, pace_for, subject_of
 from setpoint.clients.http import Answer, HttpClient, Request
 from setpoint.core.values import Json
 from setpoint.errors import RemoteUnavailable, UserError
@@ -164,19 +164,19 @@ class GoogleClient:
         return request, answer
 
     async def _in_turn(self, call: Call, request: Request) -> Answer:
-        budget = self._budget_for(call, request.method)
+        budget = self._budget_for(call, request)
         with await budget.gate.turn(budget, caller.get() or Caller(subject_of(call)), request) as turn:
             answer = await self._http.send(request)
             turn.ending = ending_of(answer)
         return answer
 
-    def _budget_for(self, call: Call, method: str) -> Budget:
-        charge = charge_for(method, call)
+    def _budget_for(self, call: Call, request: Request) -> Budget:
+        charge = charge_for(request.method, call, request.headers.get(QUOTA_PROJECT))
         found = self.budgets.find(charge)
         if found is not None:
             return found
         address = self._settings.address(call.service)
-        return self.budgets.make(charge, pace_for(method, call, address), address)
+        return self.budgets.make(charge, pace_for(request.method, call, address), address)
 
     def _credentials_for(self, url: str) -> Credentials:
         if not url.startswith("https://"):

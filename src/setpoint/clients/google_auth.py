@@ -1,71 +1,113 @@
-"""Tokens from google-auth: fetched off the event loop, kept, and fetched again when Google refuses one."""
+"""Tokens of Google: fetched off the event loop, once for all who ask, and before the old one has run out."""
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, Protocol
 
-from google.auth import default
-from google.auth.credentials import Credentials as GoogleCredentials
-from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
-from google.auth.transport.requests import Request
+from setpoint.clients.clock import Clock, LoopClock
+from setpoint.errors import SetpointError
 
-from setpoint.errors import RemoteRefused, RemoteUnavailable
-
-SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
-WHAT_TO_DO: Final = (
-    "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file, "
-    "or set SETPOINT_GCP_AUTH=anonymous for a local server"
-)
+# A token that has less left is old. The metadata server gives the same one again until four minutes before its end.
+OLD: Final = 225.0
+# For so long everybody is told of a failure without another try: many may ask, and the token server is not for that.
+PAUSE: Final = 1.0
 
 
-def application_default() -> GoogleCredentials:
-    """What google-auth finds: a credentials file (key, impersonation, federation), gcloud's, or the metadata server."""
-    credentials, _project = default(scopes=SCOPES)
-    return credentials
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The headers that carry a token, and the seconds that it is good for."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    seconds: float = inf
+
+
+class Source(Protocol):
+    """Where tokens come from. It may take its time: it is asked in a thread, by one at a time."""
+
+    def fetch(self) -> Token:
+        """A new token, or one of our errors."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    token: Token
+    since: float
+
+    def seconds_left(self, now: float) -> float:
+        return self.since + self.token.seconds - now
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    error: SetpointError
+    since: float
+
+
+def application_default() -> Source:
+    """Application Default Credentials, as google-auth knows them."""
+    # Loaded in the thread: it brings a cryptographic library with it, and nobody is to wait for that.
+    from setpoint.clients.google_identity import ApplicationDefault
+
+    return ApplicationDefault()
 
 
 class TokenCredentials:
-    """Many may ask at once: one of them fetches, in a thread, and the others wait for it."""
+    """Many may ask at once: one fetch is under way for all of them, and goes on if any of them is called off."""
 
-    def __init__(self, load: Callable[[], GoogleCredentials] = application_default) -> None:
-        self._load = load
-        self._credentials: GoogleCredentials | None = None
-        self._one_at_a_time = asyncio.Lock()
+    def __init__(self, open_source: Callable[[], Source] = application_default, clock: Clock | None = None) -> None:
+        self._open_source = open_source
+        self._clock = clock or LoopClock()
+        self._source: Source | None = None
+        self._held: _Held | None = None
+        self._failed: _Failed | None = None
+        self._fetching: asyncio.Task[_Held | _Failed] | None = None
+
+    @property
+    def is_fetching(self) -> bool:
+        """Whether a fetch is under way."""
+        return self._fetching is not None and not self._fetching.done()
 
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """The headers with a token that has some time left, and is another than the one in `refused`."""
-        held = self._held()
-        if held is None or held == refused:
-            async with self._one_at_a_time:
-                held = self._held()
-                if held is None or held == refused:
-                    held = await asyncio.to_thread(self._fetch)
-        return held
+        """The headers with a token that has time left, and is another than the one in `refused`."""
+        held, now = self._held, self._clock.monotonic()
+        left = -inf if held is None else held.seconds_left(now)
+        if held is None or held.token.headers == refused or left <= 0.0:
+            held = await self._another(now)
+        elif left < OLD and not self._has_just_failed(now):
+            # Nobody waits: the old one is good until the new one is there.
+            self._fetch()
+        return held.token.headers
 
-    def _held(self) -> Mapping[str, str] | None:
-        if self._credentials is None or not self._credentials.valid:
-            return None
-        return _headers(self._credentials)
+    async def _another(self, now: float) -> _Held:
+        found = self._failed if self._has_just_failed(now) else await asyncio.shield(self._fetch())
+        if isinstance(found, _Held):
+            return found
+        assert found is not None
+        # Without the way that it took for those who heard of it before.
+        raise found.error.with_traceback(None)
 
-    def _fetch(self) -> Mapping[str, str]:
+    def _has_just_failed(self, now: float) -> bool:
+        return self._failed is not None and now < self._failed.since + PAUSE
+
+    def _fetch(self) -> "asyncio.Task[_Held | _Failed]":
+        if self._fetching is None or self._fetching.done():
+            self._fetching = asyncio.create_task(self._fetched())
+        return self._fetching
+
+    async def _fetched(self) -> _Held | _Failed:
+        asked = self._clock.monotonic()
         try:
-            self._credentials = self._credentials or self._load()
-            self._credentials.refresh(Request())  # type: ignore[no-untyped-call]  # google-auth has types in part
-        except DefaultCredentialsError as error:
-            raise RemoteRefused(f"no Google credentials: {_said(error)}; {WHAT_TO_DO}") from error
-        except GoogleAuthError as error:
-            if isinstance(error, TransportError) or error.retryable:
-                raise RemoteUnavailable(f"no Google token: {_said(error)}; look at the network") from error
-            raise RemoteRefused(f"Google gives these credentials no token: {_said(error)}; {WHAT_TO_DO}") from error
-        return _headers(self._credentials)
+            self._held = _Held(await asyncio.to_thread(self._from_source), asked)
+        except SetpointError as error:
+            self._failed = _Failed(error, self._clock.monotonic())
+            return self._failed
+        self._failed = None
+        return self._held
 
-
-def _headers(credentials: GoogleCredentials) -> Mapping[str, str]:
-    headers: dict[str, str] = {}
-    credentials.apply(headers)  # type: ignore[no-untyped-call]  # google-auth has types in part
-    return headers
-
-
-def _said(error: GoogleAuthError) -> str:
-    """The first thing an error says; what follows may be a whole response."""
-    return str(error.args[0])[:200] if error.args else type(error).__name__
+    def _from_source(self) -> Token:
+        if self._source is None:
+            self._source = self._open_source()
+        return self._source.fetch()

@@ -94,6 +94,11 @@ def seconds_to_wait(answer: Answer, now: datetime) -> float | None:
     return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)
 
 
+def message_in(body: bytes) -> str:
+    """What Google says is wrong; nothing when that is no error of its."""
+    return _error_in(body).message
+
+
 def _conflict(told: str, reason: str, method: str) -> RemoteError | OperationRunning:
     if reason == "operationInProgress":
         return OperationRunning(told)

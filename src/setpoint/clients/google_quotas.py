@@ -30,18 +30,27 @@ PACES: Final = {
     (Service.STORAGE, Quota.WRITES): Pace(start=100, burst=200, ceiling=500, growth=5),
     (Service.STORAGE, Quota.BUCKETS): Pace(start=10, burst=50, ceiling=50, growth=0.1),
 }
+# The header in which credentials name the project whose quota their calls use up.
+QUOTA_PROJECT: Final = "x-goog-user-project"
 # Who stands in for Google has limits that we know nothing of, and mostly none.
 ELSEWHERE: Final = Pace(start=1000, burst=1000, ceiling=10_000, growth=100)
 
 
-def charge_for(method: str, call: Call) -> Charge:
-    """What a call is charged to. Calls on a bucket do not say whose it is: they are charged to no project, together."""
+def charge_for(method: str, call: Call, quota_project: str | None = None) -> Charge:
+    """What a call is charged to: the project that the credentials name for that, or else the one it is about.
+
+    Calls on a bucket do not say whose it is: they are charged to no project, together.
+    """
     match call.service:
         case Service.SQL:
             project = call.parts[1] if call.parts[0] == "projects" else ""
-            return Charge("sql", project, _reads_or_writes(method))
+            return Charge("sql", quota_project or project, _reads_or_writes(method))
         case Service.STORAGE:
-            return Charge("storage", call.query.get("project", ""), _storage_quota(method, call.parts))
+            owner, quota = call.query.get("project", ""), _storage_quota(method, call.parts)
+            if quota is Quota.BUCKETS and owner:
+                # Counted where the bucket is to be, whoever asks for it.
+                return Charge("storage", owner, quota)
+            return Charge("storage", quota_project or owner, quota)
         case _:
             assert_never(call.service)
 

@@ -1,8 +1,13 @@
 """HTTP, and nothing else: bytes out, bytes in. A failure on the way is RemoteUnavailable; a status is not a failure."""
 
+import asyncio
+import socket
+import ssl
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -10,24 +15,45 @@ import aiohttp
 from yarl import URL
 
 from setpoint import __version__
-from setpoint.errors import RemoteUnavailable
+from setpoint.clients.permits import Attempt, seconds_for
+from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
 
 USER_AGENT = f"setpoint/{__version__}"
+# Whatever else is asked may change something.
+_READING: Final = ("GET", "HEAD")
+# A peer that is gone without a word is asked, after so many seconds of silence, so often, whether it is there.
+_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Whom to trust, and who we are; `server_name` is the name in the server's certificate, if it is not its host's."""
+
+    context: ssl.SSLContext
+    server_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. `url` is complete and already quoted; `seconds` is all the time that the answer may take."""
+    """What is asked. `url` is complete and already quoted; `seconds` is all the time that the answer may take.
+
+    Without `tls`, https means a server that this machine trusts.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     seconds: float = 60.0
+    tls: Tls | None = None
 
     def __str__(self) -> str:
         """Method and path: the query and the body may hold what nobody should read."""
         return f"{self.method} {urlsplit(self.url).path}"
+
+    def __repr__(self) -> str:
+        """The same: the headers hold a token."""
+        return f"Request({self})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,39 +65,89 @@ class Answer:
     body: bytes
 
 
-class HttpClient:
-    """Keeps connections and uses them again. Opened by the first request; `close` lets go of everything."""
+class Stream:
+    """An answer whose body is read as it comes. `close` it when it is not wanted any more."""
 
-    def __init__(self) -> None:
+    def __init__(self, request: Request, response: aiohttp.ClientResponse, silence: float) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self._request = request
+        self._response = response
+        self._silence = silence
+
+    async def read(self) -> bytes:
+        """What has come by now, or comes next; nothing at the end. RemoteUnavailable when it breaks off before that."""
+        try:
+            return await self._response.content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            self.close()
+            raise _failure(self._request, error, self._silence) from error
+
+    async def whole(self) -> Answer:
+        """All of it, as an answer."""
+        parts = []
+        while part := await self.read():
+            parts.append(part)
+        return Answer(self.status, self.headers, b"".join(parts))
+
+    def close(self) -> None:
+        """What is still to come is not read, and the other side is not asked whether it agrees."""
+        if (transport := _transport_of(self._response)) is not None:
+            transport.abort()
+        self._response.close()
+
+
+class HttpClient:
+    """Keeps connections and uses them again. Opened by the first request; `close` lets go of everything.
+
+    `proxy` is the way to every server; without it the environment says which one it is, if any.
+    """
+
+    def __init__(self, proxy: str | None = None) -> None:
         # How many requests there were, by method, host and what came of them: a status, or "<error>" without an answer.
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
+        self._proxy = proxy
         # Host and proxy by origin: finding out takes a walk through the environment.
         self._ways: dict[str, tuple[str, str | None]] = {}
 
     async def send(self, request: Request) -> Answer:
-        """The whole answer, whatever its status; RemoteUnavailable when there is none, or only a part of it."""
-        session = self._session = self._session or _new_session()
+        """The whole answer, whatever its status; RemoteUnavailable when there is none, or only a part of it.
+
+        RemoteRefused when the server is not who it should be. What no permit allows is not sent: see clients.permits.
+        """
+        request = permitted(request)
         host, proxy = self._way_to(request.url)
         code = "<error>"
         try:
-            async with session.request(
-                request.method,
-                URL(request.url, encoded=True),
-                data=request.body,
-                headers=request.headers,
-                proxy=proxy,
-                # Whoever we are sent to may not be meant to see our credentials.
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=request.seconds),
-            ) as response:
+            # Exactly: rounded up, as it would be otherwise, a write could outlive what permits it.
+            timeout = aiohttp.ClientTimeout(total=request.seconds, ceil_threshold=inf)
+            async with self._asked(request, proxy, timeout) as response:
                 answer = Answer(response.status, response.headers, await response.read())
                 code = str(response.status)
                 return answer
-        except TimeoutError as error:
-            raise RemoteUnavailable(f"{request}: no answer within {request.seconds:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise RemoteUnavailable(f"{request}: {_reason(error)}") from error
+            raise _failure(request, error, request.seconds) from error
+        finally:
+            self.counts[request.method, host, code] += 1
+
+    async def open(self, request: Request, silence: float) -> Stream:
+        """The answer as soon as it begins, which has to be in time; `silence` seconds without a byte end it after that.
+
+        Errors are those of `send`.
+        """
+        request = permitted(request)
+        host, proxy = self._way_to(request.url)
+        code = "<error>"
+        try:
+            timeout = aiohttp.ClientTimeout(total=None, sock_read=silence)
+            async with asyncio.timeout(request.seconds):
+                response = await self._asked(request, proxy, timeout)
+            code = str(response.status)
+            _keep_alive(response)
+            return Stream(request, response, silence)
+        except (aiohttp.ClientError, OSError) as error:
+            raise _failure(request, error, request.seconds) from error
         finally:
             self.counts[request.method, host, code] += 1
 
@@ -81,6 +157,24 @@ class HttpClient:
         if session is not None:
             await session.close()
 
+    def _asked(
+        self, request: Request, proxy: str | None, timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.client._RequestContextManager:
+        session = self._session = self._session or _new_session()
+        tls = request.tls
+        return session.request(
+            request.method,
+            URL(request.url, encoded=True),
+            data=request.body,
+            headers=request.headers,
+            proxy=proxy,
+            ssl=True if tls is None else tls.context,
+            server_hostname=None if tls is None else tls.server_name,
+            # Whoever we are sent to may not be meant to see our credentials.
+            allow_redirects=False,
+            timeout=timeout,
+        )
+
     def _way_to(self, url: str) -> tuple[str, str | None]:
         """The host, and the proxy that leads there."""
         # To the slash after "https://host": cheaper than to take the whole address apart.
@@ -88,9 +182,18 @@ class HttpClient:
         found = self._ways.get(origin)
         if found is None:
             parts = urlsplit(url)
-            proxy = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+            from_environment = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+            proxy = self._proxy or from_environment
             found = self._ways[origin] = (parts.netloc, proxy)
         return found
+
+
+def permitted(request: Request) -> Request:
+    """The request, with no more time than the permits around it leave to a write; what refuses it is raised."""
+    if request.method in _READING:
+        return request
+    seconds = seconds_for(Attempt(request.method, urlsplit(request.url).path))
+    return request if seconds >= request.seconds else replace(request, seconds=seconds)
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -98,6 +201,35 @@ def _new_session() -> aiohttp.ClientSession:
     # How many calls are under way is decided where turns are shared out: a second line here would be nobody's turn.
     connector = aiohttp.TCPConnector(limit=0)
     return aiohttp.ClientSession(headers=headers, connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+
+def _keep_alive(response: aiohttp.ClientResponse) -> None:
+    """Has the system notice, on this connection, that the other side is gone."""
+    transport = _transport_of(response)
+    opened = None if transport is None else transport.get_extra_info("socket")
+    if opened is not None:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEP_ALIVE:
+            # Not every system has them.
+            if option := getattr(socket, name, None):
+                opened.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
+    """What the answer comes through; nothing when all of it has come."""
+    return response.connection.transport if response.connection else None
+
+
+def _failure(request: Request, error: Exception, seconds: float) -> RemoteError:
+    if isinstance(error, TimeoutError):
+        return RemoteUnavailable(f"{request}: no answer within {seconds:g} s")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+        return RemoteRefused(
+            f"{request}: {error.host}:{error.port} shows a certificate that is not to be trusted: {why}. "
+            "Check the address, and which certificate authority is named for it"
+        )
+    return RemoteUnavailable(f"{request}: {_reason(error)}")
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,72 @@
+"""Whether a write may be made, and how long it may take. Asked right before it goes out, by whatever sends it.
+
+Whoever drives the steps says what holds inside of each; nobody has to. Inside of nothing, everything may be written.
+"""
+
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A write that is about to be made: the verb, and what it is done to. Neither holds what nobody should read."""
+
+    verb: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.target}"
+
+
+class Permit(Protocol):
+    """What allows writes, or does not."""
+
+    def check(self, attempt: Attempt) -> float:
+        """How many seconds the write may take from now on, never none; one of our errors when it may not be made."""
+        ...
+
+
+_permits: Final[ContextVar[tuple[Permit, ...]]] = ContextVar("permits", default=())
+
+
+class permitted_by:  # noqa: N801 - a context manager is called like a function
+    """Every write made inside, in this task and in those it starts, needs this permit, and those around it as well."""
+
+    __slots__ = ("_permits", "_token")
+
+    def __init__(self, *permits: Permit) -> None:
+        self._permits = permits
+        self._token: Token[tuple[Permit, ...]] | None = None
+
+    def __enter__(self) -> None:
+        self._token = _permits.set((*_permits.get(), *self._permits))
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _permits.reset(self._token)
+
+
+class unrestricted:  # noqa: N801 - the same
+    """What is sent inside changes nothing that a permit could be about: a lease that is renewed, a token."""
+
+    __slots__ = ("_token",)
+
+    def __init__(self) -> None:
+        self._token: Token[tuple[Permit, ...]] | None = None
+
+    def __enter__(self) -> None:
+        self._token = _permits.set(())
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _permits.reset(self._token)
+
+
+def seconds_for(attempt: Attempt) -> float:
+    """How long the write may take by every permit, the outermost asked first; what refuses it is raised."""
+    seconds = inf
+    for permit in _permits.get():
+        seconds = min(seconds, permit.check(attempt))
+    return seconds

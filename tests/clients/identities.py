@@ -1,0 +1,179 @@
+"""Machines on which there is one way to say who we are, and servers that take what Google takes."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from google.auth import _exponential_backoff
+from google.auth.compute_engine import _metadata
+from requests.adapters import HTTPAdapter
+
+from setpoint.clients.google_auth import TokenCredentials
+from setpoint.errors import SetpointError
+from tests.clients.token_servers import (
+    CLIENT,
+    EMAIL,
+    REFRESH,
+    ROLE,
+    SUBJECT,
+    Asked,
+    TokenServers,
+    robot_key_text,
+    token_servers,
+)
+
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+IMPERSONATE = f"/v1/projects/-/serviceAccounts/{ROLE}:generateAccessToken"
+VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+NOBODY = "127.0.0.1:1"
+WHAT_TO_DO = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"
+
+Info = dict[str, Any]
+# Makes a machine on which there is one way to say who we are.
+Way = Callable[["Machine", TokenServers], None]
+
+
+class Machine:
+    """A machine on which nobody has logged in, and with no metadata server."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.patch = patch
+        self.file = folder / "credentials.json"
+        for name in (VARIABLE, "GOOGLE_CLOUD_QUOTA_PROJECT", "GOOGLE_CLOUD_PROJECT", "HTTP_PROXY", "HTTPS_PROXY"):
+            patch.delenv(name, raising=False)
+        patch.setenv("CLOUDSDK_CONFIG", str(folder / "gcloud"))
+        self.set_metadata_server(NOBODY)
+        # google-auth tries again by itself, and sleeps in between.
+        patch.setattr(_exponential_backoff.ExponentialBackoff, "_calculate_jitter", lambda _: 0.0)
+
+    def set_metadata_server(self, place: str) -> None:
+        self.patch.setenv("GCE_METADATA_HOST", place)
+        self.patch.setenv("GCE_METADATA_IP", place)
+        # google-auth reads the variable when it is loaded.
+        self.patch.setattr(_metadata, "_GCE_METADATA_HOST", place)
+
+    def put(self, info: Info | str, file: Path | None = None) -> None:
+        """A credentials file that the variable names."""
+        file = file or self.file
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(info if isinstance(info, str) else json.dumps(info))
+        self.patch.setenv(VARIABLE, str(file))
+
+    def lead_to(self, url: str) -> None:
+        """What is sent to Google's own addresses goes to `url` instead, from below google-auth."""
+        send = HTTPAdapter.send
+
+        def elsewhere(adapter: HTTPAdapter, request: Any, *arguments: Any, **more: Any) -> Any:
+            request.url = re.sub(r"^https://(oauth2|iamcredentials)\.googleapis\.com", url, request.url)
+            return send(adapter, request, *arguments, **more)
+
+        self.patch.setattr(HTTPAdapter, "send", elsewhere)
+
+
+def robot(servers: TokenServers, **more: Any) -> Info:
+    """A service account's key."""
+    return {
+        "type": "service_account",
+        "client_email": EMAIL,
+        "private_key": robot_key_text(),
+        "token_uri": f"{servers.url}/token",
+        **more,
+    }
+
+
+def person(_servers: TokenServers, **more: Any) -> Info:
+    """What gcloud keeps of somebody who has logged in. Where tokens are given out is not said: that is Google's."""
+    known = {"client_id": "some-client", "client_secret": CLIENT, "refresh_token": REFRESH}
+    return {"type": "authorized_user", **known, **more}
+
+
+def workload(servers: TokenServers, subject: Path, **more: Any) -> Info:
+    """A workload somewhere else, with a token of its own in a file."""
+    return {
+        "type": "external_account",
+        "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/it",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "token_url": f"{servers.url}/v1/token",
+        "credential_source": {"file": str(subject)},
+        **more,
+    }
+
+
+# --- The ways --------------------------------------------------------------------------------------------------------
+
+
+def by_key(machine: Machine, servers: TokenServers) -> None:
+    machine.put(robot(servers))
+
+
+def by_login(machine: Machine, servers: TokenServers) -> None:
+    machine.put(person(servers))
+
+
+def by_impersonation(machine: Machine, servers: TokenServers) -> None:
+    url = f"https://iamcredentials.googleapis.com{IMPERSONATE}"
+    source = robot(servers)
+    machine.put(
+        {
+            "type": "impersonated_service_account",
+            "service_account_impersonation_url": url,
+            "source_credentials": source,
+            "delegates": ["projects/-/serviceAccounts/between@some-project.iam.gserviceaccount.com"],
+        }
+    )
+
+
+def by_federation(machine: Machine, servers: TokenServers) -> None:
+    subject = machine.folder / "subject"
+    subject.write_text(SUBJECT)
+    machine.put(workload(servers, subject))
+
+
+def by_federation_and_impersonation(machine: Machine, servers: TokenServers) -> None:
+    subject = machine.folder / "subject"
+    subject.write_text(SUBJECT)
+    machine.put(workload(servers, subject, service_account_impersonation_url=f"{servers.url}{IMPERSONATE}"))
+
+
+def by_metadata(machine: Machine, servers: TokenServers) -> None:
+    machine.set_metadata_server(servers.url.removeprefix("http://"))
+
+
+WAYS: tuple[Way, ...] = (
+    *(by_key, by_login, by_impersonation),
+    *(by_federation, by_federation_and_impersonation, by_metadata),
+)
+every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+
+
+def bearer(token: str) -> Mapping[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def headers_by(
+    way: Way, machine: Machine, instead: Callable[[Asked], web.Response | None] = lambda _: None
+) -> tuple[Mapping[str, str], TokenServers]:
+    """The headers that a way leads to, and the servers that were asked."""
+
+    async def main() -> tuple[Mapping[str, str], TokenServers]:
+        async with token_servers() as servers:
+            machine.lead_to(servers.url)
+            way(machine, servers)
+            servers.instead = instead
+            return await TokenCredentials().headers(), servers
+
+    return asyncio.run(main())
+
+
+def refusal_by(
+    way: Way, machine: Machine, instead: Callable[[Asked], web.Response | None] = lambda _: None
+) -> SetpointError:
+    with pytest.raises(SetpointError) as caught:
+        headers_by(way, machine, instead)
+    return caught.value

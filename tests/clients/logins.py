@@ -1,0 +1,34 @@
+"""Commands that log in, for tests."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from setpoint.clients.kube_connection import Exec, Interactive
+
+V1 = "client.authentication.k8s.io/v1"
+
+# Counts its runs, and prints what it is given with the number of the run for `RUN`.
+_SCRIPT = """
+import pathlib, sys
+runs = pathlib.Path(sys.argv[1])
+runs.write_text((runs.read_text() if runs.exists() else "") + "x")
+print(sys.argv[2].replace("RUN", str(len(runs.read_text()))))
+"""
+
+
+def printing(folder: Path, printed: str, **more: Any) -> Exec:
+    """A command that prints that."""
+    args = ("-c", _SCRIPT, str(folder / "runs"), printed)
+    return Exec(sys.executable, args, interactive=Interactive.NEVER, **more)
+
+
+def running(script: str, *arguments: str, **more: Any) -> Exec:
+    """A command that does that."""
+    return Exec(sys.executable, ("-c", script, *arguments), **({"interactive": Interactive.NEVER} | more))
+
+
+def runs(folder: Path) -> int:
+    """How often the command of `printing` has run."""
+    file = folder / "runs"
+    return len(file.read_text(encoding="utf-8")) if file.exists() else 0

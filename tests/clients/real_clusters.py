@@ -1,0 +1,103 @@
+"""Our client of a real API server, for tests."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Raw
+
+from setpoint.clients.kube_config import from_files
+from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kube_endpoints import EVERYTHING, Endpoint, Selection
+from setpoint.clients.kube_watch import Change, WatchEvent, watch
+from setpoint.clients.kubernetes import KubernetesClient
+
+T = TypeVar("T")
+# In seconds, for what should come at once.
+PATIENCE = 60.0
+
+
+def with_client(kubeconfig: Path | Connection, use: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+    """What `use` comes to, with the client that the file describes."""
+
+    async def main() -> T:
+        client = KubernetesClient(kubeconfig if isinstance(kubeconfig, Connection) else from_files([kubeconfig]))
+        try:
+            return await use(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+async def hear(
+    client: KubernetesClient,
+    endpoint: Endpoint,
+    count: int,
+    meanwhile: Callable[[], Awaitable[object]],
+    selection: Selection = EVERYTHING,
+) -> list[WatchEvent]:
+    """So many events of what happens meanwhile, bookmarks left out."""
+    since = (await client.list(endpoint)).resource_version
+    heard: list[WatchEvent] = []
+    async with asyncio.timeout(PATIENCE), aclosing(watch(client, endpoint, since, selection)) as events:
+        busy = asyncio.ensure_future(meanwhile())
+        async for event in events:
+            if event.change is not Change.BOOKMARK:
+                heard.append(event)
+            if len(heard) == count:
+                break
+        await busy
+    return heard
+
+
+def told(event: WatchEvent) -> tuple[str, str]:
+    """What happened to which object."""
+    return event.change.value, tree(bytes(event.object))["metadata"].get("name", "")
+
+
+def names(items: Sequence[Raw]) -> list[str]:
+    """What the objects of a page are called."""
+    return [tree(bytes(item))["metadata"]["name"] for item in items]
+
+
+def config_maps(namespace: str) -> Endpoint:
+    return Endpoint("", "v1", "configmaps", namespace)
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def tree(body: bytes | None) -> Any:
+    assert body is not None
+    return json.loads(body)
+
+
+def definition(group: str, plural: str, kind: str) -> dict[str, Any]:
+    """A kind of its own, with a status."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema, "status": schema}}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+            "versions": [version],
+        },
+    }
+
+
+DEFINITIONS = Endpoint("apiextensions.k8s.io", "v1", "customresourcedefinitions")

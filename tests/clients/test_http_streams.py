@@ -1,0 +1,185 @@
+"""Answers that are read as they come, and the way through a proxy."""
+
+import asyncio
+import socket
+
+import pytest
+from aiohttp import web
+
+from setpoint.clients.http import Answer, HttpClient, Request, Stream
+from setpoint.errors import RemoteUnavailable
+from tests.clients.loopback import Conversation, http_server, raw_server, says
+
+BEGUN = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def read_all(stream: Stream) -> list[bytes]:
+    """Every piece, up to the end."""
+    pieces = []
+    while piece := await stream.read():
+        pieces.append(piece)
+    return pieces
+
+
+async def echo(request: web.BaseRequest) -> web.Response:
+    return web.Response(status=418, body=await request.read(), headers={"X-Seen": str(request.rel_url)})
+
+
+async def never(_request: web.BaseRequest) -> web.Response:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def test_gives_what_has_come_before_the_rest_comes() -> None:
+    async def main() -> tuple[bytes, list[bytes]]:
+        go_on = asyncio.Event()
+
+        async def handler(request: web.BaseRequest) -> web.StreamResponse:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            await response.write(b"first")
+            await go_on.wait()
+            await response.write(b"second")
+            return response
+
+        async with http_server(handler) as url:
+            client = HttpClient()
+            stream = await client.open(Request("GET", url), silence=10)
+            first = await stream.read()
+            go_on.set()
+            rest = await read_all(stream)
+            stream.close()
+            await client.close()
+            return first, rest
+
+    assert asyncio.run(main()) == (b"first", [b"second"])
+
+
+def test_can_be_read_as_a_whole() -> None:
+    async def main() -> Answer:
+        async with http_server(echo) as url:
+            client = HttpClient()
+            stream = await client.open(Request("POST", f"{url}/a", body=b"body"), silence=10)
+            answer = await stream.whole()
+            await client.close()
+            assert client.counts["POST", url.removeprefix("http://"), "418"] == 1
+            return answer
+
+    answer = asyncio.run(main())
+
+    assert (answer.status, answer.body, answer.headers["x-seen"]) == (418, b"body", "/a")
+
+
+def test_notices_when_the_other_side_is_gone_without_a_word() -> None:
+    async def main() -> int:
+        async with raw_server(says(f"{BEGUN}4\r\nhere\r\n")) as place:
+            client = HttpClient()
+            stream = await client.open(Request("GET", f"http://{place}/"), silence=10)
+            connection = stream._response.connection
+            assert connection is not None
+            assert connection.transport is not None
+            opened: socket.socket = connection.transport.get_extra_info("socket")
+            is_kept_alive = opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            stream.close()
+            await client.close()
+            return is_kept_alive
+
+    assert asyncio.run(main()) == 1
+
+
+async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(f"{BEGUN}4\r\nhere\r\n".encode())
+    await writer.drain()
+    writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [resets, says(f"{BEGUN}4\r\nhere\r\n"), says(f"{BEGUN}4\r\nhere\r\n9\r\nhalf"), says(f"{BEGUN}4\r\nhere\r\nno!")],
+    ids=["reset", "closed", "closed in the middle", "not HTTP"],
+)
+def test_what_breaks_off_is_told(conversation: Conversation) -> None:
+    async def main() -> None:
+        client = HttpClient()
+        async with raw_server(conversation) as place:
+            try:
+                await read_all(await client.open(Request("GET", f"http://{place}/path?password=hunter2"), silence=10))
+            finally:
+                await client.close()
+
+    with pytest.raises(RemoteUnavailable, match=r"^GET /path: (?!.*hunter2)"):
+        asyncio.run(main())
+
+
+def test_a_silence_ends_it() -> None:
+    async def silent(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"here")
+        await asyncio.Event().wait()
+        return response
+
+    async def main() -> None:
+        client = HttpClient()
+        async with http_server(silent) as url:
+            try:
+                await read_all(await client.open(Request("GET", f"{url}/path"), silence=0.05))
+            finally:
+                await client.close()
+
+    with pytest.raises(RemoteUnavailable, match=r"^GET /path: no answer within 0\.05 s$"):
+        asyncio.run(main())
+
+
+def test_an_answer_that_does_not_begin_in_time_is_none() -> None:
+    async def main() -> None:
+        client = HttpClient()
+        async with http_server(never) as url:
+            try:
+                await client.open(Request("GET", f"{url}/path", seconds=0.05), silence=10)
+            finally:
+                await client.close()
+                assert client.counts["GET", url.removeprefix("http://"), "<error>"] == 1
+
+    with pytest.raises(RemoteUnavailable, match=r"^GET /path: no answer within 0\.05 s$"):
+        asyncio.run(main())
+
+
+def test_nobody_there_is_no_answer() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+
+        async def main() -> None:
+            client = HttpClient()
+            try:
+                await client.open(Request("GET", f"http://127.0.0.1:{port}/path"), silence=10)
+            finally:
+                await client.close()
+
+        with pytest.raises(RemoteUnavailable, match=r"^GET /path: cannot connect to "):
+            asyncio.run(main())
+
+
+def test_goes_through_the_proxy_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = await reader.readline()
+        asked.append(line)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+    async def main() -> Answer:
+        server = await asyncio.start_server(proxy, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        client = HttpClient(f"http://me:hunter2@127.0.0.1:{port}")
+        async with server:
+            answer = await client.send(Request("GET", "http://no-such-host.invalid/path"))
+            await client.close()
+        return answer
+
+    assert asyncio.run(main()).body == b"ok"
+    assert asked == [b"GET http://no-such-host.invalid/path HTTP/1.1\r\n"]

@@ -1,0 +1,250 @@
+"""Kubeconfig files: what they come to, and what is said when they come to nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.clients.kube_config import connection_from, from_files
+from setpoint.clients.kube_connection import (
+    Anybody,
+    Authority,
+    Bearer,
+    Certificate,
+    Connection,
+    Exec,
+    File,
+    Impersonation,
+    Inline,
+    Interactive,
+    Login,
+    Nobody,
+    Password,
+    SystemRoots,
+    Trust,
+)
+from setpoint.errors import UserError
+from tests.clients.kubeconfigs import config, encoded, written
+
+V1 = "client.authentication.k8s.io/v1"
+V1BETA1 = "client.authentication.k8s.io/v1beta1"
+
+
+def read(folder: Path, content: object, context: str | None = None) -> Connection:
+    return from_files([written(folder / "config", content)], context)
+
+
+# --- What it comes to -------------------------------------------------------------------------------------------------
+
+
+def test_takes_the_current_context(tmp_path: Path) -> None:
+    connection = read(tmp_path, config(context={"namespace": "shop"}))
+
+    assert connection == Connection(
+        f"context prod of {tmp_path / 'config'}", "https://prod.test:6443", SystemRoots(), namespace="shop"
+    )
+
+
+def test_takes_the_context_that_is_named(tmp_path: Path) -> None:
+    both = config()
+    other = config(name="stage")
+    for part in ("clusters", "users", "contexts"):
+        both[part] += other[part]
+
+    assert read(tmp_path, both, "stage").server == "https://stage.test:6443"
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("https://a.test/", "https://a.test"),
+        ("https://a.test/k8s/clusters/c-1/", "https://a.test/k8s/clusters/c-1"),
+        ("https://[::1]:6443", "https://[::1]:6443"),
+        ("http://a.test:8080", "http://a.test:8080"),
+        ("a.test:8080", "http://a.test:8080"),
+    ],
+)
+def test_takes_any_address(server: str, address: str, tmp_path: Path) -> None:
+    assert read(tmp_path, config({"server": server})).server == address
+
+
+@pytest.mark.parametrize(
+    ("cluster", "trust"),
+    [
+        ({}, SystemRoots()),
+        ({"certificate-authority-data": encoded("PEM")}, Authority("PEM")),
+        ({"certificate-authority": "ca.crt"}, Authority("from a file")),
+        ({"insecure-skip-tls-verify": True}, Anybody()),
+        # As with kubectl: a member without a value is one that is not there.
+        ({"certificate-authority": None, "extensions": None}, SystemRoots()),
+    ],
+)
+def test_trusts_whom_it_says(cluster: dict[str, Any], trust: Trust, tmp_path: Path) -> None:
+    written(tmp_path / "ca.crt", "from a file")
+
+    assert read(tmp_path, config(cluster)).trust == trust
+
+
+def test_what_else_a_cluster_says_is_kept(tmp_path: Path) -> None:
+    said = {"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128", "disable-compression": True}
+
+    connection = read(tmp_path, config(said))
+
+    assert (connection.server_name, connection.proxy) == ("kubernetes", "http://me:hunter2@proxy:3128")
+    assert not connection.compressed
+
+
+@pytest.mark.parametrize(
+    ("user", "login"),
+    [
+        ({}, Nobody()),
+        ({"token": "t"}, Bearer(Inline("t"))),
+        ({"tokenFile": "/run/token"}, Bearer(File(Path("/run/token"), "tokenFile"))),
+        ({"tokenFile": "/run/token", "token": "t"}, Bearer(File(Path("/run/token"), "tokenFile"), "t")),
+        ({"username": "me", "password": "p"}, Password("me", "p")),
+        (
+            {"exec": {"apiVersion": V1BETA1, "command": "aws", "args": ["eks"], "env": [{"name": "A", "value": "b"}]}},
+            Exec("aws", ("eks",), (("A", "b"),), V1BETA1, Interactive.IF_AVAILABLE),
+        ),
+        (
+            {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never", "installHint": "get it"}},
+            Exec("x", api_version=V1, interactive=Interactive.NEVER, install_hint="get it"),
+        ),
+        # As with kubectl: a command is not asked when something else is at hand.
+        ({"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never"}, "token": "t"}, Bearer(Inline("t"))),
+    ],
+)
+def test_logs_in_as_it_says(user: dict[str, Any], login: Login, tmp_path: Path) -> None:
+    assert read(tmp_path, config(user=user)).login == login
+
+
+def test_a_client_certificate_may_be_here_and_its_key_there(tmp_path: Path) -> None:
+    user = {"client-certificate-data": encoded("CERT"), "client-key": "keys/me.key"}
+
+    connection = read(tmp_path, config(user=user))
+
+    assert connection.certificate == Certificate(Inline("CERT"), File(tmp_path / "keys" / "me.key", "client-key"))
+
+
+def test_acts_as_somebody_else(tmp_path: Path) -> None:
+    user = {"as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"scopes": ["x", "y"]}}
+
+    connection = read(tmp_path, config(user=user))
+
+    assert connection.impersonation == Impersonation("jane", "7", ("a", "b"), (("scopes", ("x", "y")),))
+
+
+def test_a_command_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path) -> None:
+    cluster = {
+        "certificate-authority-data": encoded("PEM"),
+        "tls-server-name": "kubernetes",
+        "extensions": [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}],
+    }
+    user = {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never", "provideClusterInfo": True}}
+
+    login = read(tmp_path, config(cluster, user)).login
+
+    assert isinstance(login, Exec)
+    assert login.cluster == {
+        "server": "https://prod.test:6443",
+        "certificate-authority-data": encoded("PEM"),
+        "tls-server-name": "kubernetes",
+        "config": {"audience": "a"},
+    }
+
+
+def test_paths_are_those_of_their_file(tmp_path: Path) -> None:
+    user = {"tokenFile": "token", "client-certificate": "me.crt", "client-key": "../me.key"}
+    run = {"exec": {"apiVersion": V1, "command": "./bin/login", "interactiveMode": "Never"}}
+    written(tmp_path / "a" / "ca.crt", "PEM")
+
+    written(tmp_path / "a" / "config", config({"certificate-authority": "ca.crt"}, user))
+    written(tmp_path / "b" / "config", config({}, run, "stage"))
+    files = [tmp_path / "a" / "config", tmp_path / "b" / "config"]
+    first, second = from_files(files), from_files(files, "stage")
+
+    assert first.trust == Authority("PEM")
+    assert first.login == Bearer(File(tmp_path / "a" / "token", "tokenFile"))
+    assert first.certificate is not None
+    assert first.certificate.key == File(tmp_path / "a" / ".." / "me.key", "client-key")
+    assert isinstance(second.login, Exec)
+    assert second.login.command == str(tmp_path / "b" / "bin" / "login")
+
+
+def test_no_secret_is_printed(tmp_path: Path) -> None:
+    secret = "hunter2"
+    exec_ = {"apiVersion": V1BETA1, "command": "x", "args": [secret], "env": [{"name": "A", "value": secret}]}
+    users: list[dict[str, Any]] = [
+        {"token": secret},
+        {"username": "me", "password": secret},
+        {"client-certificate-data": encoded("CERT"), "client-key-data": encoded(secret)},
+        {"tokenFile": "/token", "token": secret},
+        {"exec": exec_},
+    ]
+
+    printed = [repr(read(tmp_path, config({"proxy-url": f"http://me:{secret}@proxy"}, user))) for user in users]
+
+    assert [one for one in printed if secret in one] == []
+
+
+# --- Where it is looked for -------------------------------------------------------------------------------------------
+
+
+def test_kubeconfig_names_the_files_and_those_that_are_not_there_are_left_out(tmp_path: Path) -> None:
+    first, second = written(tmp_path / "a", config()), written(tmp_path / "b", config(name="stage"))
+    named = f"{tmp_path / 'none'}::{first}:{second}"
+
+    assert connection_from({"KUBECONFIG": named}).server == "https://prod.test:6443"
+    assert connection_from({"KUBECONFIG": named}, "stage").server == "https://stage.test:6443"
+
+
+def test_without_it_the_file_at_home_is_meant(tmp_path: Path) -> None:
+    written(tmp_path / ".kube" / "config", config())
+
+    assert connection_from({"HOME": str(tmp_path)}).server == "https://prod.test:6443"
+
+
+def pod(folder: Path) -> dict[str, str]:
+    """The environment of a process in a pod, whose account is in `folder`."""
+    written(folder / "token", "t")
+    written(folder / "ca.crt", "PEM")
+    written(folder / "namespace", "shop\n")
+    return {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(folder / "home")}
+
+
+def test_in_a_pod_the_cluster_around_it_is_meant(tmp_path: Path) -> None:
+    connection = connection_from(pod(tmp_path), account=tmp_path)
+
+    assert connection == Connection(
+        "the cluster around this pod",
+        "https://10.0.0.1:443",
+        Authority("PEM"),
+        namespace="shop",
+        login=Bearer(File(tmp_path / "token", "the service account's token")),
+    )
+
+
+def test_in_a_pod_with_ipv6_the_address_has_its_brackets(tmp_path: Path) -> None:
+    environment = pod(tmp_path) | {"KUBERNETES_SERVICE_HOST": "fd00::1"}
+
+    assert connection_from(environment, account=tmp_path).server == "https://[fd00::1]:443"
+
+
+def test_in_a_pod_kubeconfig_counts_more(tmp_path: Path) -> None:
+    environment = pod(tmp_path) | {"KUBECONFIG": str(written(tmp_path / "config", config()))}
+
+    assert connection_from(environment, account=tmp_path).server == "https://prod.test:6443"
+
+
+def test_a_context_that_is_named_is_one_of_a_file_also_in_a_pod(tmp_path: Path) -> None:
+    written(tmp_path / "home" / ".kube" / "config", config())
+
+    assert connection_from(pod(tmp_path), "prod", tmp_path).server == "https://prod.test:6443"
+
+
+def test_says_when_a_pod_has_half_an_account(tmp_path: Path) -> None:
+    environment = pod(tmp_path)
+    (tmp_path / "ca.crt").unlink()
+
+    with pytest.raises(UserError, match=r"cannot read .*ca\.crt: No such file or directory: mount the service account"):
+        connection_from(environment, account=tmp_path)

@@ -1,0 +1,245 @@
+"""Which kinds a cluster serves: asked when somebody wants to know, and again while the answer is no."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kube_discovery import Discovery, Served
+from setpoint.clients.kube_endpoints import Endpoint
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import KindNotServed, RemoteUnavailable
+
+ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+DEPLOYMENT = Served(
+    "apps", "v1", "Deployment", "deployments", True, frozenset({"get", "list"}), frozenset({"scale", "status"})
+)
+NODE = Served("", "v1", "Node", "nodes", False, frozenset({"get"}))
+
+APPS = {
+    "resources": [
+        {"name": "deployments", "kind": "Deployment", "namespaced": True, "verbs": ["get", "list"]},
+        {"name": "deployments/status", "kind": "Deployment", "namespaced": True, "verbs": ["get"]},
+        {"name": "deployments/scale", "kind": "Scale", "group": "autoscaling", "namespaced": True, "verbs": ["get"]},
+    ]
+}
+CORE = {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False, "verbs": ["get"]}]}
+WIDGETS = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": ["get"]}]}
+
+
+class Served404(HttpClient):
+    """Answers by path; what is not there gets the answer that an API server has for it."""
+
+    def __init__(self, **answers: object) -> None:
+        super().__init__()
+        self.answers = dict(answers)
+        self.asked: list[str] = []
+
+    async def send(self, request: Request) -> Answer:
+        path = request.url.removeprefix("https://a.test")
+        self.asked.append(path)
+        await asyncio.sleep(0)
+        found = self.answers.get(path)
+        if found is None:
+            return Answer(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
+        return found if isinstance(found, Answer) else says(found)
+
+
+def says(body: object, content_type: str = "application/json") -> Answer:
+    return Answer(200, {"Content-Type": content_type}, msgspec.json.encode(body))
+
+
+def discovery(answers: Mapping[str, object]) -> tuple[Discovery, Served404]:
+    http = Served404(**answers)
+    return Discovery(KubernetesClient(Connection("context prod", "https://a.test"), http=http)), http
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "served"), [("apps/v1", "Deployment", DEPLOYMENT), ("v1", "Node", NODE)]
+)
+def test_finds_a_kind_with_one_request(api_version: str, kind: str, served: Served) -> None:
+    found, http = discovery({"/apis/apps/v1": APPS, "/api/v1": CORE})
+
+    async def main() -> list[Served]:
+        return [await found.find(api_version, kind) for _ in range(2)]
+
+    assert asyncio.run(main()) == [served] * 2
+    assert len(http.asked) == 1
+
+
+def test_a_kind_is_an_endpoint() -> None:
+    assert DEPLOYMENT.endpoint("shop", "web") == Endpoint("apps", "v1", "deployments", "shop", "web")
+    assert NODE.endpoint("shop", "one") == Endpoint("", "v1", "nodes", None, "one")
+    assert (DEPLOYMENT.api_version, NODE.api_version) == ("apps/v1", "v1")
+
+
+@pytest.mark.parametrize("answers", [{}, {"/apis/a.io/v1": CORE}], ids=["no such group", "no such kind"])
+def test_says_that_a_kind_is_not_there(answers: Mapping[str, object]) -> None:
+    found, _ = discovery(answers)
+
+    with pytest.raises(KindNotServed) as caught:
+        asyncio.run(found.find("a.io/v1", "Widget"))
+
+    assert str(caught.value) == ("the cluster serves no Widget in a.io/v1: apply its CRD, or check apiVersion and kind")
+
+
+def test_a_kind_that_was_not_there_a_moment_ago_is_found() -> None:
+    found, http = discovery({})
+
+    async def main() -> Served:
+        with pytest.raises(KindNotServed):
+            await found.find("a.io/v1", "Widget")
+        http.answers["/apis/a.io/v1"] = WIDGETS
+        return await found.find("a.io/v1", "Widget")
+
+    assert asyncio.run(main()).plural == "widgets"
+
+
+def test_one_looks_for_all_who_ask() -> None:
+    found, http = discovery({"/apis/a.io/v1": WIDGETS})
+
+    async def main() -> None:
+        await asyncio.gather(*(found.find("a.io/v1", "Widget") for _ in range(20)))
+
+    asyncio.run(main())
+
+    assert http.asked == ["/apis/a.io/v1"]
+
+
+def test_nobody_is_told_no_by_a_look_that_began_before_they_asked() -> None:
+    found, http = discovery({"/apis/a.io/v1": WIDGETS})
+
+    async def main() -> None:
+        await asyncio.gather(*(found.find("a.io/v1", "Gadget") for _ in range(20)), return_exceptions=True)
+
+    asyncio.run(main())
+
+    # The second began after all the others had asked.
+    assert http.asked == ["/apis/a.io/v1"] * 2
+
+
+def test_no_answer_is_not_taken_for_a_no() -> None:
+    found, _ = discovery({"/apis/a.io/v1": Answer(503, {}, b"")})
+
+    with pytest.raises(RemoteUnavailable):
+        asyncio.run(found.find("a.io/v1", "Widget"))
+
+
+def test_what_is_forgotten_is_looked_for_again() -> None:
+    found, http = discovery({"/apis/a.io/v1": WIDGETS})
+
+    async def main() -> str:
+        await found.find("a.io/v1", "Widget")
+        http.answers["/apis/a.io/v1"] = {"resources": [{"name": "widgetries", "kind": "Widget"}]}
+        found.forget("a.io/v1")
+        return (await found.find("a.io/v1", "Widget")).plural
+
+    assert asyncio.run(main()) == "widgetries"
+
+
+# --- All of them ------------------------------------------------------------------------------------------------------
+
+AGGREGATED = {
+    "/api": says(
+        {
+            "items": [
+                {
+                    "metadata": {},
+                    "versions": [
+                        {
+                            "version": "v1",
+                            "resources": [
+                                {
+                                    "resource": "nodes",
+                                    "responseKind": {"group": "", "version": "", "kind": "Node"},
+                                    "scope": "Cluster",
+                                    "verbs": ["get"],
+                                }
+                            ],
+                        }
+                    ],
+                }
+            ]
+        },
+        ALL_AT_ONCE,
+    ),
+    "/apis": says(
+        {
+            "items": [
+                {
+                    "metadata": {"name": "apps"},
+                    "versions": [
+                        {
+                            "version": "v1",
+                            "resources": [
+                                {
+                                    "resource": "deployments",
+                                    "responseKind": {"kind": "Deployment"},
+                                    "scope": "Namespaced",
+                                    "verbs": ["get", "list"],
+                                    "subresources": [{"subresource": "scale"}, {"subresource": "status"}],
+                                },
+                                {"resource": "nothings", "responseKind": None},
+                            ],
+                        },
+                        {
+                            "version": "v1beta2",
+                            "resources": [{"resource": "deployments", "responseKind": {"kind": "Deployment"}}],
+                        },
+                    ],
+                },
+                {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]},
+            ]
+        },
+        ALL_AT_ONCE,
+    ),
+}
+PLAIN = {
+    "/api": {"versions": ["v1"]},
+    "/apis": {
+        "groups": [
+            {
+                "versions": [{"groupVersion": "apps/v1beta2"}, {"groupVersion": "apps/v1"}],
+                "preferredVersion": {"groupVersion": "apps/v1"},
+            },
+            {"versions": [{"groupVersion": "metrics.k8s.io/v1"}]},
+        ]
+    },
+    "/api/v1": CORE,
+    "/apis/apps/v1": APPS,
+    "/apis/apps/v1beta2": {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}]},
+    "/apis/metrics.k8s.io/v1": Answer(503, {}, b""),
+}
+
+
+@pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
+def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, object]) -> None:
+    found, _ = discovery(answers)
+
+    served, silent = asyncio.run(found.everything())
+
+    older = Served("apps", "v1beta2", "Deployment", "deployments", True)
+    assert (list(served), silent) == ([NODE, DEPLOYMENT, older], frozenset({"metrics.k8s.io"}))
+
+
+@pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
+def test_takes_the_version_that_the_cluster_prefers(answers: Mapping[str, object]) -> None:
+    found, _ = discovery(answers)
+
+    assert asyncio.run(found.preferred("Deployment")) == DEPLOYMENT
+    assert asyncio.run(found.preferred("Node", "")) == NODE
+    with pytest.raises(KindNotServed, match="the cluster serves no Node in apps: apply its CRD, or check the name"):
+        asyncio.run(found.preferred("Node", "apps"))
+
+
+def test_whether_a_silent_group_has_a_kind_cannot_be_told() -> None:
+    found, _ = discovery(AGGREGATED)
+
+    with pytest.raises(
+        RemoteUnavailable, match=r"serves PodMetrics cannot be told: nobody answers for metrics\.k8s\.io"
+    ):
+        asyncio.run(found.preferred("PodMetrics"))

@@ -1,0 +1,210 @@
+"""What an API server says when it says no, as our errors."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
+from setpoint.clients.http import Answer
+from setpoint.clients.kube_errors import ending_of, is_absence, refusal
+from setpoint.errors import (
+    AlreadyExists,
+    HeldByOthers,
+    KindNotServed,
+    RemoteConflict,
+    RemoteError,
+    RemoteExpired,
+    RemoteInvalid,
+    RemoteRefused,
+    RemoteUnavailable,
+)
+from tests.clients.script import says
+
+POD = "GET /api/v1/namespaces/shop/pods/web"
+
+
+def status(code: int, reason: str, message: str = "No.", details: dict[str, Any] | None = None) -> Answer:
+    """Kubernetes' form of an error."""
+    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
+    return says(code, said | {"message": message, "details": details or {}}, Content_Type="application/json")
+
+
+def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8", **headers: str) -> Answer:
+    return Answer(code, {"Content-Type": content_type, **headers}, words.encode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "told"),
+    [
+        (status(400, "BadRequest", 'unknown field "x"'), RemoteRefused, '400: BadRequest: unknown field "x"'),
+        (
+            status(401, "Unauthorized", "Unauthorized"),
+            RemoteRefused,
+            "401: Unauthorized: Unauthorized. The cluster does not know these credentials, or no longer: log in again, "
+            "or use another context",
+        ),
+        (
+            status(403, "Forbidden", 'User "me" cannot list resource "pods" in API group "" in the namespace "shop"'),
+            RemoteRefused,
+            '403: Forbidden: User "me" cannot list resource "pods" in API group "" in the namespace "shop". '
+            "Give this user a role with the verb list on pods in the namespace shop",
+        ),
+        (
+            status(
+                403, "Forbidden", 'User "me" cannot patch resource "x/status" in API group "a.io" at the cluster scope'
+            ),
+            RemoteRefused,
+            '403: Forbidden: User "me" cannot patch resource "x/status" in API group "a.io" at the cluster scope. '
+            "Give this user a role with the verb patch on x/status.a.io in the whole cluster",
+        ),
+        (status(403, "Forbidden", "exceeded quota: pods"), RemoteRefused, "403: Forbidden: exceeded quota: pods"),
+        (
+            status(404, "NotFound", 'pods "web" not found', {"name": "web", "kind": "pods"}),
+            RemoteConflict,
+            '404: NotFound: pods "web" not found',
+        ),
+        (
+            status(404, "NotFound", 'namespaces "shop" not found', {"name": "shop", "kind": "namespaces"}),
+            RemoteRefused,
+            '404: NotFound: namespaces "shop" not found. Make the namespace first',
+        ),
+        (
+            text(404, "404 page not found\n"),
+            KindNotServed,
+            "404: 404 page not found. The cluster does not know this kind, version or subresource: apply its CRD",
+        ),
+        (
+            text(404, "<html>", "text/html"),
+            KindNotServed,
+            "404. The cluster does not know this kind, version or subresource: apply its CRD",
+        ),
+        (status(405, "MethodNotAllowed"), RemoteRefused, "405: MethodNotAllowed: No."),
+        (status(409, "AlreadyExists"), AlreadyExists, "409: AlreadyExists: No."),
+        (status(409, "Conflict", "it has been modified"), RemoteConflict, "409: Conflict: it has been modified"),
+        (status(410, "Expired", "too old resource version"), RemoteExpired, "410: Expired: too old resource version"),
+        (status(410, "Gone"), RemoteExpired, "410: Gone: No."),
+        (status(422, "Invalid", "it is invalid"), RemoteInvalid, "422: Invalid: it is invalid"),
+        (status(429, "TooManyRequests"), RemoteUnavailable, "429: TooManyRequests: No."),
+        (status(500, "InternalError", "etcdserver: request timed out"), RemoteUnavailable, None),
+        (text(503, "<html>hunter2</html>", "text/html"), RemoteUnavailable, "503"),
+        (status(504, "Timeout"), RemoteUnavailable, "504: Timeout: No."),
+        (
+            text(302, "", "text/html", Location="https://login.test/?hunter2"),
+            RemoteRefused,
+            "302. The API server is not there: check the address in the kubeconfig",
+        ),
+    ],
+)
+def test_an_answer_stands_for_an_error(answer: Answer, kind: type[RemoteError], told: str | None) -> None:
+    error = refusal(POD, answer)
+
+    assert type(error) is kind
+    assert told is None or str(error) == f"{POD}: {told}"
+
+
+def test_names_those_who_hold_a_field() -> None:
+    causes = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": 'conflict with "kubectl-client-side-apply" using apps/v1 at 2026-01-01T00:00:00Z',
+            "field": ".spec.replicas",
+        },
+        {
+            "reason": "FieldManagerConflict",
+            "message": 'conflict with "hpa" with subresource "scale" using apps/v1',
+            "field": '.spec.template.spec.containers[name="web"].image',
+        },
+        {"reason": "FieldManagerConflict", "message": "in other words", "field": ".spec.x"},
+    ]
+
+    error = refusal("PATCH /x", status(409, "Conflict", "Apply failed", {"causes": causes}))
+
+    assert isinstance(error, HeldByOthers)
+    assert error.held == (
+        ("spec.replicas", "kubectl-client-side-apply"),
+        ('spec.template.spec.containers[name="web"].image', "hpa"),
+        ("spec.x", "somebody else"),
+    )
+    assert str(error) == (
+        "PATCH /x: spec.replicas is held by kubectl-client-side-apply, "
+        'spec.template.spec.containers[name="web"].image is held by hpa, spec.x is held by somebody else: '
+        "leave it out, or take it over with force"
+    )
+
+
+def test_names_every_field_that_is_wrong() -> None:
+    causes = [
+        {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.selector"},
+        {"reason": "FieldValueInvalid", "message": "field is immutable", "field": "spec.clusterIP"},
+        {"reason": "FieldValueForbidden", "message": "no such thing"},
+    ]
+
+    error = refusal("POST /x", status(422, "Invalid", "many things are wrong", {"causes": causes}))
+
+    assert isinstance(error, RemoteInvalid)
+    assert error.causes == (
+        ("spec.selector", "Required value"),
+        ("spec.clusterIP", "field is immutable"),
+        ("", "no such thing"),
+    )
+    assert str(error) == (
+        "POST /x: 422: Invalid: spec.selector: Required value; spec.clusterIP: field is immutable; no such thing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "after"),
+    [
+        (text(429, "Too many requests, please try again later.", Retry_After="x"), None),
+        (Answer(429, {"Retry-After": "7"}, b""), 7.0),
+        (status(429, "TooManyRequests", details={"retryAfterSeconds": 3}), 3.0),
+        (status(504, "Timeout", details={"retryAfterSeconds": 1}), 1.0),
+        (status(503, "ServiceUnavailable"), None),
+    ],
+)
+def test_waits_as_long_as_it_is_asked_to(answer: Answer, after: float | None) -> None:
+    error = refusal(POD, answer)
+
+    assert isinstance(error, RemoteUnavailable)
+    assert error.after == after
+
+
+@pytest.mark.parametrize(
+    ("answer", "absent"),
+    [
+        (status(404, "NotFound", details={"name": "web", "kind": "pods"}), True),
+        (status(404, "NotFound", details={"name": "shop", "kind": "namespaces"}), False),
+        (status(404, "NotFound", "the server could not find the requested resource"), False),
+        (text(404, "404 page not found\n"), False),
+        (text(404, "<html>", "text/html"), False),
+        (status(410, "Gone", details={"name": "web"}), False),
+        (says(200, {}), False),
+    ],
+)
+def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: Answer, absent: bool) -> None:
+    assert is_absence(answer, "web") is absent
+
+
+@pytest.mark.parametrize(
+    ("answer", "ending"),
+    [
+        (says(200, {}), ANSWERED),
+        (status(404, "NotFound"), ANSWERED),
+        (status(409, "Conflict"), ANSWERED),
+        (text(429, "Too many requests, please try again later.", **{"Retry-After": "1"}), Throttled(1.0)),
+        # One kind that is not there yet is no reason to ask for less of the others, nor is a webhook that fails.
+        (status(429, "TooManyRequests", "storage is (re)initializing", {"retryAfterSeconds": 1}), ANSWERED),
+        (status(500, "InternalError", "failed calling webhook"), ANSWERED),
+        (status(503, "ServiceUnavailable"), Unavailable(None)),
+        (text(502, "<html>", "text/html"), Unavailable(None)),
+    ],
+)
+def test_tells_the_api_server_from_the_object(answer: Answer, ending: Ending) -> None:
+    assert ending_of(answer) == ending
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"details": []}', b'{"code": "x"}', b"\xff"])
+def test_an_answer_that_makes_no_sense_is_still_one(body: bytes) -> None:
+    error = refusal(POD, Answer(503, {"Content-Type": "application/json"}, body))
+
+    assert isinstance(error, RemoteUnavailable)

@@ -1,0 +1,174 @@
+"""Commands that log in: how they are run, and what becomes of what they print."""
+
+import asyncio
+import json
+import os
+import select
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.clients import kube_exec
+from setpoint.clients.kube_connection import Exec, Interactive
+from setpoint.clients.kube_exec import Proof, Surroundings, log_in
+from setpoint.clients.kube_tls import Pair
+from setpoint.errors import RemoteRefused, RemoteUnavailable
+from tests.clients.logins import V1, printing, running
+
+AROUND = Surroundings(has_terminal=False, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def credential(**status: Any) -> str:
+    return json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status})
+
+
+def proof_of(login: Exec, around: Surroundings = AROUND) -> Proof:
+    return asyncio.run(log_in(login, around))
+
+
+def refused(login: Exec) -> str:
+    with pytest.raises(RemoteRefused) as caught:
+        proof_of(login)
+    return str(caught.value).replace(login.command, "command")
+
+
+@pytest.mark.parametrize(
+    ("status", "proof"),
+    [
+        ({"token": "t"}, Proof("Bearer t")),
+        ({"clientCertificateData": "CERT", "clientKeyData": "KEY"}, Proof(None, Pair("CERT", "KEY"))),
+        (
+            {"token": "t", "clientCertificateData": "CERT", "clientKeyData": "KEY"},
+            Proof("Bearer t", Pair("CERT", "KEY")),
+        ),
+        # Not used to the last second.
+        ({"token": "t", "expirationTimestamp": "2026-01-01T00:05:00Z"}, Proof("Bearer t", None, 290.0)),
+        ({"token": "t", "expirationTimestamp": None}, Proof("Bearer t")),
+    ],
+)
+def test_takes_what_it_prints(status: dict[str, Any], proof: Proof, tmp_path: Path) -> None:
+    assert proof_of(printing(tmp_path, credential(**status))) == proof
+
+
+SHOWS = """
+import json, os, sys
+seen = json.dumps([os.environ["KUBERNETES_EXEC_INFO"], os.environ["A"], os.environ["B"], sys.argv[1:]])
+print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": seen}}))
+"""
+
+
+def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
+    login = running(SHOWS, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"})
+
+    proof = proof_of(login, Surroundings({**os.environ, "A": "from around", "B": "from around"}, has_terminal=False))
+
+    assert proof.authorization is not None
+    info, a, b, arguments = json.loads(proof.authorization.removeprefix("Bearer "))
+    assert json.loads(info) == {
+        "apiVersion": V1,
+        "kind": "ExecCredential",
+        "spec": {"cluster": {"server": "https://a"}, "interactive": False},
+    }
+    assert (a, b, arguments) == ("from around", "from the user", ["$HOME; rm *"])
+
+
+def test_nobody_is_asked_where_there_is_no_terminal() -> None:
+    asks = "import sys; sys.exit(sys.stdin.read() or 'nobody there')"
+
+    assert refused(running(asks, interactive=Interactive.IF_AVAILABLE)) == (
+        "command cannot log in: it ends with 1 and says: nobody there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        (
+            "hunter2",
+            "command logs in, and prints no ExecCredential: JSON is malformed: invalid character (byte 0): update it",
+        ),
+        (
+            '{"status": {"token": 7}}',
+            "command logs in, and prints no ExecCredential: Expected `str`, got `int` - at `$.status.token`: update it",
+        ),
+        (
+            '{"apiVersion": "client.authentication.k8s.io/v1beta1", "status": {"token": "hunter2"}}',
+            f"command prints 'client.authentication.k8s.io/v1beta1' where the kubeconfig says {V1}: "
+            "write the one that the command prints",
+        ),
+        (
+            credential(token=""),
+            "command prints neither a token nor a certificate: see whether you are logged in",
+        ),
+        (
+            json.dumps({"apiVersion": V1}),
+            "command prints neither a token nor a certificate: see whether you are logged in",
+        ),
+        (
+            credential(token="hunter2", clientKeyData="hunter2"),
+            "command prints a certificate or a key, and not both: update it",
+        ),
+    ],
+)
+def test_says_what_is_wrong_with_what_it_prints_and_not_what_it_prints(printed: str, told: str, tmp_path: Path) -> None:
+    assert refused(printing(tmp_path, printed)) == told
+
+
+def test_says_what_it_says_when_it_fails() -> None:
+    fails = "import sys; print('hunter2'); sys.exit('please\\n  log in')"
+
+    assert refused(running(fails)) == "command cannot log in: it ends with 1 and says: please log in"
+
+
+def test_says_how_to_get_what_is_not_there() -> None:
+    login = Exec("no-such-command", interactive=Interactive.NEVER, install_hint="run\n  apt install it")
+
+    assert refused(login) == (
+        "cannot run command, which logs in: No such file or directory: install it (run apt install it)"
+    )
+
+
+def test_what_has_to_ask_somebody_is_not_run_without() -> None:
+    assert refused(running("", interactive=Interactive.ALWAYS)) == (
+        "command logs in at a terminal only, and there is none: log in with another user of the kubeconfig"
+    )
+
+
+def test_what_takes_too_long_is_ended_with_all_that_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = f"sleep 60 & echo $! > {shlex.quote(str(tmp_path / 'child'))}; wait"
+    login = Exec("sh", ("-c", script), interactive=Interactive.NEVER)
+    monkeypatch.setattr(kube_exec, "SECONDS", 0.5)
+
+    with pytest.raises(RemoteUnavailable) as caught:
+        proof_of(login)
+
+    assert str(caught.value) == "sh logs in, and takes longer than 0.5 s: run it by hand"
+    assert _is_gone(int((tmp_path / "child").read_text()))
+
+
+def test_what_nobody_waits_for_is_ended(tmp_path: Path) -> None:
+    async def main() -> int:
+        file = tmp_path / "pid"
+        script = f"import os, pathlib, time; pathlib.Path({str(file)!r}).write_text(str(os.getpid())); time.sleep(60)"
+        waiting = asyncio.create_task(log_in(running(script), AROUND))
+        while not (file.exists() and file.read_text()):
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return int(file.read_text())
+
+    assert _is_gone(asyncio.run(main()))
+
+
+def _is_gone(pid: int) -> bool:
+    """Now, or soon: whoever has to notice may take a moment."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    ended, _, _ = select.select([handle], [], [], 10)
+    os.close(handle)
+    return bool(ended)

@@ -1,0 +1,191 @@
+"""TLS towards a cluster: who is trusted, who is not, and what we show."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives import serialization
+
+from setpoint.clients.http import Answer, HttpClient, Request, Tls
+from setpoint.clients.kube_connection import Anybody, Authority, Certificate, Connection, Inline, SystemRoots, Trust
+from setpoint.clients.kube_credentials import KubeCredentials
+from setpoint.clients.kube_tls import Pair, context_for
+from setpoint.errors import RemoteRefused
+from tests.clients.logins import V1, printing
+from tests.clients.loopback import http_server
+from tests.cluster.certificates import Authority as Signer
+from tests.cluster.certificates import KeyPair
+
+SIGNER = Signer()
+CA = Authority(SIGNER.certificate.decode())
+
+
+def server_side(folder: Path, *names: str, asks_for: Signer | None = None) -> ssl.SSLContext:
+    """A server with these names, that wants to see a certificate which `asks_for` has signed."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    load(context, SIGNER.for_server(*names), folder)
+    if asks_for is not None:
+        context.load_verify_locations(cadata=asks_for.certificate.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def load(context: ssl.SSLContext, pair: KeyPair, folder: Path) -> None:
+    (folder / "pair.pem").write_bytes(pair.certificate + pair.key)
+    context.load_cert_chain(folder / "pair.pem")
+
+
+async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
+    assert request.transport is not None
+    certificate = request.transport.get_extra_info("peercert") or {}
+    names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+    return web.Response(text=" ".join(names) or "nobody")
+
+
+def ask(server: ssl.SSLContext, connection: Connection) -> Answer:
+    async def main() -> Answer:
+        http = HttpClient()
+        async with http_server(shows_whom_it_sees, server) as url:
+            identity = await KubeCredentials(connection).identity()
+            try:
+                return await http.send(Request("GET", f"{url}/path", tls=identity.tls))
+            finally:
+                await http.close()
+
+    return asyncio.run(main())
+
+
+def trusting(trust: Trust, server_name: str | None = None) -> Connection:
+    return Connection("context prod", "https://a.test", trust, server_name)
+
+
+def test_trusts_whom_its_authority_has_signed(tmp_path: Path) -> None:
+    assert ask(server_side(tmp_path, "localhost"), trusting(CA)).status == 200
+
+
+@pytest.mark.parametrize("trust", [SystemRoots(), Authority(Signer().certificate.decode())])
+def test_trusts_nobody_else(trust: Trust, tmp_path: Path) -> None:
+    with pytest.raises(RemoteRefused) as caught:
+        ask(server_side(tmp_path, "localhost"), trusting(trust))
+
+    assert str(caught.value).startswith("GET /path: 127.0.0.1:")
+    assert "shows a certificate that is not to be trusted: " in str(caught.value)
+    assert str(caught.value).endswith(". Check the address, and which certificate authority is named for it")
+
+
+def test_the_server_has_to_be_called_as_it_should_be(tmp_path: Path) -> None:
+    server = server_side(tmp_path, "kubernetes")
+
+    assert ask(server, trusting(CA, "kubernetes")).status == 200
+    with pytest.raises(RemoteRefused, match="Hostname mismatch, certificate is not valid for 'other'"):
+        ask(server, trusting(CA, "other"))
+
+
+def test_trusts_anybody_if_it_is_told_to(tmp_path: Path) -> None:
+    assert ask(server_side(tmp_path, "other"), trusting(Anybody())).status == 200
+
+
+def test_shows_the_client_certificate(tmp_path: Path) -> None:
+    pair = SIGNER.for_user("me", [])
+    certificate = Certificate(Inline(pair.certificate.decode()), Inline(pair.key.decode()))
+    connection = Connection("context prod", "https://a.test", CA, certificate=certificate)
+
+    assert ask(server_side(tmp_path, "localhost", asks_for=SIGNER), connection).body == b"me"
+
+
+def test_shows_the_certificate_that_a_command_prints(tmp_path: Path) -> None:
+    pair = SIGNER.for_user("me", [])
+    printed = (
+        f'{{"apiVersion": "{V1}", "status": {{"clientCertificateData": {_quoted(pair.certificate)}, '
+        f'"clientKeyData": {_quoted(pair.key)}}}}}'
+    )
+    connection = Connection("context prod", "https://a.test", CA, login=printing(tmp_path, printed))
+
+    assert ask(server_side(tmp_path, "localhost", asks_for=SIGNER), connection).body == b"me"
+
+
+def _quoted(pem: bytes) -> str:
+    return '"' + pem.decode().replace("\n", "\\n") + '"'
+
+
+def test_trusts_the_same_through_a_proxy(tmp_path: Path) -> None:
+    asked: list[bytes] = []
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        asked.append(head.split()[0])
+        host, port = head.split()[1].decode().split(":")
+        there, back = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+
+    async def main() -> list[int | str]:
+        proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        http = HttpClient(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        seen: list[int | str] = []
+        async with http_server(shows_whom_it_sees, server_side(tmp_path, "kubernetes")) as url, proxy:
+            for name in ("kubernetes", "other"):
+                tls = Tls(context_for(trusting(CA), None), name)
+                try:
+                    seen.append((await http.send(Request("GET", f"{url}/path", tls=tls))).status)
+                except RemoteRefused as error:
+                    seen.append(type(error).__name__)
+            await http.close()
+        return seen
+
+    assert asyncio.run(main()) == [200, "RemoteRefused"]
+    assert asked == [b"CONNECT", b"CONNECT"]
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while some := await reader.read(65536):
+        writer.write(some)
+    writer.close()
+
+
+@pytest.mark.parametrize("pem", ["", "nothing", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"])
+def test_an_authority_that_is_none_is_told(pem: str) -> None:
+    with pytest.raises(RemoteRefused) as caught:
+        context_for(trusting(Authority(pem)), None)
+
+    assert str(caught.value) == "context prod: its certificate authority is no certificate in PEM: write it anew"
+
+
+def locked(pair: KeyPair) -> Pair:
+    """With a key that has a password: OpenSSL would ask for it at the terminal."""
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    key = serialization.load_pem_private_key(pair.key, None)
+    return Pair(
+        pair.certificate.decode(),
+        key.private_bytes(encoding, form, serialization.BestAvailableEncryption(b"hunter2")).decode(),
+    )
+
+
+ONE, OTHER = SIGNER.for_user("me", []), SIGNER.for_user("me", [])
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        Pair("", ""),
+        Pair("nothing", "nothing"),
+        Pair(ONE.certificate.decode(), OTHER.key.decode()),
+        locked(ONE),
+    ],
+    ids=["empty", "no PEM", "another key", "with a password"],
+)
+def test_a_certificate_that_cannot_be_shown_is_told(pair: Pair) -> None:
+    with pytest.raises(RemoteRefused, match="context prod: its client certificate and key do not fit together, or"):
+        context_for(trusting(SystemRoots()), pair)
+
+
+def test_no_key_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    context_for(trusting(CA), Pair(ONE.certificate.decode(), ONE.key.decode()))
+    with pytest.raises(RemoteRefused):
+        context_for(trusting(CA), Pair(ONE.certificate.decode(), OTHER.key.decode()))
+
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,343 @@
+"""The client of a cluster: what is sent, and what comes back."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kube_endpoints import (
+    Deletion,
+    Endpoint,
+    Form,
+    Paging,
+    Patch,
+    Propagation,
+    Selection,
+    UnknownFields,
+    Write,
+)
+from setpoint.clients.kube_pages import Page
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import Bug, ManifestInvalid, RemoteConflict, RemoteExpired, RemoteRefused, RemoteUnavailable
+from tests.clients.clusters import Tokens
+from tests.clients.made_up_time import run
+from tests.clients.script import Script
+from tests.clients.script import says as says_anything
+
+PODS = Endpoint("", "v1", "pods", "shop")
+POD = PODS.named("web")
+DEPLOYMENTS = Endpoint("apps", "v1", "deployments")
+CONNECTION = Connection("context prod", "https://a.test")
+
+
+def says(status: int, body: object = None, **headers: str) -> Answer:
+    return says_anything(status, body, Content_Type="application/json", **headers)
+
+
+def says_no(status: int, reason: str, **details: object) -> Answer:
+    said = {"kind": "Status", "code": status, "reason": reason, "message": "No.", "details": details}
+    return says(status, said)
+
+
+def client(http: HttpClient, tokens: Tokens | None = None) -> KubernetesClient:
+    return KubernetesClient(CONNECTION, tokens or Tokens(), http)
+
+
+def sent(call: Callable[[KubernetesClient], Coroutine[Any, Any, object]], answer: Answer | None = None) -> Request:
+    """The one request that a call sends."""
+    http = Script(answer or says(200, {"metadata": {}}))
+    asyncio.run(call(client(http)))
+    (request,) = http.requests
+    return request
+
+
+# --- Where ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "path"),
+    [
+        (PODS, "/api/v1/namespaces/shop/pods"),
+        (POD, "/api/v1/namespaces/shop/pods/web"),
+        (POD.status, "/api/v1/namespaces/shop/pods/web/status"),
+        (DEPLOYMENTS, "/apis/apps/v1/deployments"),
+        (DEPLOYMENTS.named("web", "shop"), "/apis/apps/v1/namespaces/shop/deployments/web"),
+        (Endpoint("", "v1", "namespaces", None, "shop"), "/api/v1/namespaces/shop"),
+        (Endpoint("a.io", "v1", "roles", None, "system:a?b"), "/apis/a.io/v1/roles/system%3Aa%3Fb"),
+    ],
+)
+def test_a_kind_and_a_name_are_a_path(endpoint: Endpoint, path: str) -> None:
+    assert endpoint.path == path
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb", "a/../b"])
+def test_what_would_be_read_as_another_path_is_no_name(name: str) -> None:
+    with pytest.raises(ManifestInvalid, match="cannot be the name of an object: write letters"):
+        PODS.named(name)
+    with pytest.raises(ManifestInvalid):
+        Endpoint("", "v1", "pods", name)
+
+
+@pytest.mark.parametrize("verb", ["get", "delete", "replace", "patch", "apply"])
+def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
+    http = Script(says(200, {}))
+    calls = {
+        "get": lambda one: one.get(PODS),
+        "delete": lambda one: one.delete(PODS),
+        "replace": lambda one: one.replace(PODS, {}),
+        "patch": lambda one: one.patch(PODS, {}, Patch.MERGE),
+        "apply": lambda one: one.apply(PODS, {}),
+    }
+
+    with pytest.raises(Bug, match="/api/v1/namespaces/shop/pods has no name: one object was meant"):
+        asyncio.run(calls[verb](client(http)))
+    assert http.requests == []
+
+
+def test_a_server_may_be_below_a_path() -> None:
+    http = Script(says(200, {}))
+    one = KubernetesClient(Connection("context prod", "https://a.test/k8s/c-1"), Tokens(), http)
+
+    asyncio.run(one.get(POD))
+
+    assert http.requests[0].url == "https://a.test/k8s/c-1/api/v1/namespaces/shop/pods/web"
+
+
+# --- What is sent -----------------------------------------------------------------------------------------------------
+
+
+def test_reads_an_object_or_its_metadata_from_the_store_or_from_the_cache() -> None:
+    whole = sent(lambda one: one.get(POD))
+    part = sent(lambda one: one.get(POD, Form.METADATA, cached=True))
+
+    assert (whole.method, whole.url) == ("GET", "https://a.test/api/v1/namespaces/shop/pods/web")
+    assert (whole.headers["Accept"], whole.headers["Authorization"]) == ("application/json", "Bearer t0")
+    assert part.url == "https://a.test/api/v1/namespaces/shop/pods/web?resourceVersion=0"
+    assert part.headers["Accept"] == ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+
+
+def test_lists_what_is_selected() -> None:
+    selection = Selection("app=web,tier!=db", "metadata.name=web", Form.METADATA)
+
+    request = sent(lambda one: one.list(PODS, selection, Paging(2, "token")))
+
+    assert request.url == (
+        "https://a.test/api/v1/namespaces/shop/pods?labelSelector=app%3Dweb%2Ctier%21%3Ddb"
+        "&fieldSelector=metadata.name%3Dweb&limit=2&continue=token"
+    )
+    assert request.headers["Accept"] == (
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+    )
+
+
+def test_a_list_may_be_what_the_server_has_at_hand() -> None:
+    request = sent(lambda one: one.list(DEPLOYMENTS, paging=Paging(0, resource_version="0")))
+
+    assert request.url == "https://a.test/apis/apps/v1/deployments?resourceVersion=0"
+
+
+@pytest.mark.parametrize(
+    ("call", "method", "path", "content_type"),
+    [
+        (lambda one: one.create(POD, {"a": 1}), "POST", "/api/v1/namespaces/shop/pods", "application/json"),
+        (lambda one: one.replace(POD, Raw(b'{"a":1}')), "PUT", "/api/v1/namespaces/shop/pods/web", "application/json"),
+        (
+            lambda one: one.patch(POD.status, {"a": 1}, Patch.MERGE),
+            "PATCH",
+            "/api/v1/namespaces/shop/pods/web/status",
+            "application/merge-patch+json",
+        ),
+        (
+            lambda one: one.apply(POD, {"a": 1}),
+            "PATCH",
+            "/api/v1/namespaces/shop/pods/web",
+            "application/apply-patch+yaml",
+        ),
+    ],
+)
+def test_writes_json(call: Callable[..., Any], method: str, path: str, content_type: str) -> None:
+    request = sent(call)
+
+    assert (request.method, request.headers["Content-Type"], request.body) == (method, content_type, b'{"a":1}')
+    assert request.url == f"https://a.test{path}?fieldManager=setpoint&fieldValidation=Strict"
+
+
+def test_a_write_says_for_whom_it_is_and_whether_it_is_meant() -> None:
+    options = Write("me", dry_run=True, unknown=UnknownFields.DROPPED)
+
+    request = sent(lambda one: one.apply(POD, {}, options, force=True))
+
+    assert request.url.partition("?")[2] == "fieldManager=me&fieldValidation=Ignore&dryRun=All&force=true"
+
+
+def test_a_json_patch_is_a_list() -> None:
+    patch = [{"op": "remove", "path": "/a"}]
+
+    request = sent(lambda one: one.patch(POD, patch, Patch.JSON))
+
+    assert (request.headers["Content-Type"], request.body) == (
+        "application/json-patch+json",
+        b'[{"op":"remove","path":"/a"}]',
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        (None, b'{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}'),
+        (
+            Deletion("u", "7", Propagation.FOREGROUND, dry_run=True),
+            b'{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground",'
+            b'"preconditions":{"uid":"u","resourceVersion":"7"},"dryRun":["All"]}',
+        ),
+    ],
+)
+def test_deletes_only_what_is_meant(options: Deletion | None, body: bytes) -> None:
+    request = sent(lambda one: one.delete(POD, options))
+
+    assert (request.method, request.body) == ("DELETE", body)
+    assert request.url == "https://a.test/api/v1/namespaces/shop/pods/web"
+
+
+# --- What comes back --------------------------------------------------------------------------------------------------
+
+
+def test_gives_the_bytes_that_came() -> None:
+    assert asyncio.run(client(Script(says(200, {"a": 1}))).get(POD)) == b'{"a":1}'
+
+
+def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to_a_change() -> None:
+    def gone() -> KubernetesClient:
+        return client(Script(says_no(404, "NotFound", name="web", kind="pods")))
+
+    assert asyncio.run(gone().get(POD)) is None
+    assert asyncio.run(gone().delete(POD)) is None
+    with pytest.raises(RemoteConflict):
+        asyncio.run(gone().patch(POD, {}, Patch.MERGE))
+
+
+def test_another_server_s_page_is_no_answer() -> None:
+    page = Answer(200, {"Content-Type": "text/html"}, b"<html>Please log in")
+
+    with pytest.raises(
+        RemoteUnavailable, match="GET /api/v1/namespaces/shop/pods/web: the answer is not what it should"
+    ):
+        asyncio.run(client(Script(page)).get(POD))
+
+
+def listing(names: list[str], token: str = "", version: str = "7") -> Answer:
+    return says(200, {"metadata": {"resourceVersion": version, "continue": token}, "items": [{"n": n} for n in names]})
+
+
+async def all_pages(http: HttpClient, size: int = 500) -> list[Page]:
+    return [page async for page in client(http).pages(PODS, size=size)]
+
+
+def test_the_objects_of_a_page_stay_bytes() -> None:
+    page = asyncio.run(client(Script(listing(["a", "b"]))).list(PODS))
+
+    assert [bytes(item) for item in page.items] == [b'{"n":"a"}', b'{"n":"b"}']
+    assert (page.resource_version, page.token, page.is_first) == ("7", "", True)
+
+
+def test_an_empty_list_may_have_no_items() -> None:
+    page = asyncio.run(client(Script(says(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS))
+
+    assert page == Page((), "7", "", is_first=True)
+
+
+def test_a_list_that_is_none_is_no_answer() -> None:
+    with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
+        asyncio.run(client(Script(says(200, {"items": 1}))).list(PODS))
+
+
+def test_goes_from_page_to_page() -> None:
+    http = Script(listing(["a"], "t1"), listing(["b"], "t2"), listing(["c"]))
+
+    pages = asyncio.run(all_pages(http, 1))
+
+    assert [(bytes(page.items[0]), page.is_first) for page in pages] == [
+        (b'{"n":"a"}', True),
+        (b'{"n":"b"}', False),
+        (b'{"n":"c"}', False),
+    ]
+    assert [one.url.partition("?")[2] for one in http.requests] == [
+        "limit=1",
+        "limit=1&continue=t1",
+        "limit=1&continue=t2",
+    ]
+
+
+def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
+    http = Script(listing(["a"], "t1"), says_no(410, "Expired"), listing(["a", "b"], version="9"))
+
+    pages = asyncio.run(all_pages(http, 1))
+
+    assert [(len(page.items), page.resource_version, page.is_first) for page in pages] == [
+        (1, "7", True),
+        (2, "9", True),
+    ]
+    assert http.requests[2].url == "https://a.test/api/v1/namespaces/shop/pods"
+
+
+def test_one_page_that_took_too_long_is_told() -> None:
+    with pytest.raises(RemoteExpired):
+        asyncio.run(client(Script(says_no(410, "Expired"))).list(PODS, paging=Paging(1, "t")))
+
+
+# --- Who we are -------------------------------------------------------------------------------------------------------
+
+
+def test_a_refused_token_is_replaced_once() -> None:
+    http = Script(says_no(401, "Unauthorized"), says(200, {}))
+
+    asyncio.run(client(http).get(POD))
+
+    assert [one.headers["Authorization"] for one in http.requests] == ["Bearer t0", "Bearer t1"]
+
+
+def test_a_second_refusal_is_told() -> None:
+    http = Script(says_no(401, "Unauthorized"))
+
+    with pytest.raises(RemoteRefused, match="log in again, or use another context"):
+        asyncio.run(client(http).get(POD))
+    assert len(http.requests) == 2
+
+
+def test_a_token_that_cannot_be_replaced_is_sent_once() -> None:
+    http = Script(says_no(401, "Unauthorized"))
+
+    with pytest.raises(RemoteRefused):
+        asyncio.run(client(http, Tokens(left=0)).get(POD))
+    assert len(http.requests) == 1
+
+
+# --- How much is asked ------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
+    http = Script(says_no(429, "TooManyRequests", retryAfterSeconds=3), says(200, {}))
+
+    async def main() -> tuple[float | None, float]:
+        one = client(http)
+        with pytest.raises(RemoteUnavailable) as caught:
+            await one.get(POD)
+        await one.get(POD)
+        return caught.value.after, asyncio.get_running_loop().time()
+
+    assert run(main()) == (3.0, 3.0)
+
+
+def test_reads_and_writes_are_counted_apart() -> None:
+    async def main() -> dict[str, int]:
+        one = client(Script(says(200, {})))
+        await one.get(POD)
+        await one.create(POD, {})
+        await one.delete(POD)
+        return {budget.charge.quota: budget.calls for budget in one.budgets.snapshot().budgets}
+
+    assert run(main()) == {"reads": 1, "writes": 2}
