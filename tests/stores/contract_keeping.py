@@ -32,15 +32,16 @@ class Secrets:
 
         assert loop.run(store.apply(secret(data={"a": "b2xk"}))) == created
 
-    def test_new_data_is_a_new_generation_and_other_writes_keep_it(self, store: Store, loop: asyncio.Runner) -> None:
+    def test_new_data_is_a_new_revision_and_other_writes_keep_it(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(secret(stringData={"a": "1"})))
-        held = loop.run(store.set_finalizers(created, ("f",)))
+        held = loop.run(store.set_finalizers(created, ("x.dev/f",)))
 
         changed = loop.run(store.apply(secret(stringData={"a": "2"})))
 
         assert held is not None
         assert held.document["data"] == {"a": "MQ=="}
-        assert (changed.document["data"], changed.generation) == ({"a": "Mg=="}, 2)
+        assert (changed.document["data"], changed.uid) == ({"a": "Mg=="}, created.uid)
+        assert changed.revision != held.revision
 
     def test_a_watcher_sees_the_values_of_their_time(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
@@ -109,18 +110,6 @@ class Notes:
 
         assert loop.run(store.notes(REF)) == (note,)
 
-    def test_the_oldest_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
-        for number in range(5):
-            loop.run(store.note(replace(NOTE, reason=str(number))))
-
-        assert [note.reason for note in loop.run(store.notes())] == ["2", "3", "4"]
-
-    def test_the_oldest_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
-        for number in range(10):
-            loop.run(store.note(replace(NOTE, uid=f"uid-{number}")))
-
-        assert [note.uid for note in loop.run(store.notes())] == [f"uid-{number}" for number in range(2, 10)]
-
 
 class Leases:
     """Who may act."""
@@ -179,3 +168,37 @@ class Leases:
         loop.run(store.release(Lease("never", "me", 1, 0)))
 
         assert loop.run(store.acquire("shard-1", "me", 15)) is None
+
+    def test_lists_the_leases_whose_names_begin_like_that_free_ones_and_those_that_ran_out_too(
+        self, store: Store, loop: asyncio.Runner, clock: FakeClock
+    ) -> None:
+        for name, holder in (("shard-2", "you"), ("shard-1", "me"), ("shard", "me"), ("member-1", "me")):
+            loop.run(store.acquire(name, holder, 15))
+        clock.seconds = 10
+        given_back = loop.run(store.acquire("shard-3", "me", 15))
+        assert given_back is not None
+        loop.run(store.release(given_back))
+        clock.seconds = 15
+
+        listed = loop.run(store.leases("shard-"))
+
+        assert [(one.name, one.holder, one.fence) for one in listed] == [
+            ("shard-1", "me", 1),
+            ("shard-2", "you", 1),
+            ("shard-3", "", 1),
+        ]
+        assert [one.is_held(clock.now()) for one in listed] == [False, False, False]
+        assert loop.run(store.leases("none-")) == ()
+        assert len(loop.run(store.leases(""))) == 5
+
+    @pytest.mark.parametrize("seconds", [0, 14, 15, 100])
+    def test_a_listed_lease_is_held_exactly_while_nobody_else_can_have_it(
+        self, store: Store, loop: asyncio.Runner, clock: FakeClock, seconds: float
+    ) -> None:
+        loop.run(store.acquire("shard-1", "me", 15))
+        loop.run(store.leases("shard-"))
+        clock.seconds = seconds
+
+        (listed,) = loop.run(store.leases("shard-"))
+
+        assert listed.is_held(clock.now()) == (loop.run(store.acquire("shard-1", "you", 15)) is None)

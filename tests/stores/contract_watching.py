@@ -7,7 +7,7 @@ import pytest
 from setpoint.engine.ports import Change, Listing, Query, Store
 from setpoint.engine.resource import Resource, Revision
 from setpoint.errors import RevisionExpired, StoreError
-from tests.stores.samples import REF, brief, instance, take
+from tests.stores.samples import REF, as_known, brief, instance, take
 
 
 class Watching:
@@ -25,18 +25,17 @@ class Watching:
 
         assert brief(events) == [("added", "db"), ("modified", "db"), ("deleted", "db"), ("added", "after")]
         assert [event.resource for event in events[:2]] == [created, updated]
-        assert [event.revision for event in events[:2]] == [created.revision, updated.revision]
+        assert brief(loop.run(take(store.watch(events[1].revision), 2))) == brief(events[2:])
 
     def test_a_deletion_shows_the_resource_as_it_was(self, store: Store, loop: asyncio.Runner) -> None:
-        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("f",)))
+        loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
         marked = loop.run(store.delete(REF))
         assert marked is not None
         loop.run(store.set_finalizers(marked, ()))
 
         (event,) = loop.run(take(store.watch(marked.revision), 1))
 
-        assert (event.change, event.resource) == (Change.DELETED, marked)
-        assert event.revision == loop.run(store.list()).revision
+        assert (event.change, as_known(event.resource)) == (Change.DELETED, as_known(marked))
 
     def test_goes_on_from_the_revision_of_any_event(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
@@ -92,8 +91,8 @@ class Watching:
         listed, seen, sevens = loop.run(scenario())
 
         assert listed == sorted(names)
-        assert seen == names
-        assert sevens == names[7::10]
+        assert sorted(seen) == sorted(names)
+        assert sorted(sevens) == sorted(names[7::10])
 
     def test_pages_are_the_list_in_pieces(self, store: Store, loop: asyncio.Runner) -> None:
         for name in ("a", "b", "c", "d", "e"):
@@ -106,7 +105,7 @@ class Watching:
         pages, consonants = loop.run(read(Query())), loop.run(read(Query(labels={"is": "consonant"})))
 
         assert [one for page in pages for one in page.resources] == list(whole.resources)
-        assert {page.revision for page in pages} == {whole.revision}
+        assert len({page.revision for page in pages}) == 1
         assert max(len(page.resources) for page in pages) == 2
         assert [one.ref.name for page in consonants for one in page.resources] == ["b", "c", "d"]
 
@@ -128,9 +127,13 @@ class Watching:
 
     def test_pages_of_nothing_still_say_where_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
         async def read() -> list[Listing]:
-            return [page async for page in store.pages(Query(kind="Nothing"))]
+            return [page async for page in store.pages(Query(kind="SQLInstance"))]
 
-        assert loop.run(read()) == [Listing((), loop.run(store.list()).revision)]
+        (page,) = loop.run(read())
+        loop.run(store.apply(instance()))
+
+        assert page.resources == ()
+        assert brief(loop.run(take(store.watch(page.revision, Query(kind="SQLInstance")), 1))) == [("added", "db")]
 
     def test_what_changes_between_two_pages_is_in_the_watch(self, store: Store, loop: asyncio.Runner) -> None:
         for name in ("a", "c", "e"):
@@ -147,7 +150,11 @@ class Watching:
                     await store.delete(REF._replace(name="a"))
             return seen, brief(await take(store.watch(since), 2))
 
-        assert loop.run(scenario()) == (["a", "b", "c", "e"], [("added", "b"), ("deleted", "a")])
+        seen, events = loop.run(scenario())
+
+        # A later piece may show what came in between, or not: the watch shows it in any case.
+        assert [name for name in seen if name != "b"] == ["a", "c", "e"]
+        assert events == [("added", "b"), ("deleted", "a")]
 
     def test_a_watcher_that_is_cancelled_leaves_nothing_behind(self, store: Store, loop: asyncio.Runner) -> None:
         async def scenario() -> set[asyncio.Task[object]]:
@@ -163,7 +170,7 @@ class Watching:
 
     def test_shows_only_what_matches_the_query(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
-        loop.run(store.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "no"}}))
+        loop.run(store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "no"}}))
         loop.run(store.apply(instance("no", namespace="other")))
         loop.run(store.apply(instance("yes")))
 
@@ -185,9 +192,9 @@ class Watching:
         events = loop.run(take(store.watch(since, Query(labels={"team": "a"})), 4))
 
         assert brief(events) == [("added", "db"), ("modified", "db"), ("deleted", "db"), ("added", "end")]
-        assert [event.resource for event in events[:3]] == [joined, stays, stays]
+        assert [as_known(event.resource) for event in events[:3]] == [as_known(one) for one in (joined, stays, stays)]
 
-    @pytest.mark.parametrize("since", ["", "never", "999999", "-1", "\u0661"])
+    @pytest.mark.parametrize("since", ["", "never", "-1", "\u0661"])
     def test_a_revision_that_no_store_gave_out_has_expired(
         self, store: Store, loop: asyncio.Runner, since: str
     ) -> None:

@@ -44,3 +44,9 @@ async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
 def brief(events: list[Event]) -> list[tuple[str, str]]:
     """What happened to whom."""
     return [(event.change.value, event.resource.ref.name) for event in events]
+
+
+def as_known(resource: Resource) -> Mapping[str, Any]:
+    """The document without its revision: what is told of a resource that went may carry the one of its going."""
+    metadata = {name: value for name, value in metadata_of(resource).items() if name != "resourceVersion"}
+    return {**resource.document, "metadata": metadata}

@@ -36,6 +36,10 @@ class Drafts:
         """What the store has."""
         return await self.behind.notes(ref)
 
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """What the store has."""
+        return await self.behind.leases(prefix)
+
     async def apply(self, manifest: Tree) -> Resource:
         """Refused."""
         _refuse("apply")

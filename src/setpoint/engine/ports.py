@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
 
@@ -53,13 +54,18 @@ class Event:
 class Lease:
     """The right to act under `name` until `expires`, in seconds since 1970 by the clock's `now`.
 
-    `fence` grows each time the holder changes, and never shrinks.
+    `fence` grows each time the holder changes, and never shrinks. One that was given back has an empty holder. Where
+    many machines share a store, `expires` is by the clock of whoever asks: from then on the store lets another have it.
     """
 
     name: str
     holder: str
     fence: int
     expires: float
+
+    def is_held(self, now: str) -> bool:
+        """Whether nobody but its holder can have it, at the time that the clock calls `now`."""
+        return bool(self.holder) and datetime.fromisoformat(now).timestamp() < self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +164,21 @@ class Store(Protocol):
         """Gives the lease back, if it is still held by the same holder under the same fence."""
         ...
 
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Every lease on record whose name begins like that, sorted by name: those that ran out, or are free, too."""
+        ...
+
     async def close(self) -> None:
         """Finishes what was begun and lets go of everything; a second time does nothing."""
+        ...
+
+
+@runtime_checkable
+class Rehearsing(Protocol):
+    """A store that can tell what an apply would come to."""
+
+    async def rehearse(self, manifest: Tree) -> Resource:
+        """What `apply` would give, or raise; nothing is written."""
         ...
 
 

@@ -84,6 +84,10 @@ class MemoryStore(ResourceWrites):
         if free is not None:
             self._leases[lease.name] = free
 
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        self._require_open()
+        return tuple(lease for name, lease in sorted(self._leases.items()) if name.startswith(prefix))
+
     async def close(self) -> None:
         self._is_open = False
         self._bell.ring()

@@ -152,6 +152,10 @@ class SqliteStore(ResourceWrites):
     async def release(self, lease: Lease) -> None:
         await self._write(lambda side: side.ledger.release(lease))
 
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        with self._snapshot():
+            return self._reading.ledger.leases(prefix)
+
     async def close(self) -> None:
         self._is_open = False
         # Before the writer's: the last connection to go empties the log into the file, and only the writer's can.

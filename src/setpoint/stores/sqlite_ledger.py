@@ -57,6 +57,14 @@ class Ledger:
         if free is not None and free is not held:
             self._keep(free)
 
+    def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Those whose name begins with `prefix`, sorted by name."""
+        rows = self._execute(
+            "SELECT name, holder, fence, expires FROM leases WHERE substr(name, 1, ?) = ? ORDER BY name",
+            (len(prefix), prefix),
+        )
+        return tuple(Lease(*row) for row in rows)
+
     def _drop_oldest(self, where: str, values: tuple[str, ...], kept: int) -> None:
         (count,) = self._execute(f"SELECT count(*) FROM notes {where}", values).fetchone()
         if count > kept:

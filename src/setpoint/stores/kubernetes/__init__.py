@@ -1,0 +1,1 @@
+"""Resources as custom resources of a Kubernetes cluster."""

@@ -1,0 +1,112 @@
+"""What an author's manifest becomes in a cluster."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from setpoint.clients.kube_endpoints import Write
+from setpoint.core.canonical import same
+from setpoint.core.paths import Path
+from setpoint.core.values import Json
+from setpoint.engine.resource import Resource, Tree
+from setpoint.errors import ManifestInvalid, NotReady
+from setpoint.stores.manifests import Authored, read_manifest
+from setpoint.stores.records import decode
+
+# Whose fields are whose: what authors apply, and what the engine patches.
+AUTHOR, ENGINE = Write("setpoint"), Write("setpoint-controller")
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_LABELLED: Final = ("labels", "annotations", "ownerReferences")
+
+
+def to_apply(manifest: Tree) -> Authored:
+    """The author's part; ManifestInvalid for what a cluster would keep as something else."""
+    authored = read_manifest(manifest)
+    for path, number in _too_long(decode(authored.body), Path(())):
+        raise ManifestInvalid(
+            f"{authored.ref.kind} {authored.ref.name}: {path} cannot be {number}: "
+            "a cluster keeps whole numbers of 64 bits, and would round it"
+        )
+    return authored
+
+
+def version_of(authored: Authored) -> str:
+    """The version of the API group that the author writes: the cluster knows what it means in another."""
+    return str(decode(authored.body)["apiVersion"]).rpartition("/")[2]
+
+
+def apply_body(authored: Authored, present: bytes | None) -> Tree:
+    """The object to send with server-side apply: all that the author says, and nothing else.
+
+    An annotation of the engine's that the author repeats, having read it, stays the engine's alone.
+    """
+    body: dict[str, Any] = decode(authored.body)
+    if authored.secret:
+        body["data"] = decode(authored.secret)
+    repeated = {} if present is None else engine_annotations(present)
+    said = authored.metadata.get("annotations", {})
+    own = {key: text for key, text in said.items() if repeated.get(key) != text}
+    metadata = {"name": authored.ref.name, "namespace": authored.ref.namespace, **authored.metadata, "annotations": own}
+    return {**body, "metadata": {name: value for name, value in metadata.items() if value}}
+
+
+class _Fields(msgspec.Struct):
+    manager: str = ""
+    owned: dict[str, Any] = msgspec.field(name="fieldsV1", default_factory=dict)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managed_fields: list[_Fields] = msgspec.field(default_factory=list)
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+_objects: Final = msgspec.json.Decoder(_Object)
+
+
+def engine_annotations(present: bytes) -> dict[str, str]:
+    """The annotations of an object that the engine was the last to change."""
+    metadata = _objects.decode(present).metadata
+    owned: set[str] = set()
+    for one in metadata.managed_fields:
+        if one.manager == ENGINE.field_manager:
+            owned |= set(one.owned.get("f:metadata", {}).get("f:annotations", {}))
+    return {key: text for key, text in metadata.annotations.items() if f"f:{key}" in owned}
+
+
+def require_open_to(authored: Authored, present: Resource) -> None:
+    """NotReady while the resource is being deleted, unless its annotations or labels are all that is new."""
+    if not present.is_deleting:
+        return
+    metadata = present.document["metadata"]
+    assert isinstance(metadata, dict)
+    says_more = any(_adds(authored.metadata.get(name), metadata.get(name)) for name in _LABELLED)
+    body = {name: value for name, value in present.document.items() if name not in ("metadata", "status", "data")}
+    data = present.document.get("data")
+    is_same = same(decode(authored.body), body) and same(decode(authored.secret) if authored.secret else None, data)
+    if not (says_more and is_same):
+        raise NotReady(f"{present.ref} is being deleted: wait until it is gone, then apply it again")
+
+
+def _adds(said: Json, present: Json) -> bool:
+    """Whether something is said that is not there."""
+    if isinstance(said, dict) and isinstance(present, dict):
+        return any(present.get(key) != value for key, value in said.items())
+    return bool(said) and not same(said, present)
+
+
+def _too_long(value: Any, path: Path) -> Iterator[tuple[Path, int]]:  # noqa: ANN401 - any JSON
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int) and not _LEAST <= value <= _GREATEST:
+        yield path, value
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from _too_long(member, path / name)
+    elif isinstance(value, list):
+        for position, member in enumerate(value):
+            yield from _too_long(member, path / position)

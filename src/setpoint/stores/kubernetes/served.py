@@ -1,0 +1,82 @@
+"""Which kinds of the cluster are ours to keep, and where each is found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from setpoint.clients.kube_endpoints import Endpoint, Form, Selection
+from setpoint.engine.ports import Query
+from setpoint.engine.resource import ResourceRef
+from setpoint.stores.kubernetes.positions import KindName
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    """A kind in the version that we write. In the form of metadata its values are left where they are.
+
+    One that is not `listed` is found by those who name it: there may be many that have nothing to do with us.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    form: Form = Form.WHOLE
+    listed: bool = True
+
+    @property
+    def name(self) -> KindName:
+        """Group and kind."""
+        return self.group, self.kind
+
+    @property
+    def api_version(self) -> str:
+        """As manifests write it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def all_in(self, namespace: str | None) -> Endpoint:
+        """All of them, in a namespace or everywhere."""
+        return Endpoint(self.group, self.version, self.plural, namespace)
+
+    def one(self, ref: ResourceRef) -> Endpoint:
+        """One of them."""
+        return Endpoint(self.group, self.version, self.plural, ref.namespace, ref.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Territory:
+    """What a process looks after: these kinds, everywhere or in one namespace; and where its leases are.
+
+    `others` are the namespaces in which it looks for the leases of others as well.
+    """
+
+    kinds: Mapping[KindName, ServedKind]
+    leases: str
+    namespace: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def cached(self) -> frozenset[KindName]:
+        """The kinds that are kept whole in memory where anything is: none whose values are left where they are."""
+        return frozenset(name for name, kind in self.kinds.items() if kind.form is Form.WHOLE)
+
+    def asked_for(self, query: Query) -> tuple[ServedKind, ...]:
+        """The kinds that a query is about, in order."""
+        return tuple(
+            kind
+            for _, kind in sorted(self.kinds.items())
+            if query.group in (None, kind.group)
+            and (query.kind == kind.kind or (query.kind is None and kind.listed))
+            and self._reaches(query)
+        )
+
+    def place(self, query: Query) -> str | None:
+        """The namespace to ask for; None for all of them."""
+        return self.namespace if query.namespace is None else query.namespace
+
+    def _reaches(self, query: Query) -> bool:
+        return self.namespace is None or query.namespace in (None, self.namespace)
+
+
+def selection_for(query: Query, form: Form) -> Selection:
+    """What the cluster is to choose by."""
+    return Selection(",".join(f"{key}={text}" for key, text in query.labels.items()), form=form)

@@ -1,0 +1,38 @@
+"""A store in a real cluster, empty before each test."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from setpoint.clients.kube_config import from_files
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.stores.kubernetes.served import Territory
+from setpoint.stores.kubernetes.store import KubernetesStore
+from tests.cluster.access import Access
+from tests.cluster.assets import Assets
+from tests.cluster.server import Cluster, Settings
+from tests.engine.clock import FakeClock
+from tests.stores.kubernetes.crds import KINDS, install, wipe
+
+
+@pytest.fixture(scope="session")
+def prepared(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
+    """An API server of our own, for all is removed from it: with the kinds that the contract is about."""
+    with Cluster(cluster_assets, tmp_path_factory.mktemp("stores"), Settings()) as cluster:
+        install(cluster.access)
+        yield cluster.access
+
+
+@pytest.fixture
+def territory() -> Territory:
+    return Territory({kind.name: kind for kind in KINDS}, leases="default")
+
+
+@pytest.fixture
+def store(prepared: Access, loop: asyncio.Runner, clock: FakeClock, territory: Territory) -> Iterator[KubernetesStore]:
+    wipe(prepared)
+    client = KubernetesClient(from_files([prepared.kubeconfig]))
+    opened = KubernetesStore(client, clock, territory)
+    yield opened
+    loop.run(opened.close())

@@ -1,0 +1,174 @@
+"""A CustomResourceDefinition for each kind, from its types."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from setpoint.app import definitions
+from setpoint.core.canonical import same
+from setpoint.engine import remembered
+from setpoint.engine.kind import Definition
+from setpoint.kinds.descriptions import descriptions
+from setpoint.stores.kubernetes.definitions import definition_of
+from tests.engine.gadgets import GadgetKind, Service
+from tests.kinds.everything_said import PAGES, kind_of, outputs_of
+
+GADGET: Any = definition_of(GadgetKind(Service()), descriptions)
+ALL: dict[str, Any] = {name: tree for (_, name), tree in definitions().items()}
+
+
+def schema_in(definition: Any) -> Any:
+    (version,) = definition["spec"]["versions"]
+    return version["schema"]["openAPIV3Schema"]
+
+
+def places_in(schema: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Every schema in a schema, under its path."""
+    yield at, schema
+    for name, below in schema.get("properties", {}).items():
+        yield from places_in(below, f"{at}.{name}")
+    for name in ("items", "additionalProperties"):
+        if name in schema:
+            yield from places_in(schema[name], f"{at}[]")
+
+
+def test_a_kind_of_somebody_else_gets_its_definition_from_its_types() -> None:
+    names = GADGET["spec"]["names"]
+
+    assert GADGET["metadata"]["name"] == "gadgets.test.setpoint.dev"
+    assert names == {
+        "kind": "Gadget",
+        "listKind": "GadgetList",
+        "plural": "gadgets",
+        "singular": "gadget",
+        "categories": ["setpoint"],
+    }
+    assert GADGET["spec"]["scope"] == "Namespaced"
+    assert schema_in(GADGET)["properties"]["spec"]["properties"]["size"] == {"type": "integer", "format": "int64"}
+
+
+def test_what_a_status_shows_is_open_unless_the_kind_says() -> None:
+    status = schema_in(GADGET)["properties"]["status"]
+
+    assert status["x-kubernetes-preserve-unknown-fields"] is True
+    assert "conditions" in status["properties"]
+
+
+class Shown(Struct):
+    url: str
+    """Where."""
+
+
+def test_a_status_may_come_before_there_is_anything_to_show() -> None:
+    kind = replace(GadgetKind(Service()), definition=Definition("A gadget.", Shown, plural="gadgetry"))
+    definition: Any = definition_of(kind, descriptions)
+
+    status = schema_in(definition)["properties"]["status"]
+    assert status["properties"]["url"] == {"description": "Where.", "type": "string"}
+    assert not {"required", "x-kubernetes-preserve-unknown-fields"} & set(status)
+    assert schema_in(definition)["description"] == "A gadget."
+    assert definition["metadata"]["name"] == "gadgetry.test.setpoint.dev"
+
+
+def test_the_status_is_written_by_itself() -> None:
+    (version,) = GADGET["spec"]["versions"]
+
+    assert version["subresources"] == {"status": {}}
+    assert (version["name"], version["served"], version["storage"]) == ("v1", True, True)
+
+
+def test_a_list_shows_ready_reason_and_age() -> None:
+    (version,) = GADGET["spec"]["versions"]
+    shown = [one["name"] for one in version["additionalPrinterColumns"] if not one.get("priority")]
+
+    assert shown == ["Ready", "Reason", "Status Age", "Age"]
+
+
+def test_the_engine_s_own_members_are_in_every_status() -> None:
+    members = schema_in(GADGET)["properties"]["status"]["properties"]
+    kept = {remembered.COOKIE, remembered.SERVER_DEFAULTS, remembered.HANDLED, remembered.OURS}
+
+    assert set(members) == {"conditions", "observedGeneration", *kept}
+    assert members["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "short"),
+    [
+        ("SQLInstance", "gcpsqlinstance"),
+        ("SQLDatabase", "gcpsqldatabase"),
+        ("SQLUser", "gcpsqluser"),
+        ("StorageBucket", "gcpstoragebucket"),
+    ],
+)
+def test_names_are_those_of_config_connector(kind: str, short: str) -> None:
+    names = ALL[kind]["spec"]["names"]
+
+    assert names["shortNames"] == [short, f"{short}s"]
+    assert names["categories"] == ["gcp", "setpoint"]
+
+
+def test_a_spec_may_be_left_out_where_nothing_in_it_is_required() -> None:
+    required = {name: schema_in(tree).get("required", []) for name, tree in ALL.items()}
+
+    assert required == {"SQLInstance": ["spec"], "SQLDatabase": ["spec"], "SQLUser": ["spec"], "StorageBucket": []}
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_field_is_described(kind: str) -> None:
+    properties = schema_in(ALL[kind])["properties"]
+    places = [*places_in(properties["spec"], "spec"), *places_in(properties["status"], "status")]
+
+    assert [path for path, schema in places if not path.endswith("]") and not schema.get("description")] == []
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_nothing_has_a_default(kind: str) -> None:
+    """What a cluster fills in would be in the intent, and the same manifest would mean something else elsewhere."""
+    assert [path for path, schema in places_in(schema_in(ALL[kind])) if "default" in schema] == []
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_only_the_engine_s_memory_is_open(kind: str) -> None:
+    open_ = [path for path, one in places_in(schema_in(ALL[kind])) if "x-kubernetes-preserve-unknown-fields" in one]
+
+    assert open_ == [".status.setpoint[]"]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_field_that_is_immutable_has_a_rule(kind: str) -> None:
+    told = [one for _, one in places_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
+
+    assert told
+    assert [one for one in told if "oldSelf" not in str(one["x-kubernetes-validations"])] == []
+
+
+def lacking(value: Any, schema: Any, at: str = "status") -> list[str]:
+    """What stands in `value` and a cluster would drop."""
+    if isinstance(value, list):
+        return [path for one in value for path in lacking(one, schema["items"], f"{at}[]")]
+    if not isinstance(value, dict):
+        return []
+    known = schema.get("properties", {})
+    deeper = (lacking(one, known[name], f"{at}.{name}") for name, one in value.items() if name in known)
+    return [f"{at}.{name}" for name in value if name not in known] + [path for paths in deeper for path in paths]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_whatever_a_status_shows_is_in_the_definition(page: str) -> None:
+    status = schema_in(ALL[kind_of(page).name])["properties"]["status"]
+
+    assert lacking(outputs_of(page), status) == []
+    assert lacking({"selfie": {}}, status) == ["status.selfie"]
+
+
+def test_a_definition_is_the_same_each_time() -> None:
+    assert same([*definitions().values()], [*definitions().values()])
+
+
+def test_a_definition_fits_into_an_annotation() -> None:
+    """Client-side apply keeps it in one, which takes 262,144 bytes."""
+    assert max(len(str(tree)) for tree in ALL.values()) < 100_000

@@ -1,0 +1,79 @@
+"""What the stores that are not a cluster promise besides: they stamp by our clock, and count everything in one row."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from setpoint.engine.ports import Store
+from setpoint.engine.resource import Revision
+from setpoint.errors import RevisionExpired
+from tests.engine.clock import FakeClock
+from tests.stores.contract_keeping import NOTE
+from tests.stores.samples import GROUP, REF, instance, metadata_of, secret, take
+
+
+class TestStamps:
+    def test_uid_and_times_are_ours(self, store: Store, loop: asyncio.Runner, clock: FakeClock) -> None:
+        held = loop.run(store.set_finalizers(loop.run(store.apply(instance())), ("x.dev/f",)))
+        clock.seconds = 5
+
+        marked = loop.run(store.delete(REF))
+
+        assert held is not None
+        assert (held.uid, metadata_of(held)["creationTimestamp"]) == ("uid-1", "2026-01-01T00:00:00Z")
+        assert marked is not None
+        assert (metadata_of(marked)["deletionTimestamp"], marked.generation) == ("2026-01-01T00:00:05Z", 1)
+
+    def test_everything_that_an_author_writes_counts_as_a_generation(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.apply(instance()))
+        loop.run(store.apply(secret(stringData={"a": "1"})))
+
+        assert loop.run(store.apply({**instance(), "apiVersion": f"{GROUP}/v1"})).generation == 2
+        assert loop.run(store.apply(secret(stringData={"a": "2"}))).generation == 2
+
+
+class TestRevisions:
+    def test_a_list_is_at_the_revision_of_the_last_change(self, store: Store, loop: asyncio.Runner) -> None:
+        created = loop.run(store.apply(instance()))
+        loop.run(store.apply(instance()))
+        loop.run(store.delete(REF._replace(name="not-there")))
+
+        assert loop.run(store.list()).revision == created.revision
+
+    def test_events_are_at_the_revision_of_what_they_show(self, store: Store, loop: asyncio.Runner) -> None:
+        since = loop.run(store.list()).revision
+        created = loop.run(store.apply(instance()))
+        updated = loop.run(store.update_status(created, {"a": 1}))
+
+        events = loop.run(take(store.watch(since), 2))
+
+        assert [event.revision for event in events] == [created.revision, updated.revision]
+
+    def test_what_is_written_at_once_is_shown_in_the_order_of_asking(self, store: Store, loop: asyncio.Runner) -> None:
+        names = [f"db-{number}" for number in range(60)]
+
+        async def scenario() -> list[str]:
+            since = (await store.list()).revision
+            await asyncio.gather(*(store.apply(instance(name)) for name in names))
+            return [event.resource.ref.name for event in await take(store.watch(since), len(names))]
+
+        assert loop.run(scenario()) == names
+
+    def test_a_revision_of_the_future_has_expired(self, store: Store, loop: asyncio.Runner) -> None:
+        with pytest.raises(RevisionExpired, match="list again, then watch from there"):
+            loop.run(take(store.watch(Revision("999999")), 1))
+
+
+class TestForgetting:
+    def test_the_oldest_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
+        for number in range(5):
+            loop.run(store.note(replace(NOTE, reason=str(number))))
+
+        assert [note.reason for note in loop.run(store.notes())] == ["2", "3", "4"]
+
+    def test_the_oldest_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
+        for number in range(10):
+            loop.run(store.note(replace(NOTE, uid=f"uid-{number}")))
+
+        assert [note.uid for note in loop.run(store.notes())] == [f"uid-{number}" for number in range(2, 10)]

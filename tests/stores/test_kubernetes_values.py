@@ -1,0 +1,237 @@
+"""What a store in a cluster knows without asking it: positions, what is kept, what is remembered, who holds a lease."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import json
+
+from setpoint.engine.ports import Note
+from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.errors import ManifestInvalid, RevisionExpired, StoreError
+from setpoint.stores.kubernetes.cache import Cache
+from setpoint.stores.kubernetes.events import counted_up, event_for, event_in, name_of, told_by
+from setpoint.stores.kubernetes.objects import ClusterResource, Kept, kept_from
+from setpoint.stores.kubernetes.opening import Whereabouts, whereabouts
+from setpoint.stores.kubernetes.positions import from_revision, to_revision
+from setpoint.stores.kubernetes.tenancies import Sighting, freed_body, lease_body, lease_in, left_of, seen
+
+KIND = ("sql.cnrm.cloud.google.com", "SQLInstance")
+REF = ResourceRef(*KIND, "default", "db")
+_names = st.tuples(
+    st.sampled_from(["", "a.dev", "sql.cnrm.cloud.google.com"]), st.sampled_from(["Secret", "A", "SQLInstance"])
+)
+_versions = st.integers(0, 2**64 - 1).map(str)
+
+
+class TestPositions:
+    @given(st.dictionaries(_names, _versions, min_size=1), st.data())
+    def test_any_part_of_what_was_given_out_is_found_again(
+        self, positions: dict[tuple[str, str], str], data: st.DataObject
+    ) -> None:
+        wanted = data.draw(st.lists(st.sampled_from(sorted(positions)), unique=True))
+
+        assert from_revision(to_revision(positions), wanted) == {kind: positions[kind] for kind in wanted}
+
+    @given(_versions, st.lists(_names, unique=True))
+    def test_a_bare_number_is_the_position_of_each(self, version: str, kinds: list[tuple[str, str]]) -> None:
+        assert from_revision(Revision(version), kinds) == dict.fromkeys(kinds, version)
+
+    def test_where_no_kind_is_watched_there_is_still_a_place(self) -> None:
+        assert from_revision(to_revision({}), ()) == {}
+
+    @pytest.mark.parametrize("text", ["", "x", "A.=1,", "A.", "=1", ".=1", "A.=x", "A=1", "9" * 21])
+    def test_what_nobody_gave_out_has_expired(self, text: str) -> None:
+        with pytest.raises(RevisionExpired, match="list again"):
+            from_revision(Revision(text), [("", "A")])
+
+    def test_a_position_that_lacks_a_kind_has_expired(self) -> None:
+        with pytest.raises(RevisionExpired, match="list again"):
+            from_revision(to_revision({("", "A"): "1"}), [("", "B")])
+
+
+def _object(version: str = "7", uid: str = "u", **members: object) -> bytes:
+    metadata = {"name": "db", "namespace": "default", "uid": uid, "resourceVersion": version, "generation": 2}
+    return json.encode({"metadata": {**metadata, "managedFields": [{"manager": "kubectl"}]}, **members})
+
+
+def _kept(version: str = "7", uid: str = "u") -> Kept:
+    return kept_from(_object(version, uid, spec={"size": 1}), "sql.cnrm.cloud.google.com/v1beta1", "SQLInstance")
+
+
+class TestObjects:
+    def test_what_others_manage_is_not_kept_and_the_rest_is(self) -> None:
+        resource = ClusterResource(_kept())
+
+        assert resource.document == {
+            "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
+            "kind": "SQLInstance",
+            "metadata": {
+                "name": "db",
+                "namespace": "default",
+                "uid": "u",
+                "resourceVersion": "7",
+                "generation": 2,
+            },
+            "spec": {"size": 1},
+        }
+        assert b"managedFields" not in resource.kept.metadata
+
+    def test_an_object_of_metadata_alone_is_still_of_its_kind(self) -> None:
+        raw = _object(apiVersion="meta.k8s.io/v1", kind="PartialObjectMetadata")
+
+        assert ClusterResource(kept_from(raw, "v1", "Secret")).ref == ResourceRef("", "Secret", "default", "db")
+
+    @pytest.mark.parametrize("status", [None, {}, "absent"])
+    def test_an_empty_status_is_none(self, status: object) -> None:
+        raw = _object() if status == "absent" else _object(status=status)
+
+        assert "status" not in ClusterResource(kept_from(raw, "v1", "Secret")).document
+
+    @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"metadata":{}}', b"\xff", b'{"metadata":{"name":1}}'])
+    def test_what_is_no_object_is_a_failure_of_the_store(self, raw: bytes) -> None:
+        with pytest.raises(StoreError, match="no Secret"):
+            kept_from(raw, "v1", "Secret")
+
+    def test_what_stands_in_the_author_s_part_is_mentioned(self) -> None:
+        raw = _object(spec={"rootPassword": {"valueFrom": {"secretKeyRef": {"name": "a"}}}}, status={"other": "words"})
+        resource = ClusterResource(kept_from(raw, "v1", "SQLInstance"))
+
+        assert resource.mentions("secretKeyRef")
+        assert not resource.mentions("words")
+
+
+class TestCache:
+    def test_an_older_state_says_nothing(self) -> None:
+        cache = Cache()
+        cache.put(_kept("9"))
+        cache.put(_kept("10"))
+        cache.put(_kept("9"))
+
+        found = cache.get(REF)
+        assert found is not None
+        assert found.revision == "10"
+
+    def test_what_went_by_our_own_hand_does_not_come_back_with_old_news(self) -> None:
+        cache = Cache()
+        cache.put(_kept("9"))
+        cache.drop(REF, "u")
+        cache.put(_kept("8"))
+
+        assert cache.get(REF) is None
+
+    def test_a_successor_is_known_before_and_after_the_end_of_the_first_is_heard(self) -> None:
+        cache = Cache()
+        cache.put(_kept("9", "first"))
+        cache.drop(REF, "first")
+        cache.put(_kept("12", "second"))
+        cache.hear_of_end(_kept("11", "first"))
+
+        found = cache.get(REF)
+        assert found is not None
+        assert found.uid == "second"
+
+    def test_the_end_of_an_object_is_heard_of(self) -> None:
+        cache = Cache()
+        cache.put(_kept("9"))
+        cache.hear_of_end(_kept("10"))
+
+        assert cache.get(REF) is None
+        assert len(cache) == 0
+
+    def test_what_a_new_list_does_not_show_is_gone(self) -> None:
+        cache = Cache()
+        cache.put(_kept("9"))
+        cache.restart([KIND])
+
+        assert cache.get(REF) is None
+
+    def test_a_kind_is_answered_for_while_it_is_watched(self) -> None:
+        cache = Cache()
+        cache.begin([KIND])
+        during = cache.knows(KIND)
+        cache.end([KIND])
+
+        assert (during, cache.knows(KIND)) == (True, False)
+
+
+class TestTenancies:
+    def _written(self, body: object, version: str) -> bytes:
+        tree = json.decode(json.encode(body), type=dict[str, Any])
+        tree["metadata"]["resourceVersion"] = version
+        return json.encode(tree)
+
+    def test_the_fence_grows_with_each_holder_and_with_no_renewal(self) -> None:
+        now = "2026-01-01T00:00:00Z"
+        first = lease_in(self._written({**lease_body("a", "me", 15, now, None)}, "1"))
+        renewed = lease_in(self._written({**lease_body("a", "me", 15, now, first)}, "2"))
+        freed = lease_in(self._written({**freed_body("a", renewed)}, "3"))
+        taken = lease_in(self._written({**lease_body("a", "you", 15, now, freed)}, "4"))
+
+        assert [one.fence for one in (first, renewed, freed, taken)] == [1, 1, 1, 2]
+        assert [one.holder for one in (first, renewed, freed, taken)] == ["me", "me", "", "you"]
+
+    def test_a_lease_runs_out_when_nobody_was_seen_to_renew_it(self) -> None:
+        lease = lease_in(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
+        sighting = Sighting(lease, 100.0)
+
+        assert seen(sighting, lease, 110.0) is sighting
+        assert (sighting.left(114.0), sighting.left(115.0)) == (1.0, 0.0)
+
+    def test_onlookers_take_the_holder_s_word_for_what_they_did_not_see(self) -> None:
+        lease = lease_in(self._written({**lease_body("a", "me", 15, "2026-01-01T00:00:00Z", None)}, "1"))
+        renewed = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+
+        assert left_of(Sighting(lease, 100.0), 100.0, renewed) == 15.0
+        assert left_of(Sighting(lease, 100.0), 100.0, renewed + 44) == 1.0
+        assert left_of(Sighting(lease, 100.0), 100.0, renewed + 3600) < 0
+
+    def test_a_renewal_that_is_seen_begins_anew(self) -> None:
+        lease = lease_in(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
+        renewed = lease_in(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", lease)}, "2"))
+
+        assert seen(Sighting(lease, 100.0), renewed, 110.0).left(110.0) == 15.0
+
+
+class TestEvents:
+    def test_a_note_comes_back_as_it_went_in_and_is_counted(self) -> None:
+        note = Note(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
+        sent = json.decode(json.encode(event_for(note, "v1beta1")), type=dict[str, Any])
+        sent["metadata"]["resourceVersion"] = "5"
+        event = event_in(json.encode(sent))
+
+        assert told_by(event).note == note
+        assert counted_up(event, note)["count"] == 2
+
+    def test_the_same_note_has_the_same_name_and_a_long_one_fits(self) -> None:
+        note = Note(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
+
+        assert name_of(note) == name_of(Note(note.ref, "u", "Normal", "Done", "yes", "later"))
+        assert len(name_of(note)) <= 253
+        assert name_of(note) != name_of(Note(note.ref, "other", "Normal", "Done", "yes", "now"))
+
+
+class TestWhereabouts:
+    @pytest.mark.parametrize(
+        ("url", "place"),
+        [
+            ("kubernetes", Whereabouts()),
+            ("kubernetes://prod", Whereabouts("prod")),
+            (
+                "kubernetes://arn:aws:eks:eu:1:cluster/a?namespace=team",
+                Whereabouts("arn:aws:eks:eu:1:cluster/a", "team"),
+            ),
+            ("kubernetes?namespace=team", Whereabouts(None, "team")),
+        ],
+    )
+    def test_an_address_names_a_context_and_a_namespace(self, url: str, place: Whereabouts) -> None:
+        assert whereabouts(url) == place
+
+    @pytest.mark.parametrize(
+        "url", ["kubernetes://", "kubernetez", "kubernetes?ns=a", "kubernetes?namespace=", "kubernetes?"]
+    )
+    def test_a_wrong_address_says_what_to_write(self, url: str) -> None:
+        with pytest.raises(ManifestInvalid, match="write kubernetes, kubernetes://CONTEXT"):
+            whereabouts(url)
