@@ -208,7 +208,7 @@ def test_a_delay_doubles_within_bounds_until_the_key_is_forgotten(asked: list[fl
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Priority), st.booleans()), max_size=30))
 @example([(0, START_UP, False), (0, EDIT, True)])
-def test_raises_do_not_pile_up_what_is_stale(steps: list[tuple[int, Priority, bool]]) -> None:
+def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Priority, bool]]) -> None:
     lanes, entries = Lanes[int](), dict[int, Entry[int]]()
     for number, (key, priority, is_taken) in enumerate(steps * 100):
         at, found = number / 1000, entries.get(key)
@@ -222,6 +222,9 @@ def test_raises_do_not_pile_up_what_is_stale(steps: list[tuple[int, Priority, bo
             taken = lanes.take()
             assert taken is not None
             assert entries.pop(taken.key) is taken
+        elif found is not None and number % 7 == 0:
+            lanes.drop(entries.pop(key))
+            assert lanes.slots <= 2 * len(entries) + 64
         assert sum(lanes.depths) == len(entries)
 
 

@@ -76,6 +76,12 @@ class ModelQueue:
         self.polls.pop(key, None)
         self.looks.pop(key, None)
 
+    def discard(self, key: str) -> None:
+        self.forget(key)
+        self.waiting.pop(key, None)
+        if key in self.in_work:
+            self.in_work[key] = None
+
     def done(self, key: str) -> None:
         self.bring_due()
         again = self.in_work.pop(key)

@@ -45,6 +45,11 @@ class Forget:
 
 
 @dataclass(frozen=True)
+class Discard:
+    key: str
+
+
+@dataclass(frozen=True)
 class Get:
     """One more waits for a key."""
 
@@ -73,7 +78,7 @@ class Pass:
     seconds: float
 
 
-Operation: TypeAlias = Add | Schedule | Retry | Forget | Get | GiveUp | Done | Settle | Pass
+Operation: TypeAlias = Add | Schedule | Retry | Forget | Discard | Get | GiveUp | Done | Settle | Pass
 
 _keys = st.sampled_from(KEYS)
 _priorities = st.sampled_from(Priority)
@@ -92,6 +97,7 @@ operations: st.SearchStrategy[Operation] = (
     | st.builds(Schedule, _keys, _seconds, _priorities, _triggers)
     | st.builds(Retry, _keys, _errors, _priorities, _triggers)
     | st.builds(Forget, _keys)
+    | st.builds(Discard, _keys)
     | st.just(Get())
     | st.just(Get())
     | st.builds(Add, _keys, _priorities, _triggers)
@@ -151,7 +157,7 @@ class Run:
             getter.cancel()
         await asyncio.gather(*self._getters, return_exceptions=True)
 
-    def _change(self, operation: Add | Schedule | Retry | Forget | Done) -> None:
+    def _change(self, operation: Add | Schedule | Retry | Forget | Discard | Done) -> None:
         match operation:
             case Add(key, priority, trigger):
                 self.queue.add(key, priority, trigger)
@@ -166,6 +172,9 @@ class Run:
             case Forget(key):
                 self.queue.forget(key)
                 self.model.forget(key)
+            case Discard(key):
+                self.queue.discard(key)
+                self.model.discard(key)
             case Done(which):
                 for key in sorted(self.model.in_work)[which : which + 1]:
                     self.queue.done(key)

@@ -45,6 +45,7 @@ class Tally:
     steps: list[tuple[str, str]] = field(default_factory=list)
     convergences: list[float] = field(default_factory=list)
     drifts: list[float] = field(default_factory=list)
+    listings: list[tuple[str, int]] = field(default_factory=list)
 
     def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         self.steps.append((outcome, decision))
@@ -54,6 +55,9 @@ class Tally:
 
     def drifted(self, kind: str, seconds: float) -> None:
         self.drifts.append(seconds)
+
+    def listed(self, kind: str, ending: str, looks: int) -> None:
+        self.listings.append((ending, looks))
 
 
 @dataclass(slots=True)
@@ -113,14 +117,14 @@ class Rig:
         return [verb for verb, one in self.service.calls if one == name and verb not in ("get", "poll")]
 
 
-def new_rig(store: Store | None = None, grace: float = 25.0) -> Rig:
+def new_rig(store: Store | None = None, grace: float = 25.0, kind: SlowKind | None = None) -> Rig:
     """A process that has not begun."""
-    clock, service, tally = VirtualClock(), Service(), Tally()
+    clock, tally = VirtualClock(), Tally()
     numbers = itertools.count(1)
     store = store or MemoryStore(clock, lambda: f"uid-{next(numbers)}")
-    kind = SlowKind(service)
+    kind = kind or SlowKind(Service())
     world = World(store, clock, {(kind.group, kind.name): kind}, metrics=tally)
-    return Rig(store, service, kind, tally, clock, Manager(world, tally, grace, workers=10))
+    return Rig(store, kind.service, kind, tally, clock, Manager(world, tally, grace, workers=10))
 
 
 @asynccontextmanager

@@ -26,15 +26,18 @@ from setpoint.runtime.catalogue import CATALOGUE
 from setpoint.runtime.collectors import KindKey
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.crew import Crew
+from setpoint.runtime.duty import Duty
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.priorities import Priority
+from setpoint.runtime.replica import Replica
 from setpoint.runtime.telemetry import Telemetry
 from setpoint.stores.memory import MemoryStore
 from tests.clients.made_up_time import ManualClock
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref
+from tests.runtime.listed_rig import ListedKind
 from tests.runtime.virtual_time import VirtualClock, run
 
 OPEN_METRICS = "application/openmetrics-text;version=1.0.0"
@@ -47,6 +50,7 @@ class Shown:
     world: World
     heads: Heads = field(default_factory=lambda: Heads({}))
     controllers: Mapping[KindKey, Controller] = field(default_factory=dict)
+    replica: Replica | None = None
 
 
 def _store() -> Store:
@@ -57,7 +61,8 @@ def _shown(*kinds: GadgetKind) -> Shown:
     world = World(_store(), FakeClock(), {(kind.group, kind.name): kind for kind in kinds})
     shown = Shown(world, Heads(world.kinds))
     shown.controllers = {
-        key: Controller(Crew(key[1], 10), world, shown.heads, Telemetry(), lambda error: None) for key in world.kinds
+        key: Controller(Crew(kind, 10), world, shown.heads, Telemetry(), Duty(lambda error: None))
+        for key, kind in world.kinds.items()
     }
     return shown
 
@@ -180,6 +185,32 @@ def test_everything_of_a_kind_is_there_before_anything_happened() -> None:
     assert _samples(page, "controller_runtime_reconcile_total") == {("Gadget", result): 0.0 for result in results}
     assert _samples(page, "setpoint_drift_age_seconds_count") == {("Gadget",): 0.0}
     assert _samples(page, "setpoint_resources") == {("Gadget", "true"): 0.0, ("Gadget", "false"): 0.0}
+
+
+def test_a_look_that_a_list_made_needless_is_a_look_and_no_step() -> None:
+    telemetry = Telemetry()
+    telemetry.watch(_shown(ListedKind(Service())))
+    telemetry.listed("Gadget", "complete", 20)
+    telemetry.listed("Gadget", "refused", 0)
+
+    page = _page(telemetry)
+
+    endings = {labels: value for labels, value in _samples(page, "setpoint_listings_total").items() if value}
+    assert endings == {("complete", "Gadget"): 1.0, ("refused", "Gadget"): 1.0}
+    assert _samples(page, "setpoint_listed_looks_total") == {("Gadget",): 20.0}
+    assert _samples(page, "setpoint_decisions_total")["in sync", "Gadget"] == 20.0
+    assert _samples(page, "setpoint_cookie_checks_total")["Gadget", "hit"] == 20.0
+    assert not any(_samples(page, "controller_runtime_reconcile_total").values())
+
+
+def test_listings_are_told_of_kinds_that_can_be_listed_alone_and_from_the_start() -> None:
+    listed, unlisted = Telemetry(), Telemetry()
+    listed.watch(_shown(ListedKind(Service())))
+    unlisted.watch(_shown(GadgetKind(Service())))
+
+    endings = {ending for ending, _ in _told(listed, "setpoint_listings_total")}
+    assert endings == {"complete", "useless", "refused", "unavailable", "broken"}
+    assert _told(unlisted, "setpoint_listings_total") == {}
 
 
 # --- Queues, resources, services --------------------------------------------------------------------------------------

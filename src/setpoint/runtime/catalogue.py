@@ -63,6 +63,8 @@ CATALOGUE: Final = (
         ("kind", "result"),
         "Looks that a cookie settled (hit), and those that had to compare fields (miss).",
     ),
+    Metric("setpoint_listings_total", _COUNTER, ("kind", "ending"), "Lists that were read instead of many objects."),
+    Metric("setpoint_listed_looks_total", _COUNTER, ("kind",), "Looks that a list made needless."),
     Metric("setpoint_decisions_total", _COUNTER, ("kind", "decision"), "What looks at both digests said."),
     Metric(
         "setpoint_convergence_seconds",
@@ -79,6 +81,10 @@ CATALOGUE: Final = (
         DRIFT_BOUNDS,
     ),
     Metric("setpoint_resources", _GAUGE, ("kind", "ready"), "Resources, by whether they are ready."),
+    Metric("setpoint_shards", _GAUGE, (), "Shards that there are."),
+    Metric("setpoint_shards_held", _GAUGE, (), "Shards whose resources this process looks after."),
+    Metric("setpoint_shard_holder_changes_total", _COUNTER, ("shard",), "How often a shard changed hands."),
+    Metric("setpoint_lease_renewal_failures_total", _COUNTER, ("lease",), "Renewals of leases that came to nothing."),
     Metric("setpoint_api_rate_limit", _GAUGE, _BUDGET, "Calls a second that we allow ourselves now."),
     Metric(
         "rest_client_requests_total",

@@ -18,6 +18,8 @@ from setpoint.runtime.catalogue import CATALOGUE, Metric
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.durations import Distribution
 from setpoint.runtime.exposition import in_slices
+from setpoint.runtime.leases import SORTS
+from setpoint.runtime.replica import Replica
 from setpoint.runtime.workqueue_metrics import Figure, Snapshot, Sort, figures
 
 KindKey: TypeAlias = tuple[str, str]
@@ -38,6 +40,25 @@ class ControllerFigures:
 def read_controller(controller: Controller) -> ControllerFigures:
     """The controller now."""
     return ControllerFigures(controller.name, controller.in_work, controller.workers, controller.queue.snapshot())
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFigures:
+    """A process among others at one moment."""
+
+    shards: int
+    held: int
+    # By shard.
+    changes: Mapping[int, int]
+    # By what the lease is for.
+    failures: Mapping[str, int]
+
+
+def read_replica(replica: Replica) -> ReplicaFigures:
+    """The replica now."""
+    changes = {shard: replica.changes[shard] for shard in range(replica.number)}
+    failures = {sort: replica.leases.failures[sort] for sort in SORTS}
+    return ReplicaFigures(replica.number, len(replica.held), changes, failures)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------
@@ -64,6 +85,16 @@ def resource_figures(counted: Census) -> Iterator[Figure]:
     """What is shown of all resources."""
     for (_, kind, ready), number in counted.items():
         yield gauge("setpoint_resources", number, kind=kind, ready="true" if ready else "false")
+
+
+def replica_figures(one: ReplicaFigures) -> Iterator[Figure]:
+    """What is shown of shards and leases."""
+    yield gauge("setpoint_shards", one.shards)
+    yield gauge("setpoint_shards_held", one.held)
+    for shard, number in one.changes.items():
+        yield counter("setpoint_shard_holder_changes_total", number, shard=str(shard))
+    for sort, number in one.failures.items():
+        yield counter("setpoint_lease_renewal_failures_total", number, lease=sort)
 
 
 def api_figures(snapshot: BudgetsSnapshot) -> Iterator[Figure]:

@@ -15,7 +15,7 @@ from setpoint.core.canonical import same
 from setpoint.core.conditions import find_condition, from_data
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
-from setpoint.engine.kind import Reference
+from setpoint.engine.kind import Need
 from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.report import PAUSED
 from setpoint.engine.resource import Resource, ResourceRef, Tree
@@ -100,7 +100,7 @@ class Control:
     async def _checked(self, manifests: Sequence[Tree]) -> Sequence[Resource]:
         """The resources that the manifests would make; what is wrong with any of them, or all together, is raised."""
         drafts: list[Resource] = []
-        needs: dict[ResourceRef, list[ResourceRef]] = {}
+        needs: dict[ResourceRef, Sequence[Need]] = {}
         for manifest in manifests:
             draft = await self._rehearse(manifest)
             if draft.ref in needs:
@@ -112,13 +112,13 @@ class Control:
         in_order(needs)
         return drafts
 
-    def _needs(self, draft: Resource) -> list[ResourceRef]:
+    def _needs(self, draft: Resource) -> Sequence[Need]:
         self._require_handled((draft.ref,))
         if _is_secret(draft.ref):
-            return []
+            return ()
         kind = self._world.kind_of(draft)
         check_manifest(draft, kind)
-        return [need.target for need in kind.needs(draft) if isinstance(need, Reference)]
+        return kind.needs(draft)
 
     async def _apply(self, draft: Resource, manifest: Tree) -> None:
         ref = draft.ref

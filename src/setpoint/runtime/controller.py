@@ -2,19 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from setpoint.clients.callers import calling_for
-from setpoint.core.decide import Decision
 from setpoint.engine.cadence import MEAN_SECONDS, spread
+from setpoint.engine.kind import AnyKind
 from setpoint.engine.reconcile import step
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
+from setpoint.engine.shelf import Listable
 from setpoint.errors import Blocked, DependencyNotReady, OperationRunning, Retry, SetpointError
+from setpoint.runtime.ages import Ages, Measures
 from setpoint.runtime.crew import Crew
+from setpoint.runtime.duty import Duty
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.informer import News
+from setpoint.runtime.lister import Lister, Unlisted
 from setpoint.runtime.priorities import Priority
 from setpoint.runtime.reasons import RESYNC, Reason, reason_for
 from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
@@ -23,43 +26,31 @@ _log: Final = logging.getLogger(__name__)
 _STEPS_IN_A_ROW: Final = 16
 
 
-class Measures(Protocol):
-    """What is measured of a controller, besides its steps and its queue."""
-
-    def converged(self, kind: str, seconds: float) -> None:
-        """An edit was carried out that long after it was heard of."""
-        ...
-
-    def drifted(self, kind: str, seconds: float) -> None:
-        """Drift was found at most that long after it came to be."""
-        ...
-
-
 class Controller:
-    """The resources of one kind. `stop` is called when this process may not go on."""
+    """The resources of one kind, as far as they are this process's to look at."""
 
-    def __init__(
-        self,
-        crew: Crew,
-        world: World,
-        heads: Heads,
-        measures: Measures,
-        stop: Callable[[SetpointError], None],
-    ) -> None:
-        self.name = crew.name
+    def __init__(self, crew: Crew, world: World, heads: Heads, measures: Measures, duty: Duty) -> None:
+        self.name = crew.kind.name
         self.queue: WorkQueue[ResourceRef] = WorkQueue(world.clock)
         self._world = world
         self._heads = heads
-        self._measures = measures
-        self._stop = stop
+        self._ages = Ages(self.name, measures, world.clock)
+        self._duty = duty
         self._crew = crew
-        # When the first edit was heard of that is not carried out yet; when a look last found everything in order.
-        self._edited: dict[ResourceRef, float] = {}
+        self.lister = self._new_lister(crew.kind)
         # Why each of those that are to be retried stopped; the status says so only where that is the resource's state.
         self.troubles: dict[ResourceRef, SetpointError] = {}
         # What is in work: why, and since when.
         self.working: dict[ResourceRef, tuple[str, float]] = {}
-        self._in_order: dict[ResourceRef, float] = {}
+
+    def _new_lister(self, kind: AnyKind) -> Lister | Unlisted:
+        """A list says something only to those who remember what was there before."""
+        is_remembered = self._world.rests is not None and self._world.sightings is not None
+        if is_remembered and isinstance(kind, Listable):
+            lister = Lister(kind, self._world, self._heads, self.queue, self._ages)
+            lister.covers = self._duty.covers
+            return lister
+        return Unlisted()
 
     @property
     def workers(self) -> int:
@@ -75,36 +66,50 @@ class Controller:
 
     def hear(self, news: News) -> None:
         """A resource of this kind changed."""
+        self.lister.hear(news)
         if news.after is None:
             self._forget(news.ref)
             return
         reason = reason_for(news)
-        if reason is None:
+        if reason is None or not self._duty.covers(news.ref):
             return
         if reason.priority is Priority.EDIT:
             # The author did something about it: what failed before may not fail again.
-            self._edited.setdefault(news.ref, self._world.clock.monotonic())
+            self._ages.edited(news.ref)
             self.queue.forget(news.ref)
         self.call(news.ref, reason)
 
     def call(self, ref: ResourceRef, reason: Reason) -> None:
-        """`ref` is to be looked at."""
+        """`ref` is to be looked at, if that is to be done here."""
+        if not self._duty.covers(ref):
+            return
+        self.lister.disturb(ref)
         self.queue.add(ref, *reason)
         if self._crew.release(ref):
             # It waited for its turn among those that fail: the queue has it again, with its new reason.
             self.queue.done(ref)
+
+    def let_go(self, ref: ResourceRef) -> None:
+        """`ref` is not looked at here any more; a step in work goes on."""
+        self.lister.disturb(ref)
+        self.queue.discard(ref)
+        if self._crew.release(ref):
+            self.queue.done(ref)
+        self._forget(ref)
 
     # --- Doing it ----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Takes steps until the queue is shut down and everything in work is done."""
         async with asyncio.TaskGroup() as group:
+            self.lister.start(group)
             for _ in range(self._crew.size):
                 group.create_task(self._work())
 
     def shut_down(self) -> None:
         """Begins no step any more."""
         self.queue.shut_down()
+        self.lister.stop()
         for ref in self._crew.release_all():
             self.queue.done(ref)
 
@@ -112,7 +117,8 @@ class Controller:
         steps = 0
         while (item := await self._next()) is not None:
             try:
-                await self._step(item)
+                if not self.lister.takes(item):
+                    await self._step(item)
             finally:
                 self.queue.done(item.key)
             steps += 1
@@ -137,19 +143,25 @@ class Controller:
         ref, failed = item.key, self.queue.failures(item.key) > 0
         self.working[ref] = (item.trigger, self._world.clock.monotonic())
         self._crew.begin(failing=failed)
+        self.lister.begin_step(ref)
         try:
             with calling_for(ref, failed=failed):
-                outcome = await step(ref, self._world, trigger=item.trigger)
+                outcome = await self._duty.take(ref, lambda: step(ref, self._world, trigger=item.trigger))
         finally:
             self._crew.end(failing=failed)
+            self.lister.end_step(ref)
             del self.working[ref]
         self.troubles.pop(ref, None)
-        self._measure(ref, outcome)
+        self._ages.stepped(ref, outcome)
         self._plan_next(ref, outcome)
 
     # --- What comes next ---------------------------------------------------------------------------------------------
 
     def _plan_next(self, ref: ResourceRef, outcome: Outcome) -> None:
+        if not self._duty.covers(ref):
+            # Its shard was handed over or lost meanwhile: whoever holds it plans the next look.
+            self._forget(ref)
+            return
         match outcome:
             case Gone():
                 self._forget(ref)
@@ -161,7 +173,7 @@ class Controller:
 
     def _after(self, ref: ResourceRef, error: SetpointError) -> None:
         if error.retry is Retry.STOP:
-            self._stop(error)
+            self._duty.end(error)
         elif error.retry is Retry.ON_EDIT or isinstance(error, DependencyNotReady | Blocked):
             # The author, or news of what it waits for, will call; the regular look is for what nobody tells us.
             self.queue.forget(ref)
@@ -184,20 +196,7 @@ class Controller:
 
     def _forget(self, ref: ResourceRef) -> None:
         self.queue.forget(ref)
-        self._edited.pop(ref, None)
-        self._in_order.pop(ref, None)
+        self._ages.forget(ref)
         self.troubles.pop(ref, None)
         if self._world.rests is not None:
             self._world.rests.drop(ref)
-
-    def _measure(self, ref: ResourceRef, outcome: Outcome) -> None:
-        if not (isinstance(outcome, Settled) and outcome.ready.status == "True"):
-            return
-        now = self._world.clock.monotonic()
-        edited = self._edited.pop(ref, None)
-        if edited is not None:
-            self._measures.converged(ref.kind, now - edited)
-        seen = self._in_order.get(ref)
-        if outcome.plan.decision is Decision.DRIFTED and seen is not None:
-            self._measures.drifted(ref.kind, now - seen)
-        self._in_order[ref] = now

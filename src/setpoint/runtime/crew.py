@@ -1,14 +1,15 @@
 """The hands of a controller, shared out so that what keeps failing does not keep the rest from its turn."""
 
+from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.workqueue import Item
 
 
 class Crew:
-    """So many hands, of which at most three quarters, and never all, are busy with what failed at its last step."""
+    """So many hands for a kind, of which at most three quarters, and never all, are busy with what failed last time."""
 
-    def __init__(self, name: str, size: int) -> None:
-        self.name = name
+    def __init__(self, kind: AnyKind, size: int) -> None:
+        self.kind = kind
         self.size = size
         self.busy = 0
         self._most_failing = max(1, size * 3 // 4)

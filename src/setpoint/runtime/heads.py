@@ -6,9 +6,9 @@ import msgspec
 
 from setpoint.core.canonical import canonical
 from setpoint.engine.cadence import MEAN_SECONDS, mean_seconds
-from setpoint.engine.kind import AnyKind, Reference
+from setpoint.engine.kind import AnyKind, Location, Reference
 from setpoint.engine.references import is_ready
-from setpoint.engine.remembered import COOKIE_ANNOTATION, outputs_in
+from setpoint.engine.remembered import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
 
@@ -28,6 +28,8 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     # The mean time between two looks.
     mean: float
     needs: tuple[ResourceRef, ...]
+    # Where its object is, once that is on record.
+    location: Location | None
 
 
 def head_of(resource: Resource, kind: AnyKind | None) -> Head:
@@ -44,6 +46,7 @@ def head_of(resource: Resource, kind: AnyKind | None) -> Head:
         is_deleting=resource.is_deleting,
         mean=_mean(annotations),
         needs=_needs(resource, kind),
+        location=location_in(resource.status),
     )
 
 

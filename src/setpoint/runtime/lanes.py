@@ -66,7 +66,7 @@ class Lanes(Generic[K]):
 
     @property
     def slots(self) -> int:
-        """How many places are taken, stale ones too: right after a raise at most twice what waits, and a few."""
+        """How many places are taken, stale too: right after a raise or drop at most twice what waits, and a few."""
         return sum(map(len, self._lanes))
 
     def put(self, entry: Entry[K], at: float) -> None:
@@ -88,10 +88,13 @@ class Lanes(Generic[K]):
             return entry
         fresh = Entry(entry.key, priority, trigger, entry.since)
         self.put(fresh, at)
-        entry.state = STALE
-        if self.slots > 2 * sum(self._depths) + _FEW:
-            self._clear_away()
+        self._make_stale(entry)
         return fresh
+
+    def drop(self, entry: Entry[K]) -> None:
+        """A queued entry does not wait any more."""
+        self._depths[entry.priority] -= 1
+        self._make_stale(entry)
 
     def take(self) -> Entry[K] | None:
         """The entry with the earliest deadline, of a better lane first when two are equal; None when none waits."""
@@ -113,6 +116,11 @@ class Lanes(Generic[K]):
         for lane in self._lanes:
             lane.clear()
         self._depths = [0] * len(Priority)
+
+    def _make_stale(self, entry: Entry[K]) -> None:
+        entry.state = STALE
+        if self.slots > 2 * sum(self._depths) + _FEW:
+            self._clear_away()
 
     def _clear_away(self) -> None:
         for lane in self._lanes:

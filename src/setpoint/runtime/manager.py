@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Final
@@ -10,12 +10,17 @@ from typing import Final
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.rest import Rests
 from setpoint.engine.scene import World
+from setpoint.engine.sightings import Sightings
 from setpoint.errors import SetpointError
-from setpoint.runtime.controller import Controller, Measures
+from setpoint.runtime.ages import Measures
+from setpoint.runtime.controller import Controller
 from setpoint.runtime.crew import Crew
+from setpoint.runtime.duty import Duty
+from setpoint.runtime.fenced_store import FencedStore
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.informer import Informer, News
-from setpoint.runtime.reasons import concerns_others, reason_for_others
+from setpoint.runtime.reasons import ACQUIRED, concerns_others, reason_for_others
+from setpoint.runtime.replica import Replica
 
 _log: Final = logging.getLogger(__name__)
 # Less than the half minute after which Kubernetes loses patience.
@@ -34,14 +39,28 @@ class Phase(Enum):
 
 
 class Manager:
-    """Runs everything until `stop`. What is in work then is finished; what is not begun waits for the next process."""
+    """Runs everything until `stop`. What is in work then is finished; what is not begun waits for the next process.
 
-    def __init__(self, world: World, measures: Measures, grace: float = GRACE_SECONDS, workers: int = WORKERS) -> None:
+    With a `replica`, others do the same over the same store: all hear of everything, and each takes steps for the
+    shards that it holds. Without one, everything is ours.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        measures: Measures,
+        grace: float = GRACE_SECONDS,
+        workers: int = WORKERS,
+        replica: Replica | None = None,
+    ) -> None:
         self.heads = Heads(world.kinds)
-        self.world = replace(world, rests=Rests(self.heads))
+        store = world.store if replica is None else FencedStore(world.store)
+        self.world = replace(world, store=store, rests=Rests(self.heads), sightings=Sightings())
+        self.replica = replica
         self.phase = Phase.STARTING
+        duty = Duty(self._stop_because, replica)
         self.controllers = {
-            key: Controller(Crew(key[1], workers), self.world, self.heads, measures, self._stop_because)
+            key: Controller(Crew(world.kinds[key], workers), self.world, self.heads, measures, duty)
             for key in sorted(world.kinds)
         }
         self._informer = Informer(world.store, self.heads, world.clock, self.hear)
@@ -84,6 +103,16 @@ class Manager:
             for ref in self.heads.waiting_for(news.ref):
                 self.controllers[ref.group, ref.kind].call(ref, reason_for_others(news))
 
+    def gained(self, shards: Collection[int]) -> None:
+        """See replica.Keeper."""
+        for ref, controller in self._in_shards(shards):
+            controller.call(ref, ACQUIRED)
+
+    def lost(self, shard: int) -> None:
+        """See replica.Keeper."""
+        for ref, controller in self._in_shards((shard,)):
+            controller.let_go(ref)
+
     async def run(self) -> None:
         """Returns after an orderly end; raises what ended everything otherwise."""
         async with asyncio.TaskGroup() as group:
@@ -101,6 +130,10 @@ class Manager:
     async def _become_ready(self, group: asyncio.TaskGroup) -> None:
         await self._informer.synced.wait()
         self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
+        if self.replica is not None:
+            self._tasks.append(group.create_task(self.replica.run(self, self._grace), name="replica"))
+            # Whoever is not allowed to have leases is never ready, and those that are go on until then.
+            await self.replica.leases.answered.wait()
         self.phase = Phase.RUNNING
         _log.info("running", extra={"resources": len(self.heads), "kinds": len(self.controllers)})
 
@@ -109,6 +142,7 @@ class Manager:
         _log.info("stopping", extra={"in_work": self.in_work})
         for controller in self.controllers.values():
             controller.shut_down()
+        leaving = asyncio.create_task(self._leave())
         late = asyncio.create_task(self.world.clock.sleep(self._grace))
         drained = asyncio.create_task(self._drained())
         await asyncio.wait([drained, late], return_when=asyncio.FIRST_COMPLETED)
@@ -117,10 +151,23 @@ class Manager:
         for waiting in (drained, late):
             waiting.cancel()
         await asyncio.gather(drained, late, return_exceptions=True)
+        await leaving
 
     async def _drained(self) -> None:
         for controller in self.controllers.values():
             await controller.queue.drained()
+
+    async def _leave(self) -> None:
+        if self.replica is not None:
+            await self.replica.leave(self, self._grace)
+
+    def _in_shards(self, shards: Collection[int]) -> Iterator[tuple[ResourceRef, Controller]]:
+        """All resources of these shards, and who looks after them."""
+        assert self.replica is not None
+        for ref in tuple(self.heads):
+            controller = self.controllers.get((ref.group, ref.kind))
+            if controller is not None and self.replica.shard_of(ref) in shards:
+                yield ref, controller
 
     def _stop_because(self, error: SetpointError) -> None:
         _log.error("stopping", extra={"why": str(error)})

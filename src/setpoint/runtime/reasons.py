@@ -14,6 +14,8 @@ class Reason(NamedTuple):
 
 
 RESYNC: Final = Reason(Priority.RESYNC, "the next regular look")
+SHOWN: Final = Reason(Priority.DRIFT, "a change that a list shows")
+ACQUIRED: Final = Reason(Priority.START_UP, "the acquisition of its shard")
 _START: Final = Reason(Priority.START_UP, "the start of the process")
 
 

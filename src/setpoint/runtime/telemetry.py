@@ -16,24 +16,30 @@ from setpoint.clients.budgets import Snapshot as BudgetsSnapshot
 from setpoint.core.decide import Decision
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.scene import World
+from setpoint.engine.shelf import Listable
 from setpoint.errors import Retry
 from setpoint.runtime.catalogue import CONVERGENCE_BOUNDS, DRIFT_BOUNDS, STEP_BOUNDS
 from setpoint.runtime.collectors import (
     Census,
     ControllerFigures,
     KindKey,
+    ReplicaFigures,
     api_figures,
     by_metric,
     controller_figures,
     counter,
     families,
     read_controller,
+    read_replica,
+    replica_figures,
     resource_figures,
 )
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.durations import Distribution, Durations
 from setpoint.runtime.exposition import page_of
 from setpoint.runtime.heads import Heads
+from setpoint.runtime.lister import Ending
+from setpoint.runtime.replica import Replica
 from setpoint.runtime.workqueue_metrics import Figure, Sort
 
 # What controller-runtime calls the end of a step. A step that stopped for any other reason failed.
@@ -55,6 +61,11 @@ RequestCounts: TypeAlias = Mapping[tuple[str, str, str], int]
 
 class Watched(Protocol):
     """What a manager shows of itself."""
+
+    @property
+    def replica(self) -> Replica | None:
+        """Its part among others, if there are any."""
+        ...
 
     @property
     def world(self) -> World:
@@ -92,8 +103,12 @@ class Picture:
     times: Mapping[str, Distribution]
     convergence: Mapping[str, Distribution]
     drift: Mapping[str, Distribution]
+    # By kind and how they ended; the looks that they made needless, by kind. Only of kinds that can be listed.
+    listings: Mapping[tuple[str, str], int]
+    listed_looks: Mapping[str, int]
     controllers: tuple[ControllerFigures, ...]
     resources: Census
+    replica: ReplicaFigures | None
     apis: tuple[BudgetsSnapshot, ...]
     # By method, host and code.
     requests: RequestCounts
@@ -110,6 +125,8 @@ class Telemetry:
         self._times: dict[str, Durations] = {}
         self._convergence: dict[str, Durations] = {}
         self._drift: dict[str, Durations] = {}
+        self._listings: Counter[tuple[str, str]] = Counter()
+        self._listed_looks: Counter[str] = Counter()
         # Never the global one: two of us in one process do not meet.
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
@@ -139,6 +156,11 @@ class Telemetry:
         """See Measures."""
         self._drift.setdefault(kind, Durations(DRIFT_BOUNDS)).add(seconds)
 
+    def listed(self, kind: str, ending: str, looks: int) -> None:
+        """See Measures."""
+        self._listings[kind, ending] += 1
+        self._listed_looks[kind] += looks
+
     # --- The page ------------------------------------------------------------------------------------------------
 
     async def page(self, accept: str = "") -> tuple[bytes, str]:
@@ -149,8 +171,10 @@ class Telemetry:
     def _picture(self) -> Picture:
         manager = self._watched
         declared = {} if manager is None else manager.world.kinds
+        replica = None if manager is None else manager.replica
         controllers = () if manager is None else manager.controllers.values()
         seen = {kind for kind, _, _ in self._steps}
+        listable = {kind.name for kind in declared.values() if isinstance(kind, Listable)} | set(self._listed_looks)
         stateless = {kind.name for kind in declared.values() if kind.reconciliation is Reconciliation.STATELESS}
         kinds = {name for _, name in declared} | seen
         return Picture(
@@ -160,8 +184,11 @@ class Telemetry:
             times=_read(self._times, kinds, STEP_BOUNDS),
             convergence=_read(self._convergence, kinds, CONVERGENCE_BOUNDS),
             drift=_read(self._drift, kinds, DRIFT_BOUNDS),
+            listings={(kind, ending): self._listings[kind, ending] for kind in sorted(listable) for ending in Ending},
+            listed_looks={kind: self._listed_looks[kind] for kind in sorted(listable)},
             controllers=tuple(map(read_controller, controllers)),
             resources={} if manager is None else dict(manager.heads.numbers),
+            replica=None if replica is None else read_replica(replica),
             apis=tuple(budgets.snapshot() for budgets in self._budgets),
             requests=dict(sum(map(Counter, self._requests), Counter())),
         )
@@ -176,12 +203,15 @@ def picture_figures(picture: Picture) -> Iterator[Figure]:
     """Every figure of ours."""
     yield from _step_figures(picture)
     yield from _decision_figures(picture)
+    yield from _listing_figures(picture)
     yield from _histograms("controller_runtime_reconcile_time_seconds", "controller", picture.times)
     yield from _histograms("setpoint_convergence_seconds", "kind", picture.convergence)
     yield from _histograms("setpoint_drift_age_seconds", "kind", picture.drift)
     for controller in picture.controllers:
         yield from controller_figures(controller)
     yield from resource_figures(picture.resources)
+    if picture.replica is not None:
+        yield from replica_figures(picture.replica)
     for snapshot in picture.apis:
         yield from api_figures(snapshot)
     for (method, host, code), number in picture.requests.items():
@@ -206,6 +236,8 @@ def _decision_figures(picture: Picture) -> Iterator[Figure]:
     decisions: Counter[tuple[str, str]] = Counter()
     for (kind, _, decision), number in picture.steps.items():
         decisions[kind, decision] += number
+    for kind, number in picture.listed_looks.items():
+        decisions[kind, Decision.IN_SYNC] += number
     for kind in picture.kinds:
         for decision in Decision:
             yield counter("setpoint_decisions_total", decisions[kind, decision], kind=kind, decision=decision.value)
@@ -214,6 +246,13 @@ def _decision_figures(picture: Picture) -> Iterator[Figure]:
             misses = sum(decisions[kind, decision] for decision in Decision) - hits
             yield counter("setpoint_cookie_checks_total", hits, kind=kind, result="hit")
             yield counter("setpoint_cookie_checks_total", misses, kind=kind, result="miss")
+
+
+def _listing_figures(picture: Picture) -> Iterator[Figure]:
+    for (kind, ending), number in picture.listings.items():
+        yield counter("setpoint_listings_total", number, kind=kind, ending=ending)
+    for kind, number in picture.listed_looks.items():
+        yield counter("setpoint_listed_looks_total", number, kind=kind)
 
 
 def _histograms(name: str, label: str, found: Mapping[str, Distribution]) -> Iterator[Figure]:

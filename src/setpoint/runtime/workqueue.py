@@ -110,6 +110,18 @@ class WorkQueue(Generic[K]):
             self._delays.pop(key, None)
         self._looks.drop(key)
 
+    def discard(self, key: K) -> None:
+        """`key` does not come any more, whatever it was wanted for, unless it is added again. In work, it stays so."""
+        self.forget(key)
+        entry = self._entries.get(key)
+        if entry is None:
+            return
+        if entry.state is QUEUED:
+            del self._entries[key]
+            self._lanes.drop(entry)
+        else:
+            entry.state, entry.overdue = IN_WORK, None
+
     # --- Taking out ----------------------------------------------------------------------------------------------
 
     async def get(self) -> Item[K] | ShutDown:
@@ -170,6 +182,10 @@ class WorkQueue(Generic[K]):
             await drainer
 
     # --- Looking on ----------------------------------------------------------------------------------------------
+
+    def keys_in_work(self) -> set[K]:
+        """What was handed out, and is not done."""
+        return {entry.key for entry in self._in_work}
 
     def snapshot(self) -> Snapshot:
         """The queue as it is now; costs no more for a million keys than for one."""

@@ -1,0 +1,127 @@
+"""StorageBucket under fuzz."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from hypothesis import strategies as st
+
+from setpoint.core.paths import Path
+from setpoint.core.values import Json
+from setpoint.engine.kind import Location
+from setpoint.kinds.gcp.storage_bucket import Bucket, StorageBucketSpec, StorageBucketTree
+from setpoint.localcloud.bucket_schema import BUCKET
+from tests.laws.google.bed import KEY, NETWORK, PROJECT, Bed
+from tests.laws.google.from_schema import Vocabulary
+from tests.laws.google.from_types import Words
+from tests.laws.google.ground import Ground, Spec
+
+_NAME: Final = "some-bucket"
+_STORAGE_CLASS: Final = Path(("spec", "storageClass"))
+_CLASSES: Final = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE")
+_DATES: Final = ("2026-01-01", "2027-06-30")
+_RANGES: Final[list[Json]] = [["10.0.0.0/8"], ["192.0.2.0/24", "10.0.0.0/8"], []]
+_NETWORKS: Final[list[Json]] = [
+    {"external": NETWORK},
+    {"external": f"https://www.googleapis.com/compute/v1/{NETWORK}"},
+    {"name": "net"},
+    {"name": "net", "namespace": "team"},
+]
+_METHODS: Final[list[Json]] = [["GET"], ["GET", "PUT"]]
+
+
+class BucketGround(Ground):
+    """A bucket."""
+
+    kind = "StorageBucket"
+    group = "storage.cnrm.cloud.google.com"
+    name = _NAME
+    spec_type = StorageBucketSpec
+    tree_type = StorageBucketTree
+    live_type = Bucket
+    schema = BUCKET
+    location = Location(f"projects/{PROJECT}/buckets/{_NAME}")
+    path = f"/storage/v1/b/{_NAME}"
+    # The older name of uniform access.
+    aliases = ("iamConfiguration.bucketPolicyOnly.enabled",)
+    listable = ("metadata.labels.team", "metadata.labels.managed-by-cnrm")
+    words: ClassVar[Words] = {
+        "resourceID": (_NAME,),
+        "location": ("US", "us", "EU", "europe-west1"),
+        "customPlacementConfig.dataLocations": (["US-EAST1", "US-WEST1"], ["us-west1", "us-east1"], ["US-EAST1"]),
+        "storageClass": _CLASSES,
+        "autoclass.terminalStorageClass": ("NEARLINE", "ARCHIVE"),
+        "publicAccessPrevention": ("inherited", "enforced"),
+        "lifecycleRule[].action": (
+            *({"type": "Delete"}, {"type": "AbortIncompleteMultipartUpload"}),
+            {"type": "SetStorageClass", "storageClass": "NEARLINE"},
+        ),
+        **{f"lifecycleRule[].condition.{name}": _DATES for name in ("createdBefore", "customTimeBefore")},
+        "lifecycleRule[].condition.noncurrentTimeBefore": _DATES,
+        "lifecycleRule[].condition.matchesStorageClass": (["STANDARD"], ["NEARLINE", "ARCHIVE"], []),
+        "softDeletePolicy.retentionDurationSeconds": (0, 604800, 864000, 7776000),
+        "retentionPolicy.retentionPeriod": (1, 3600, 86400),
+        "encryption.kmsKeyRef": ({"external": KEY}, {"name": "key"}, {"name": "key", "namespace": "team"}),
+        "cors[].method": _METHODS,
+        "logging.logBucket": ("logs", "other-logs"),
+        "logging.logObjectPrefix": ("prefix", _NAME, ""),
+        "website.mainPageSuffix": ("index.html", ""),
+        "website.notFoundPage": ("404.html", ""),
+        "ipFilter.publicNetworkSource.allowedIpCidrRanges": tuple(_RANGES),
+        "ipFilter.vpcNetworkSources[].networkRef": tuple(_NETWORKS),
+        "ipFilter.vpcNetworkSources[].allowedIpCidrRanges": tuple(_RANGES),
+    }
+    live_words = Vocabulary(
+        {
+            "storageClass": _CLASSES,
+            "retentionPolicy.retentionPeriod": ("1", "3600", "86400"),
+            "softDeletePolicy.retentionDurationSeconds": ("0", "604800", "864000", "7776000"),
+            "encryption.defaultKmsKeyName": (KEY, f"{KEY}2"),
+            "lifecycle.rule[].action": (
+                {"type": "Delete"},
+                {"type": "AbortIncompleteMultipartUpload"},
+                {"type": "SetStorageClass", "storageClass": "ARCHIVE"},
+            ),
+            "lifecycle.rule[].condition.age": (0, 1, 30),
+            **{f"lifecycle.rule[].condition.{name}": _DATES for name in ("createdBefore", "customTimeBefore")},
+            "lifecycle.rule[].condition.noncurrentTimeBefore": _DATES,
+            "lifecycle.rule[].condition.matchesStorageClass[]": _CLASSES,
+            "cors[].method[]": ("GET", "PUT"),
+            "logging.logBucket": ("logs", "other-logs"),
+            "ipFilter.vpcNetworkSources[].network": (NETWORK, f"{NETWORK}2"),
+            "ipFilter.vpcNetworkSources[].allowedIpCidrRanges[]": ("10.0.0.0/8",),
+            "ipFilter.publicNetworkSource.allowedIpCidrRanges[]": ("10.0.0.0/8",),
+        },
+        frozenset({"lifecycle.rule[].action", "lifecycle.rule[].condition", "ipFilter.vpcNetworkSources[].network"}),
+    )
+
+    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+        return "MYSQL_8_0"
+
+    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+        place = draw(
+            st.sampled_from(
+                (
+                    *({"location": "US"}, {"location": "EU"}, {"location": "EUROPE-WEST1"}),
+                    {"location": "US", "customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]}},
+                    {"location": "US", "hierarchicalNamespace": {"enabled": True}},
+                    {"location": "US", "storageClass": "NEARLINE"},
+                )
+            )
+        )
+        body = {"name": self.name, "labels": {"managed-by-cnrm": "true"}, **place}
+        assert bed.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
+        self.meddle(draw, bed)
+        if draw(st.sampled_from((False, False, False, True))):
+            version = (bed.found(self.path) or {})["metageneration"]
+            bed.ask("POST", f"{self.path}/lockRetentionPolicy?ifMetagenerationMatch={version}")
+
+    def follows(self, spec: Spec, path: Path) -> bool:
+        """With Autoclass the service chooses the class."""
+        return path == _STORAGE_CLASS and bool((spec.get("autoclass") or {}).get("enabled"))
+
+    def said(self, told: Mapping[str, Any]) -> Mapping[str, Json]:
+        spec = dict(told["spec"])
+        older = spec.pop("bucketPolicyOnly", None)
+        if older is not None and spec.get("uniformBucketLevelAccess") is None:
+            spec["uniformBucketLevelAccess"] = older
+        return super().said({**told, "spec": spec})

@@ -1,0 +1,104 @@
+"""A case: somebody's object in a cloud, an author's manifest, and what has to be kept of the object."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+from hypothesis import strategies as st
+
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import MISSING, Json, Missing
+from tests.laws.google.bed import Bed, manifest, run
+from tests.laws.google.from_types import Author, specs
+from tests.laws.google.ground import Ground, Spec
+
+CNRM: Final = "cnrm.cloud.google.com"
+_RARELY: Final = st.sampled_from((False,) * 6 + (True,))
+_OFTEN: Final = st.sampled_from((False,) + (True,) * 4)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is there before the first step. `view` and `raw` are the live object, if there is one."""
+
+    ground: Ground
+    bed: Bed
+    manifest: dict[str, Any]
+    view: Mapping[str, Json] | None
+    raw: Mapping[str, Json] | None
+    unmanaged: tuple[str, ...]
+    listed: tuple[str, ...]
+    ignores: bool
+
+    @property
+    def spec(self) -> Spec:
+        found: Spec = self.manifest["spec"]
+        return found
+
+    @property
+    def is_clone(self) -> bool:
+        """Whether the object is to be made from another: what is fixed about that shows when it is there."""
+        return bool(self.spec.get("cloneSource"))
+
+    def as_it_is_now(self) -> "Case":
+        """The same, with the live object as somebody else has left it."""
+        self.bed.cloud.journal.clear()
+        return replace(self, view=self.ground.view(self.bed), raw=self.ground.raw(self.bed))
+
+    def __repr__(self) -> str:
+        shown = {"manifest": self.manifest, "live": self.raw}
+        return msgspec.json.format(msgspec.json.encode(shown)).decode()
+
+
+@st.composite
+def cases(draw: st.DrawFn, ground: Ground) -> Case:
+    """Any spec × any live object × any policy."""
+    bed = Bed()
+    version = ground.surroundings(draw, bed)
+    run(bed.bring_what_is_referred_to(version))
+    if not draw(_RARELY):
+        ground.make(draw, bed, version)
+    view, raw = ground.view(bed), ground.raw(bed)
+    spec = draw(_specs(ground, view, version))
+    unmanaged, listed, ignores = draw(_policies(ground, view, spec))
+    labels = draw(
+        st.dictionaries(st.sampled_from(("team", "stage", "example.com/x")), st.sampled_from(("red", "blue")))
+    )
+    annotations = {
+        **({f"{CNRM}/unmanaged": ",".join(unmanaged)} if unmanaged else {}),
+        **({f"{CNRM}/default-to-gcp-fields": ",".join(listed)} if listed else {}),
+        **({f"{CNRM}/ignore-unspecified-fields": "true"} if ignores else {}),
+    }
+    told = manifest(f"{ground.group}/v1beta1", ground.kind, ground.name, spec, annotations=annotations, labels=labels)
+    bed.cloud.journal.clear()
+    return Case(ground, bed, told, view, raw, unmanaged, listed, ignores)
+
+
+@st.composite
+def _specs(draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, version: str) -> dict[str, Any]:
+    about = draw(st.sampled_from(ground.fields))
+    live = MISSING if view is None else get_at(view, Path(("spec",)))
+    spec = ground.possible(draw(specs(ground.spec_type, Author(ground.words, about, live))), version)
+    return ground.sensible(spec, live, version) if draw(_OFTEN) else spec
+
+
+@st.composite
+def _policies(
+    draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, spec: dict[str, Any]
+) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    everything = ground.policy_paths
+    here = {str(path) for tree in (view or {}, {"spec": spec}) for path, _ in leaves(tree, Path())}
+    likely = [path for path in everything if path in here] or everything
+    some = st.lists(st.sampled_from(likely) | st.sampled_from(everything), max_size=2, unique=True).map(tuple)
+    none: st.SearchStrategy[tuple[str, ...]] = st.just(())
+    return draw(none | some), draw(none | some), draw(_RARELY | st.booleans())
+
+
+def leaves(value: Json | Missing, at: Path) -> Iterator[tuple[Path, Json]]:
+    """Every value that is no object, with its path; a list is one value."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from leaves(one, at / name)
+    elif not isinstance(value, Missing):
+        yield at, value

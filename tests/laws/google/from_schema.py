@@ -1,0 +1,77 @@
+"""Live objects from the schema of the local cloud: whatever the service takes, said in the spec's words or not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from hypothesis import strategies as st
+
+from setpoint.core.values import Json
+from setpoint.localcloud.schema import OUTPUT, ListOf, MapOf, Message, OneOf, Scalar, Shape
+
+Part: TypeAlias = dict[str, Any]
+_PLAIN: Final[Mapping[Scalar, Sequence[Json]]] = {
+    Scalar.TEXT: ("a", "b"),
+    Scalar.BOOL: (True, False),
+    Scalar.INT32: (1, 2, 7),
+    Scalar.INT64: ("1", "10", "100"),
+    Scalar.TIME: ("2099-01-01T00:00:00Z", "2099-01-01T01:00:00.50+01:00"),
+}
+
+
+def settable(message: Message, at: str = "") -> Iterator[tuple[str, Shape]]:
+    """Every place that a client may write to, and what may stand there; a list is one place."""
+    for name, shape in message.fields.items():
+        path = f"{at}.{name}" if at else name
+        if isinstance(shape, Message):
+            yield from settable(shape, path)
+        elif shape is not OUTPUT and shape is not Scalar.SECRET:
+            yield path, shape
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What may stand in a live object: values by path, and what an object inside a list cannot be without."""
+
+    words: Mapping[str, Sequence[Json]]
+    required: frozenset[str] = frozenset()
+
+
+def patches(message: Message, known: Vocabulary, most: int) -> st.SearchStrategy[list[Part]]:
+    """A few patches, each for one place."""
+    places = dict(settable(message))
+    ways = {path: _at(path, values(shape, known, path)) for path, shape in places.items()}
+    return st.lists(st.sampled_from(sorted(places)).flatmap(ways.__getitem__), max_size=most)
+
+
+def _at(path: str, found: st.SearchStrategy[Json]) -> st.SearchStrategy[Part]:
+    return found.map(lambda value: nested(path.split("."), value))
+
+
+def nested(steps: Sequence[str], value: Json) -> Part:
+    """A tree with one value in it."""
+    name, *rest = steps
+    return {name: nested(rest, value) if rest else value}
+
+
+def values(shape: Shape, known: Vocabulary, at: str) -> st.SearchStrategy[Json]:
+    """What may stand at a place."""
+    if at in known.words:
+        return st.sampled_from(list(known.words[at]))
+    match shape:
+        case OneOf(values=texts):
+            return st.sampled_from(sorted(texts))
+        case ListOf(element=element):
+            return st.lists(values(element, known, f"{at}[]"), max_size=2)
+        case MapOf(value=value):
+            names = st.sampled_from(("team", "stage", "managed-by-cnrm"))
+            return st.dictionaries(names, values(value, known, f"{at}[]"), max_size=2)
+        case Message(fields=fields):
+            parts = {name: values(one, known, f"{at}.{name}") for name, one in fields.items() if one is not OUTPUT}
+            must = {name: one for name, one in parts.items() if f"{at}.{name}" in known.required}
+            may = {name: one for name, one in parts.items() if name not in must}
+            return st.fixed_dictionaries(must, optional=may)
+        case Scalar():
+            return st.sampled_from(_PLAIN[shape])
+        case _:
+            raise AssertionError(f"{at} is the service's own")

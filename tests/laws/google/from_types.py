@@ -1,0 +1,163 @@
+"""Specs from their types: every field that a type names can be spoken of, and one is always spoken of in particular."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from setpoint.core.values import MISSING, Json, Missing
+
+# What is worth saying, by path: `settings.databaseFlags[].name`.
+Words: TypeAlias = Mapping[str, Sequence[Json]]
+_ELEMENT: Final = "[]"
+_PLAIN: Final[Mapping[type, Sequence[Json]]] = {
+    inspect.StrType: ("a", "b", ""),
+    inspect.IntType: (0, 1, 2, 7),
+    inspect.BoolType: (True, False),
+}
+_MOST_FIELDS: Final = 3
+
+
+def field_paths(type_: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Every path that the type names."""
+    return tuple(_paths(inspect.type_info(type_), ""))
+
+
+def _paths(info: inspect.Type, at: str) -> Iterator[str]:
+    match _plain_type(info):
+        case inspect.StructType(fields=fields):
+            for one in fields:
+                path = _below(at, one.encode_name)
+                yield path
+                yield from _paths(one.type, path)
+        case inspect.ListType(item_type=inspect.StructType() as item):
+            yield from _paths(item, at + _ELEMENT)
+        case _:
+            return
+
+
+def paths_in(value: Json, at: str = "") -> Iterator[str]:
+    """Every path that a tree speaks of, in the same notation."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield _below(at, name)
+            yield from paths_in(one, _below(at, name))
+    elif isinstance(value, list):
+        for one in value:
+            yield from paths_in(one, at + _ELEMENT)
+
+
+def _below(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
+
+
+def _plain_type(info: inspect.Type) -> inspect.Type:
+    """The type behind `| None`."""
+    if isinstance(info, inspect.UnionType):
+        (found,) = (one for one in info.types if not isinstance(one, inspect.NoneType))
+        return found
+    return info
+
+
+def _may_be_null(info: inspect.Type) -> bool:
+    return isinstance(info, inspect.UnionType)
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who writes specs: with words that mean something, and often what is there already."""
+
+    words: Words
+    # The field that has to be spoken of.
+    about: str
+    # What is there, in the same terms.
+    live: Json | Missing = MISSING
+    at: str = field(default="", kw_only=True)
+
+    def below(self, name: str) -> "Author":
+        live = self.live.get(name, MISSING) if isinstance(self.live, Mapping) else MISSING
+        return replace(self, live=live, at=_below(self.at, name))
+
+    def element(self, live: Json | Missing) -> "Author":
+        return replace(self, live=live, at=self.at + _ELEMENT)
+
+    @property
+    def has_to_go_on(self) -> bool:
+        """Whether the field in particular is further down."""
+        return self.about.startswith((f"{self.at}.", self.at + _ELEMENT)) if self.at else bool(self.about)
+
+    def whole_values(self) -> list[Json]:
+        """Objects and lists that are worth saying as they are: what is there, and those in the words."""
+        known = [*self.words.get(self.at, ()), self.live]
+        found = [one for one in known if isinstance(one, Mapping | list)]
+        if not self.has_to_go_on:
+            return found
+        return [one for one in found if self.about in paths_in(one, self.at)]
+
+    def has_to_say(self, name: str) -> bool:
+        path = _below(self.at, name)
+        return self.about == path or self.about.startswith((f"{path}.", path + _ELEMENT))
+
+
+@st.composite
+def specs(draw: st.DrawFn, type_: type[msgspec.Struct], author: Author) -> dict[str, Any]:
+    """A spec that speaks of the field in particular, and of a few others."""
+    return _struct(draw, _info(type_), author)
+
+
+@cache
+def _info(type_: type[msgspec.Struct]) -> inspect.Type:
+    return inspect.type_info(type_)
+
+
+@cache
+def _some(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(names), max_size=_MOST_FIELDS, unique=True) if names else st.just([])
+
+
+def _struct(draw: st.DrawFn, info: inspect.Type, author: Author) -> dict[str, Any]:
+    assert isinstance(info, inspect.StructType)
+    some = draw(_some(tuple(one.encode_name for one in info.fields if not one.required)))
+    said = [one for one in info.fields if one.required or one.encode_name in some or author.has_to_say(one.encode_name)]
+    return {one.encode_name: _value(draw, one.type, author.below(one.encode_name)) for one in said}
+
+
+def _value(draw: st.DrawFn, info: inspect.Type, author: Author) -> Json:
+    if _may_be_null(info) and not author.has_to_go_on and draw(_RARELY):
+        return None
+    whole = author.whole_values()
+    if whole:
+        return draw(st.sampled_from(whole))
+    match _plain_type(info):
+        case inspect.StructType() as struct:
+            return _struct(draw, struct, author)
+        case inspect.ListType(item_type=item):
+            return _list(draw, item, author)
+        case inspect.DictType():
+            return draw(st.dictionaries(st.sampled_from(("team", "stage")), st.sampled_from(("red", "blue"))))
+        case inspect.LiteralType(values=values):
+            return draw(_among(values, author))
+        case scalar:
+            return draw(_among(author.words.get(author.at, _PLAIN[type(scalar)]), author))
+
+
+_RARELY: Final = st.sampled_from((False,) * 11 + (True,))
+_HALF: Final = st.booleans()
+
+
+def _among(values: Sequence[Json], author: Author) -> st.SearchStrategy[Json]:
+    found = st.sampled_from(list(values))
+    is_there = not isinstance(author.live, Missing | Mapping | list)
+    return st.just(author.live) | found if is_there else found
+
+
+def _list(draw: st.DrawFn, item: inspect.Type, author: Author) -> Json:
+    live = author.live if isinstance(author.live, list) else []
+    if live and not author.has_to_go_on and draw(_HALF):
+        return live
+    size = draw(st.integers(1 if author.has_to_go_on else 0, 2))
+    return [_value(draw, item, author.element(live[n] if n < len(live) else MISSING)) for n in range(size)]

@@ -1,0 +1,143 @@
+"""What the fuzz needs to know of a kind: its types, what is worth saying, and how others make and change its object."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+import msgspec
+from hypothesis import strategies as st
+
+from setpoint.core.canonical import same
+from setpoint.core.paths import Path
+from setpoint.core.shape import Mark, Object, field_at, paths_of, shape_of
+from setpoint.core.values import Json, Missing
+from setpoint.engine.kind import AnyKind, Location, Present, look_at
+from setpoint.engine.resource import ResourceRef
+from setpoint.localcloud.schema import Message
+from tests.laws.google.bed import NAMESPACE, Bed, run
+from tests.laws.google.from_schema import Vocabulary, patches, settable
+from tests.laws.google.from_types import Words, field_paths
+
+Spec = dict[str, Any]
+_IN_REFERENCE: Final = re.compile(r"Ref\.(external|name|namespace)$")
+
+
+class Ground(ABC):
+    """A kind under test. Its object has one name everywhere. What follows from its types is worked out once."""
+
+    kind: ClassVar[str]
+    group: ClassVar[str]
+    name: ClassVar[str]
+    spec_type: ClassVar[type[msgspec.Struct]]
+    tree_type: ClassVar[type[msgspec.Struct]]
+    live_type: ClassVar[type[msgspec.Struct]]
+    schema: ClassVar[Message]
+    # What is worth saying in a spec, and in a live object.
+    words: ClassVar[Words]
+    live_words: ClassVar[Vocabulary]
+    # Where the object is, for the kind and in the API.
+    location: ClassVar[Location]
+    path: ClassVar[str]
+    # Elements and labels that a policy may list, besides every field.
+    listable: ClassVar[tuple[str, ...]] = ()
+    # Other names that the API has for what the kind models.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    # What the service puts where nobody says anything.
+    own: ClassVar[Mapping[str, Json]] = {}
+
+    @property
+    def ref(self) -> ResourceRef:
+        return ResourceRef(self.group, self.kind, NAMESPACE, self.name)
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Every field that the spec's type names."""
+        return field_paths(self.spec_type)
+
+    @property
+    def shape(self) -> Object:
+        return shape_of(self.tree_type)
+
+    @cached_property
+    def policy_paths(self) -> list[str]:
+        """Every path that an annotation may list."""
+        listable = (path for path in paths_of(self.shape) if "…" not in path and path != "made")
+        # A reference is one value: nobody leaves a part of it to somebody else.
+        return [path for path in listable if not _IN_REFERENCE.search(path)] + list(self.listable)
+
+    @cached_property
+    def protected(self) -> list[Path]:
+        """The fields that silence does not give up."""
+        paths = [Path.parse(path) for path in paths_of(self.shape) if "…" not in path]
+        return [path for path in paths if Mark.PROTECTED in field_at(self.shape, path).marks]
+
+    @cached_property
+    def unspoken(self) -> list[str]:
+        """What a client may write to in the API, and the kind does not model; inside lists nobody looks."""
+        modelled = paths_of(shape_of(self.live_type))
+        return [path for path, _ in settable(self.schema) if path not in (*modelled, *self.aliases)]
+
+    def kind_in(self, bed: Bed) -> AnyKind:
+        return bed.kinds[self.kind]
+
+    def view(self, bed: Bed) -> Mapping[str, Json] | None:
+        """The live object in the spec's terms; None when there is none."""
+        kind = self.kind_in(bed)
+        look = run(look_at(self.location, kind))
+        return kind.view(look.live) if isinstance(look, Present) else None
+
+    def raw(self, bed: Bed) -> Spec | None:
+        """The live object as the service has it."""
+        return bed.found(self.path)
+
+    @abstractmethod
+    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+        """Makes what has to be there first, and says which database version there is."""
+
+    @abstractmethod
+    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+        """Somebody else makes the object."""
+
+    @cached_property
+    def patches(self) -> st.SearchStrategy[list[Spec]]:
+        """What somebody else may ask for."""
+        return patches(self.schema, self.live_words, 6)
+
+    def meddle(self, draw: st.DrawFn, bed: Bed) -> None:
+        """Somebody else changes the object, as far as the service lets them."""
+        for patch in draw(self.patches):
+            bed.ask("PATCH", self.path, patch)
+
+    def sensible(self, spec: Spec, view: Mapping[str, Json] | Missing, database_version: str) -> Spec:
+        """The spec without what no service would take."""
+        return spec
+
+    def possible(self, spec: Spec, database_version: str) -> Spec:
+        """The spec without what the local cloud takes and no service would."""
+        return spec
+
+    def follows(self, spec: Spec, path: Path) -> bool:
+        """Whether the service itself gives this field another value because of what the spec says elsewhere."""
+        return False
+
+    def said(self, told: Mapping[str, Any]) -> Mapping[str, Json]:
+        """What the author says, under the names that fields are compared by."""
+        return {"spec": told["spec"], "metadata": {"labels": {**told["metadata"]["labels"], "managed-by-cnrm": "true"}}}
+
+    def is_same(self, path: Path, before: Json | Missing, after: Json | Missing) -> bool:
+        """Whether a field is as it was: absence is its default, and empty is absence."""
+        default = field_at(self.shape, path).default
+        one, other = (default if isinstance(side, Missing) else side for side in (before, after))
+        return same([_or_nothing(one)], [_or_nothing(other)])
+
+    def is_kept(self, path: str, before: Json | Missing, after: Json | Missing) -> bool:
+        """Whether what the kind does not model is as it was: what says nothing is absence."""
+        nothing = (self.own[path],) if path in self.own else (False, 0, "0")
+        one, other = (None if side in nothing else _or_nothing(side) for side in (before, after))
+        return same([one], [other])
+
+
+def _or_nothing(value: Json | Missing) -> Json:
+    return None if isinstance(value, Missing) or value in ({}, [], "") else value

@@ -1,0 +1,61 @@
+"""What has to be kept of a live object, whatever a step does to the rest."""
+
+from collections.abc import Iterator, Mapping
+
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import MISSING, Json, Missing
+from tests.laws.google.cases import Case, leaves
+
+# A path, what stood there, and what stands there now.
+Loss = tuple[str, Json | Missing, Json | Missing]
+
+
+def losses(case: Case) -> list[Loss]:
+    """What was left to others, or protected, or without a word in the spec, and is not as it was."""
+    if case.view is None or case.raw is None:
+        return []
+    view, raw = case.ground.view(case.bed), case.ground.raw(case.bed)
+    assert view is not None
+    assert raw is not None
+    return [*_of_fields(case, view), *_of_what_is_not_modelled(case, raw)]
+
+
+def _of_fields(case: Case, view: Mapping[str, Json]) -> Iterator[Loss]:
+    for path, before in leaves(case.view or {}, Path()):
+        after = get_at(view, path)
+        is_kept = _is_left_to_others(case, path) or (bool(before) and _is_protected(case, path))
+        if is_kept and not case.ground.is_same(path, before, after):
+            yield str(path), before, after
+
+
+def _of_what_is_not_modelled(case: Case, raw: Mapping[str, Json]) -> Iterator[Loss]:
+    for path in case.ground.unspoken:
+        before, after = (get_at(one, Path.parse(path)) for one in (case.raw or {}, raw))
+        if not case.ground.is_kept(path, before, after):
+            yield path, before, after
+
+
+def _is_left_to_others(case: Case, path: Path) -> bool:
+    if _covers(case.unmanaged, path):
+        return not case.ground.follows(case.spec, path)
+    return (case.ignores or _covers(case.listed, path)) and _is_unsaid(case, path)
+
+
+def _is_protected(case: Case, path: Path) -> bool:
+    return any(one.covers(path) for one in case.ground.protected) and _is_unsaid(case, path)
+
+
+def _is_unsaid(case: Case, path: Path) -> bool:
+    """Whether the author says nothing there, nor of what it is in, and nothing that it follows from."""
+    here: Json | Missing = case.ground.said(case.manifest)
+    for step in path.steps:
+        if isinstance(here, Missing):
+            break
+        if not isinstance(here, Mapping) or (step == "external" and "name" in here):
+            return False
+        here = here.get(str(step), MISSING)
+    return isinstance(here, Missing) and not case.ground.follows(case.spec, path)
+
+
+def _covers(listed: tuple[str, ...], path: Path) -> bool:
+    return any(Path.parse(one).covers(path) for one in listed)

@@ -1,0 +1,112 @@
+"""Shards: every resource has one, every shard has one member, and little moves when members come and go."""
+
+from collections import Counter
+from math import sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.engine.resource import ResourceRef
+from setpoint.runtime.shards import shard_of, winner
+
+pytestmark = pytest.mark.laws
+
+NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-.", min_size=1, max_size=20)
+REFS = st.builds(ResourceRef, NAMES, NAMES, NAMES, NAMES)
+MEMBERS = st.sets(NAMES, min_size=1, max_size=8)
+SHARDS = range(64)
+# Further off than chance gets once in a billion tries.
+SIGMAS = 6.5
+
+
+def shares(members: set[str], number: int = len(SHARDS)) -> dict[int, str | None]:
+    return {shard: winner(shard, members) for shard in range(number)}
+
+
+@given(REFS, st.integers(1, 2000))
+def test_every_resource_has_one_shard(ref: ResourceRef, number: int) -> None:
+    assert 0 <= shard_of(ref, number) < number
+
+
+@pytest.mark.parametrize(
+    ("ref", "shards"),
+    [
+        (ResourceRef("sql.cnrm.cloud.google.com", "SQLInstance", "default", "db"), (0, 2, 322)),
+        (ResourceRef("", "Secret", "default", "login"), (0, 0, 960)),
+        (ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", "team-a", "logs"), (0, 11, 43)),
+    ],
+)
+def test_the_shard_of_a_resource_never_changes(ref: ResourceRef, shards: tuple[int, int, int]) -> None:
+    """Were one of these to differ, two versions would take steps for one resource: see LAYOUT."""
+    assert (shard_of(ref, 1), shard_of(ref, 16), shard_of(ref, 1024)) == shards
+
+
+def test_the_member_that_has_a_shard_never_changes() -> None:
+    found = [winner(shard, ["setpoint-a", "setpoint-b", "setpoint-c"]) for shard in range(8)]
+
+    assert [name[-1] if name else "" for name in found] == list("cbcabbca")
+
+
+@given(REFS)
+def test_the_same_letters_cut_elsewhere_are_another_resource(one: ResourceRef) -> None:
+    moved = ResourceRef(one.group + one.kind[:1], one.kind[1:], one.namespace, one.name)
+
+    assert (shard_of(one, 2**62) == shard_of(moved, 2**62)) == (one == moved)
+
+
+@given(MEMBERS)
+def test_every_shard_has_one_member_whoever_counts_them_and_in_whatever_order(members: set[str]) -> None:
+    found = shares(members)
+
+    assert set(found.values()) <= members
+    assert found == {shard: winner(shard, sorted(members, reverse=True)) for shard in SHARDS}
+
+
+def test_without_members_nobody_has_a_shard() -> None:
+    assert winner(0, []) is None
+
+
+@given(MEMBERS, st.data())
+def test_a_member_that_goes_moves_its_own_shards_and_no_others(members: set[str], data: st.DataObject) -> None:
+    gone = data.draw(st.sampled_from(sorted(members)))
+    before, after = shares(members), shares(members - {gone})
+
+    assert {shard for shard in SHARDS if before[shard] != after[shard]} == {
+        shard for shard in SHARDS if before[shard] == gone
+    }
+
+
+@given(MEMBERS, NAMES)
+def test_a_member_that_comes_takes_its_share_and_moves_nothing_else(members: set[str], comer: str) -> None:
+    number = 1024
+    before, after = shares(members - {comer}, number), shares(members | {comer}, number)
+    moved = [shard for shard in range(number) if before[shard] != after[shard]]
+
+    assert all(after[shard] == comer for shard in moved)
+    assert len(moved) <= _most(number, 1 / len(members | {comer}))
+
+
+@given(MEMBERS)
+def test_members_have_about_as_many_shards_each(members: set[str]) -> None:
+    number = 1024
+    counts = Counter(shares(members, number).values())
+
+    assert all(_least(number, 1 / len(members)) <= counts[member] for member in members)
+    assert all(counts[member] <= _most(number, 1 / len(members)) for member in members)
+
+
+@given(st.integers(2, 16), NAMES)
+def test_resources_are_spread_evenly_over_shards(number: int, namespace: str) -> None:
+    refs = [ResourceRef("g", "Kind", namespace, f"n{one}") for one in range(2000)]
+    counts = Counter(shard_of(ref, number) for ref in refs)
+
+    assert all(_least(2000, 1 / number) <= counts[shard] <= _most(2000, 1 / number) for shard in range(number))
+
+
+def _most(number: int, share: float) -> float:
+    return number * share + SIGMAS * sqrt(number * share * (1 - share))
+
+
+def _least(number: int, share: float) -> float:
+    return number * share - SIGMAS * sqrt(number * share * (1 - share))

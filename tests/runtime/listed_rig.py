@@ -1,0 +1,131 @@
+"""A running process over gadgets that can be listed: those whose names begin alike are on one shelf."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from setpoint.core.values import Json
+from setpoint.engine.kind import Location, Present
+from setpoint.engine.shelf import Shelf
+from setpoint.errors import RemoteUnavailable
+from setpoint.runtime.lister import Lister
+from tests.engine.gadgets import Gadget, Service
+from tests.runtime.rig import Rig, SlowKind, new_rig, running
+from tests.runtime.virtual_time import run
+
+Members = dict[str, Json]
+
+
+@dataclass(slots=True)
+class ListedKind(SlowKind):
+    """`a-1` and `a-2` are on the shelf `a`; a name without a dash is on none."""
+
+    size: int = 1_000
+    # When each page was asked for; which items were decoded.
+    pages_read: list[float] = field(default_factory=list)
+    decoded: list[str] = field(default_factory=list)
+    # Objects that no list shows, and what it makes of the others.
+    hidden: set[str] = field(default_factory=set)
+    shown: Callable[[str, Members], Members] = lambda name, members: members
+    # Awaited before a page is read, and after: what it shows may be old by then.
+    before_page: Callable[[], Awaitable[None]] | None = None
+    after_page: Callable[[], Awaitable[None]] | None = None
+
+    def shelf_of(self, location: Location) -> Shelf | None:
+        shelf, dash, _ = location.partition("-")
+        return Shelf(shelf) if dash else None
+
+    async def pages(self, shelf: Shelf) -> AsyncGenerator[Sequence[bytes], None]:
+        start, is_over = 0, False
+        while not is_over:
+            self.pages_read.append(self.clock.monotonic())
+            if self.before_page is not None:
+                await self.before_page()
+            names = self.service.ask("list", shelf, lambda: sorted(self.service.objects))
+            mine = [name for name in names if self.shelf_of(Location(name)) == shelf and name not in self.hidden]
+            page = [self.item(name) for name in mine[start : start + self.size]]
+            start, is_over = start + self.size, start + self.size >= len(mine)
+            if self.after_page is not None:
+                await self.after_page()
+            yield page
+
+    def item(self, name: str) -> bytes:
+        """An object as a list shows it."""
+        return msgspec.json.encode({"listed": True, "name": name, **self.shown(name, self.service.objects[name])})
+
+    def location_of(self, item: bytes, shelf: Shelf) -> Location:
+        return Location(str(msgspec.json.decode(item)["name"]))
+
+    def read_item(self, item: bytes, location: Location) -> Present[Gadget] | None:
+        self.decoded.append(location)
+        members: dict[str, Any] = msgspec.json.decode(item)
+        if "unreadable" in members:
+            return None
+        outputs = {"address": f"10.0.0.{members.get('size', 0)}", "serial": members.get("serial", "1")}
+        try:
+            return Present(msgspec.convert(members, Gadget), outputs=outputs)
+        except msgspec.ValidationError as error:
+            raise RemoteUnavailable(f"{location}: {error}") from error
+
+
+@dataclass(slots=True)
+class ListedRig:
+    """The process, the kind that it lists, and its lister."""
+
+    rig: Rig
+    kind: ListedKind
+
+    @property
+    def lister(self) -> Lister:
+        (controller,) = self.rig.manager.controllers.values()
+        assert isinstance(controller.lister, Lister)
+        return controller.lister
+
+    @property
+    def listings(self) -> list[tuple[str, int]]:
+        """How each ended, and how many looks it spared."""
+        return self.rig.tally.listings
+
+    async def declare(self, *names: str, **metadata: Any) -> None:
+        """Gadgets of size 1, made and at rest."""
+        for name in names:
+            await self.rig.apply(name, **metadata)
+        await self.rig.settled(*names)
+
+    def forget_looks(self) -> None:
+        """What is counted from now on begins with nothing."""
+        self.kind.looks.clear()
+        self.kind.pages_read.clear()
+        self.kind.decoded.clear()
+        self.listings.clear()
+
+    def looks(self, *names: str) -> list[int]:
+        """How often each was looked at by itself."""
+        return [len(self.rig.looks_at(name)) for name in names]
+
+
+def names_on(shelf: str, count: int) -> tuple[str, ...]:
+    """So many names on a shelf."""
+    return tuple(f"{shelf}-{number:03}" for number in range(count))
+
+
+def new_listed_rig(before: ListedRig | None = None) -> ListedRig:
+    """A process that has not begun: the next one on the same store and service, if there was one before."""
+    if before is None:
+        kind = ListedKind(Service())
+        return ListedRig(new_rig(kind=kind), kind)
+    kind = ListedKind(before.rig.service)
+    return ListedRig(new_rig(before.rig.store, kind=kind), kind)
+
+
+def play_listed(scenario: Callable[[ListedRig], Awaitable[None]]) -> None:
+    """Plays `scenario` with a process that runs, in virtual time."""
+
+    async def main() -> None:
+        listed = new_listed_rig()
+        async with running(listed.rig):
+            await scenario(listed)
+
+    run(main())

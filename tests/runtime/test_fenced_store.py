@@ -1,0 +1,130 @@
+"""No write of a step reaches the store without a permit."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from setpoint.clients.permits import Attempt, permitted_by
+from setpoint.engine.ports import Lease, Note, Store
+from setpoint.engine.resource import Resource
+from setpoint.errors import LeaseLost
+from setpoint.runtime.fenced_store import FencedStore
+from setpoint.stores.memory import MemoryStore
+from tests.runtime.virtual_time import VirtualClock, run
+from tests.stores.samples import REF, instance
+
+WRITES = ("annotate", "apply", "delete", "note", "set_finalizers", "update_status")
+OTHERS = ("acquire", "close", "get", "leases", "list", "notes", "pages", "release", "watch")
+NOTE = Note(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
+
+
+class Refusing:
+    def check(self, attempt: Attempt) -> float:
+        raise LeaseLost(f"{attempt}: refused")
+
+
+class Allowing:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def check(self, attempt: Attempt) -> float:
+        return self._seconds
+
+
+def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
+    return {
+        "annotate": (resource, {"a": "1"}),
+        "apply": (instance(),),
+        "delete": (REF,),
+        "note": (NOTE,),
+        "set_finalizers": (resource, ("x.dev/f",)),
+        "update_status": (resource, {"size": 1}),
+        "acquire": ("name", "me", 15.0),
+        "release": (Lease("name", "me", 1, 0.0),),
+        "leases": ("",),
+        "get": (REF,),
+        "list": (),
+        "notes": (),
+        "close": (),
+    }[name]
+
+
+def test_every_method_of_a_store_is_one_or_the_other() -> None:
+    methods = [name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")]
+
+    assert sorted(WRITES + OTHERS) == methods
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_without_a_permit_does_not_reach_the_store(name: str) -> None:
+    async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
+        before, notes = await store.list(), await store.notes()
+        with permitted_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{name} SQLInstance.* refused"):
+            await getattr(fenced, name)(*arguments_of(name, resource))
+
+        assert (await store.list(), await store.notes()) == (before, notes)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_with_a_permit_or_outside_of_a_step_is_the_store_s(name: str) -> None:
+    async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
+        await getattr(fenced, name)(*arguments_of(name, resource))
+        other = MemoryStore(VirtualClock(), lambda: "uid")
+        again = await other.apply(instance())
+        with permitted_by(Allowing(5)):
+            await getattr(FencedStore(other), name)(*arguments_of(name, again))
+
+        assert (await store.list()).resources == (await other.list()).resources
+        assert await store.notes() == await other.notes()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("pages", "watch")])
+def test_everything_else_needs_no_permit(name: str) -> None:
+    async def scenario(_store: MemoryStore, fenced: Store, resource: Resource) -> None:
+        with permitted_by(Refusing()):
+            await getattr(fenced, name)(*arguments_of(name, resource))
+
+    play(scenario)
+
+
+def test_what_is_read_piece_by_piece_is_the_store_s() -> None:
+    async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
+        since = (await store.list()).revision
+        await store.update_status(resource, {"size": 1})
+        with permitted_by(Refusing()):
+            pages = [page async for page in fenced.pages()]
+            event = await anext(fenced.watch(since))
+
+        assert [one.ref for page in pages for one in page.resources] == [REF]
+        assert event.resource.status == {"size": 1}
+
+    play(scenario)
+
+
+def test_a_write_that_takes_longer_than_its_permit_is_given_up() -> None:
+    async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
+        async def never(*_: object) -> None:
+            await asyncio.sleep(10**6)
+
+        store.update_status = never  # type: ignore[method-assign,assignment] # a store that hangs
+        with permitted_by(Allowing(5)), pytest.raises(LeaseLost, match=r"^update_status .*: no answer while the lease"):
+            await fenced.update_status(resource, {})
+
+        assert VirtualClock().monotonic() == 5.0
+
+    play(scenario)
+
+
+def play(scenario: Callable[[MemoryStore, Store, Resource], Awaitable[None]]) -> None:
+    async def main() -> None:
+        store = MemoryStore(VirtualClock(), lambda: "uid")
+        await scenario(store, FencedStore(store), await store.apply(instance()))
+
+    run(main())

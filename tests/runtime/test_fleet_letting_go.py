@@ -1,0 +1,158 @@
+"""What is left in a process of a shard that it lost or handed over: nothing."""
+
+import pytest
+
+from setpoint.clients.http import Request
+from setpoint.engine.scene import World
+from setpoint.errors import LeaseLost, SetpointError, StoreInUse
+from setpoint.runtime.controller import Controller
+from setpoint.runtime.crew import Crew
+from setpoint.runtime.duty import Duty
+from setpoint.runtime.heads import Heads
+from setpoint.runtime.reasons import RESYNC
+from setpoint.runtime.replica import Replica
+from setpoint.runtime.shards import shard_of, winner
+from setpoint.stores.memory import MemoryStore
+from tests.engine.gadgets import GadgetKind, Service, gadget_ref
+from tests.runtime.fleet import LEASE, Fleet, Process, play
+from tests.runtime.rig import Tally
+from tests.runtime.virtual_time import VirtualClock, run
+from tests.runtime.wire import Trouble
+
+NAMES = [f"g{number}" for number in range(12)]
+
+
+def hang(request: Request) -> Trouble | None:
+    """The cloud does not answer."""
+    return Trouble.LOST if "//cloud/" in request.url else None
+
+
+def queued(process: Process) -> tuple[int, int, int]:
+    """How many wait, are to come, and are in work."""
+    (controller,) = process.manager.controllers.values()
+    snapshot = controller.queue.snapshot()
+    return sum(snapshot.depth.values()), snapshot.delayed, snapshot.in_work
+
+
+def test_with_a_lost_shard_its_steps_end_and_its_keys_leave_the_queue() -> None:
+    async def scenario(fleet: Fleet) -> None:
+        process = fleet.start("one")
+        process.wire.trouble = hang
+        await fleet.shared_out()
+        for name in NAMES:
+            await fleet.edit(name)
+        await fleet.clock.sleep(1)
+        before = queued(process), process.manager.in_work
+        fleet.cut_off("one", Trouble.REFUSED)
+        await fleet.clock.sleep(11)
+
+        assert before == ((8, 0, 4), 4)
+        assert (queued(process), process.manager.in_work) == ((0, 0, 0), 0)
+
+    play(scenario)
+
+
+def test_with_a_lost_shard_goes_what_was_remembered_of_its_resources() -> None:
+    async def scenario(fleet: Fleet) -> None:
+        process = fleet.start("one")
+        for name in NAMES:
+            await fleet.edit(name)
+        await fleet.settled(*NAMES)
+        await fleet.clock.sleep(5)
+        rests = process.manager.world.rests
+        assert rests is not None
+        before = [rests.of(gadget_ref(name)) is not None for name in NAMES]
+        fleet.cut_off("one", Trouble.REFUSED)
+        await fleet.clock.sleep(11)
+
+        assert before == [True] * len(NAMES)
+        assert [rests.of(gadget_ref(name)) for name in NAMES] == [None] * len(NAMES)
+        assert queued(process) == (0, 0, 0)
+
+    play(scenario)
+
+
+def test_a_step_that_ends_while_its_shard_is_handed_over_plans_no_next_look() -> None:
+    async def scenario(fleet: Fleet) -> None:
+        one = fleet.start("one")
+        one.wire.seconds = lambda: 0.4
+        await fleet.shared_out()
+        for name in NAMES[:4]:
+            await fleet.edit(name)
+        await fleet.clock.sleep(1)
+        fleet.start("two")
+        await fleet.clock.sleep(LEASE)
+        ours = [name for name in NAMES[:4] if fleet.holder_of(name) == "one"]
+
+        assert 0 < len(ours) < 4
+        assert queued(one) == (0, len(ours), 0)
+
+    play(scenario, shards=16)
+
+
+def test_news_calls_those_that_wait_for_it_where_they_are_looked_after_and_nowhere_else() -> None:
+    async def scenario(fleet: Fleet) -> None:
+        for name in ("one", "two"):
+            fleet.start(name)
+        await fleet.shared_out()
+        await fleet.clock.sleep(3)
+        children = [name for name in NAMES if winner(shard_of(gadget_ref(name), 16), ["one", "two"]) == "one"]
+        for name in children:
+            await fleet.edit(name, parentRef="p")
+        await fleet.clock.sleep(3)
+        (controller,) = fleet.processes["two"].manager.controllers.values()
+        before = controller.queue.snapshot().adds
+        await fleet.edit("p")
+        await fleet.settled(*children)
+        parent = fleet.holder_of("p") == "two"
+
+        assert controller.queue.snapshot().adds - before == (1 if parent else 0)
+
+    play(scenario, shards=16)
+
+
+def test_what_is_let_go_does_not_wait_in_the_queue() -> None:
+    async def main() -> list[int]:
+        clock, kind = VirtualClock(), GadgetKind(Service())
+        world = World(MemoryStore(clock, lambda: "uid"), clock, {(kind.group, kind.name): kind})
+        controller = Controller(Crew(kind, 2), world, Heads(world.kinds), Tally(), Duty(lambda error: None))
+        for name in NAMES:
+            controller.call(gadget_ref(name), RESYNC)
+        depths = [sum(controller.queue.snapshot().depth.values())]
+        for name in NAMES[:5]:
+            controller.let_go(gadget_ref(name))
+        return [*depths, sum(controller.queue.snapshot().depth.values())]
+
+    assert run(main()) == [12, 7]
+
+
+@pytest.mark.parametrize("tenths", range(0, 60, 3))
+def test_whoever_ends_in_good_order_leaves_no_lease_behind_whenever_it_was_asked_to(tenths: int) -> None:
+    async def scenario(fleet: Fleet) -> None:
+        process = fleet.start("one")
+        process.wire.seconds = lambda: 0.4
+        await fleet.clock.sleep(tenths / 10)
+        await fleet.stop("one")
+        await fleet.clock.sleep(1)
+
+        held = [one.name for one in await fleet.store.leases("") if one.is_held(fleet.clock.now())]
+        assert [name for name in held if name != "setpoint-layout"] == []
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("error", "ends_alone", "ends_among_others"),
+    [(LeaseLost("lost"), True, False), (StoreInUse("in use"), True, True)],
+)
+def test_a_lost_lease_ends_a_process_that_has_nothing_else(
+    error: SetpointError, ends_alone: bool, ends_among_others: bool
+) -> None:
+    async def main() -> list[SetpointError]:
+        clock, ended = VirtualClock(), list[SetpointError]()
+        replica = Replica(MemoryStore(clock, lambda: "uid"), clock, "one", 4)
+        for duty in (Duty(ended.append), Duty(ended.append, replica)):
+            duty.end(error)
+        return ended
+
+    assert run(main()) == [error] * (ends_alone + ends_among_others)

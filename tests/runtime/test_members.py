@@ -1,0 +1,55 @@
+"""Who is a member, who sits where, and what they are called."""
+
+import pytest
+
+from setpoint.engine.ports import Lease
+from setpoint.errors import UserError
+from setpoint.runtime.members import members_in, new_identity, seat_for
+
+NOW = "2026-01-01T00:00:00Z"
+NOW_SECONDS = 1_767_225_600.0
+
+
+def lease(name: str, holder: str, left: float) -> Lease:
+    return Lease(f"setpoint-{name}", holder, 1, NOW_SECONDS + left)
+
+
+RECORD = {
+    one.name: one
+    for one in (
+        lease("member-0", "a", 1),
+        lease("member-1", "b", 0),
+        lease("member-2", "", 15),
+        lease("member-3", "c", 15),
+        lease("shard-0", "d", 15),
+        lease("layout", "4-shards-v1", 15),
+    )
+}
+
+
+def test_whoever_has_a_seat_that_did_not_run_out_is_a_member() -> None:
+    assert members_in(RECORD, NOW) == {"a", "c"}
+
+
+@pytest.mark.parametrize(("identity", "seat"), [("c", "setpoint-member-3"), ("b", "setpoint-member-1")])
+def test_a_process_keeps_its_seat_or_takes_the_first_that_is_empty(identity: str, seat: str) -> None:
+    assert seat_for(identity, RECORD, NOW) == seat
+
+
+def test_there_is_always_one_more_seat() -> None:
+    full = {one.name: one for one in (lease("member-0", "a", 1), lease("member-1", "b", 1))}
+
+    assert [seat_for("c", record, NOW) for record in ({}, full)] == ["setpoint-member-0", "setpoint-member-2"]
+
+
+def test_two_processes_of_one_name_are_two() -> None:
+    identities = {new_identity("setpoint-7d9f") for _ in range(100)}
+
+    assert len(identities) == 100
+    assert all(one.startswith("setpoint-7d9f-") for one in identities)
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a b", "a/b", "ä", "a" * 101])
+def test_a_name_that_would_not_fit_into_a_lease_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match=r"^--identity .*: write at most 100 letters, digits, -, \. and _"):
+        new_identity(name)
