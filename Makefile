@@ -31,7 +31,7 @@ endef
 # $(call install,ENVIRONMENT,REQUIREMENTS): an environment with exactly the pinned packages.
 define install
 @$(find_python); echo "Making $(1) from $(2) with $$found"; "$$found" -m venv --clear $(1)
-@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(2)
+@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes $(addprefix -r ,$(2))
 endef
 
 # $(call install_setpoint,ENVIRONMENT): setpoint itself, straight from the source tree.
@@ -40,7 +40,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check test cluster-assets laws soak bench demo ci format lock clean
+.PHONY: help setup check test cluster-assets laws soak bench demo ci format manifests lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -80,26 +80,30 @@ format: setup ## Put the code into its form, and mend what can be mended
 	$(BIN)/ruff check --fix-only --quiet $(CODE)
 	$(BIN)/ruff format $(CODE)
 
+manifests: setup ## Write what deploy/ holds anew from src/setpoint/deployment and the types of the kinds
+	$(BIN)/python -m tests.deployment.written
+
 lock: .venv-lock/.uv-$(UV_VERSION) ## Pin all packages anew from pyproject.toml (newer ones: ARGS=--upgrade)
-	$(call compile,build,runtime,)
-	$(call compile,dev,dev,--constraints requirements/runtime.txt)
-	$(call compile,bench,bench,--constraints requirements/dev.txt)
+	$(call compile,pyproject.toml,runtime,)
+	$(call compile,--group build,build,--constraints requirements/runtime.txt)
+	$(call compile,pyproject.toml --group dev,dev,--constraints requirements/runtime.txt --constraints requirements/build.txt)
+	$(call compile,pyproject.toml --group bench,bench,--constraints requirements/dev.txt)
 
 clean: ## Remove environments, caches and builds
 	rm -rf .venv .venv-bench .venv-lock .coverage .coverage.* htmlcov dist build
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# $(call compile,GROUP,FILE,MORE): requirements/FILE.txt holds the runtime packages and those of GROUP.
+# $(call compile,WHAT,FILE,MORE): requirements/FILE.txt holds the packages that WHAT asks for.
 define compile
-.venv-lock/bin/uv pip compile pyproject.toml --group $(1) --output-file requirements/$(2).txt --quiet \
+.venv-lock/bin/uv pip compile $(1) --output-file requirements/$(2).txt --quiet \
   --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" $(3) $(ARGS)
 endef
 
 # The files below only remember that a step is done. .venv holds at least what setpoint needs to
-# run (.runtime), and all that a developer needs as well once .dev is there.
-.venv/.runtime: requirements/runtime.txt
-	$(call install,.venv,$<)
+# be installed and run (.runtime), and all that a developer needs as well once .dev is there.
+.venv/.runtime: requirements/runtime.txt requirements/build.txt
+	$(call install,.venv,$^)
 	@touch $@
 
 .venv/.dev: requirements/dev.txt

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setpoint.core.paths import Path
     from setpoint.core.plan import Plan, plan_fields
     from setpoint.core.policy import FieldPolicy, Rule
-    from setpoint.core.shape import Default, Keyed, Mark, shape_of
+    from setpoint.core.shape import Check, Default, Keyed, Mark, shape_of
     from setpoint.core.threeway import merge, remember
     from setpoint.core.values import MISSING
     from setpoint.core.verdict import judge
@@ -45,6 +45,7 @@ _HOMES = {
     "plan_fields": "core.plan",
     "FieldPolicy": "core.policy",
     "Rule": "core.policy",
+    "Check": "core.shape",
     "Default": "core.shape",
     "Keyed": "core.shape",
     "Mark": "core.shape",
@@ -59,6 +60,7 @@ _HOMES = {
 
 __all__ = (  # a tuple of the names above, spelled out for those who read
     "MISSING",
+    "Check",
     "Condition",
     "Cookie",
     "Decision",

@@ -1,0 +1,33 @@
+# Both stages start from the same image: the environment that is made in the first runs in the second.
+ARG PYTHON_IMAGE=python:3.13-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
+WORKDIR /src
+# Every package is checked against its hash, and none is compiled here.
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_ONLY_BINARY=:all:
+COPY requirements/build.txt requirements/runtime.txt requirements/
+RUN python -m venv --without-pip /build
+RUN python -m venv --without-pip /opt/setpoint
+RUN python -m pip --python /build/bin/python install --require-hashes -r requirements/build.txt
+RUN python -m pip --python /opt/setpoint/bin/python install --require-hashes -r requirements/runtime.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN python -m pip --python /build/bin/python wheel --no-index --no-deps --no-build-isolation --wheel-dir /dist .
+RUN python -m pip --python /opt/setpoint/bin/python install --no-index --no-deps --find-links /dist setpoint
+
+FROM ${PYTHON_IMAGE}
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="setpoint" \
+      org.opencontainers.image.description="Keeps cloud and Kubernetes resources as they were declared." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}"
+COPY --from=build /opt/setpoint /opt/setpoint
+# All is compiled already, and in a cluster nothing can be written: the root file system is read-only there.
+ENV PATH=/opt/setpoint/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1
+# By number: a cluster cannot tell from a name that it is not root.
+USER 65532:65532
+ENTRYPOINT ["/opt/setpoint/bin/setpoint"]
+CMD ["--help"]

@@ -1,0 +1,47 @@
+"""An API server that writes down who asked it for what."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+POLICY: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}],
+}
+
+
+class Asked(NamedTuple):
+    """A request: for what, and whether it was refused for want of a right. Nothing is between core and its kinds."""
+
+    group: str
+    resource: str
+    verb: str
+    is_refused: bool
+
+
+def arguments(folder: Path) -> tuple[str, ...]:
+    """What makes an API server do so, in `folder`."""
+    policy = folder / "policy.json"
+    policy.write_text(json.dumps(POLICY), encoding="utf-8")
+    return f"--audit-policy-file={policy}", f"--audit-log-path={folder / 'audit.log'}"
+
+
+def asked_by(user: str, folder: Path) -> set[Asked]:
+    """All that `user` asked for so far, apart from what says which kinds there are."""
+    return {_asked(one) for one in _entries(folder) if one["user"]["username"] == user and "objectRef" in one}
+
+
+def _entries(folder: Path) -> Iterator[Any]:
+    with (folder / "audit.log").open(encoding="utf-8") as log:
+        for line in log:
+            yield json.loads(line)
+
+
+def _asked(entry: Any) -> Asked:
+    what = entry["objectRef"]
+    resource = "/".join(filter(None, (what["resource"], what.get("subresource"))))
+    code = entry.get("responseStatus", {}).get("code")
+    return Asked(what.get("apiGroup", ""), resource, entry["verb"], is_refused=code == 403)

@@ -1,0 +1,115 @@
+"""A Dockerfile as its instructions, and what they come to without an engine: run in a folder of our own."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copy2, copytree, ignore_patterns
+from typing import Final
+
+import pytest
+
+# The folders that the commands name, each made below a folder of our own.
+_FOLDERS: Final = ("/src", "/build", "/dist", "/opt")
+_UNREACHABLE: Final = re.compile(
+    r"NewConnectionError|ConnectTimeout|ReadTimeout|name resolution|Network is unreachable"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """`RUN`, and what comes after it on the same line."""
+
+    name: str
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """The text as a shell parts it."""
+        return shlex.split(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """From one FROM to the next."""
+
+    image: str
+    instructions: Sequence[Instruction]
+
+    def all(self, name: str) -> list[Instruction]:
+        """The instructions of that name."""
+        return [one for one in self.instructions if one.name == name]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What ENV sets, nothing filled in."""
+        pairs = (word.partition("=") for one in self.all("ENV") for word in one.words)
+        return {name: value for name, _, value in pairs}
+
+
+def stages(text: str) -> list[Stage]:
+    """The stages of a Dockerfile; what stands before the first is none."""
+    found: list[tuple[str, list[Instruction]]] = []
+    for one in instructions(text):
+        if one.name == "FROM":
+            found.append((one.words[0], []))
+        elif found:
+            found[-1][1].append(one)
+    return [Stage(image, parts) for image, parts in found]
+
+
+def instructions(text: str) -> Iterator[Instruction]:
+    """Each instruction on one line, comments left out."""
+    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    for line in re.sub(r"\\\n\s*", "", lines).splitlines():
+        if line.strip():
+            name, _, rest = line.strip().partition(" ")
+            yield Instruction(name, rest.strip())
+
+
+# --- Without an engine ------------------------------------------------------------------------------------------------
+
+
+def build(stage: Stage, root: Path) -> None:
+    """Does below `root` what the stage does below `/`, with this Python. Without packages the test is skipped."""
+    # Kept between builds: only this one has to start from nothing.
+    environment = {name: value for name, value in stage.environment.items() if name != "PIP_NO_CACHE_DIR"}
+    folder = root / stage.all("WORKDIR")[0].text.lstrip("/")
+    folder.mkdir(parents=True)
+    for one in stage.instructions:
+        match one.name:
+            case "COPY":
+                *sources, target = one.words
+                _copy(sources, folder / target)
+            case "RUN":
+                _run([_below(root, word) for word in one.words], folder, environment)
+            case name:
+                assert name in ("WORKDIR", "ENV"), f"what {name} does is not known here"
+
+
+def _copy(sources: Sequence[str], target: Path) -> None:
+    for source in map(Path, sources):
+        if source.is_dir():
+            copytree(source, target, ignore=ignore_patterns("__pycache__"))
+        else:
+            target.mkdir(parents=True, exist_ok=True)
+            copy2(source, target)
+
+
+def _below(root: Path, word: str) -> str:
+    if word == "python":
+        return sys.executable
+    return f"{root}{word}" if word.startswith(_FOLDERS) else word
+
+
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0 and _UNREACHABLE.search(done.stdout + done.stderr):
+        pytest.skip(f"packages cannot be fetched: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"

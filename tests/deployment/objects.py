@@ -1,0 +1,43 @@
+"""Objects side by side, whatever wrote them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import yaml
+
+from setpoint.app import definitions
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.manifests import of_process, of_types
+from setpoint.deployment.rights import served_by
+from setpoint.engine.resource import Tree
+
+Key: TypeAlias = tuple[str, str, str]
+TYPES: Final = list(definitions().values())
+KINDS: Final = served_by(TYPES)
+
+
+def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
+    """Each object by its kind, namespace and name."""
+    found = {_key(one): one for one in objects}
+    assert len(found) == len(objects)
+    return found
+
+
+def types() -> dict[Key, Tree]:
+    """What a cluster has once for all."""
+    return by_key(of_types(TYPES))
+
+
+def process(installation: Installation) -> dict[Key, Tree]:
+    """What runs."""
+    return by_key(of_process(installation, KINDS))
+
+
+def in_stream(text: str) -> dict[Key, Any]:
+    """The objects in a stream of YAML."""
+    return by_key([one for one in yaml.safe_load_all(text) if one is not None])
+
+
+def _key(tree: Mapping[str, Any]) -> Key:
+    metadata = tree["metadata"]
+    return tree["kind"], metadata.get("namespace", ""), metadata["name"]

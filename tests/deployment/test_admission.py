@@ -1,0 +1,129 @@
+"""A real API server takes all of it, field by field, and lets the pods into its strictest namespaces."""
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from setpoint.cli.main import main
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.manifests import namespace as home
+from setpoint.deployment.workload import pod_spec
+from tests.cluster.access import Access
+from tests.deployment.chart import rendered, run, stream
+from tests.deployment.conftest import Kubectl
+from tests.deployment.objects import process, types
+from tests.deployment.patience import once
+from tests.deployment.written import CHART, KUSTOMIZE
+
+ALL = len(types()) + len(process(Installation()))
+
+
+@pytest.fixture(scope="session")
+def ready(kubectl: Kubectl) -> Kubectl:
+    """The cluster with the namespace: a dry run does not make it."""
+    kubectl.apply(json.dumps(home(Installation())[0]))
+    return kubectl
+
+
+def _tried(kubectl: Kubectl, text: str) -> list[str]:
+    """Applies without keeping anything; a line for each object. A field that is not known would be refused."""
+    return kubectl.apply(text, "--dry-run=server", "--validate=strict").splitlines()
+
+
+@pytest.mark.parametrize(
+    "folder", ["crds", "base", "overlays/namespaced", "overlays/workload-identity", "overlays/service-account-key"]
+)
+def test_the_server_takes_what_kustomize_builds(ready: Kubectl, folder: str) -> None:
+    built = ready("kustomize", str(KUSTOMIZE / folder))
+
+    assert len(_tried(ready, built)) == len(types() if folder == "crds" else process(Installation()))
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+@pytest.mark.parametrize(
+    "options", [[], ["--watch-namespace", "default"], ["--namespace", "default", "--replicas", "3"]]
+)
+def test_the_server_takes_what_the_command_prints(ready: Kubectl, options: list[str], form: str) -> None:
+    printed = CliRunner().invoke(main, ["install", "--dry-run", "-o", form, *options]).output
+
+    assert len(_tried(ready, printed)) >= ALL - 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [],
+        ["watchNamespace=default", "google.keySecret=keeper", "priorityClassName=system-cluster-critical"],
+        ["networkPolicy.from[0].namespaceSelector.matchLabels.a=b", "tolerations[0].operator=Exists"],
+    ],
+    ids=str,
+)
+def test_the_server_takes_what_helm_renders(ready: Kubectl, settings: list[str]) -> None:
+    assert len(_tried(ready, stream(*settings))) == ALL - 1
+
+
+def test_whoever_installs_the_chart_is_told_how_to_go_on(api_server: Access, namespace: str) -> None:
+    cluster = ("--kubeconfig", str(api_server.kubeconfig), "--namespace", namespace)
+    done = run("install", "blue", str(CHART), *cluster, "--dry-run=server", "--set", "crds.install=false")
+
+    assert f"kubectl -n {namespace} rollout status deployment/blue-setpoint" in done.stdout, done.stderr
+    assert "It acts as whoever its nodes are" in done.stdout
+
+
+# --- Pods -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strict(kubectl: Kubectl, namespace: str) -> str:
+    """A namespace that lets in none but pods that can do no harm."""
+    kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    return namespace
+
+
+def _pod(spec: Any) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "setpoint"}, "spec": spec})
+
+
+@pytest.mark.parametrize("settings", [[], ["google.keySecret=keeper"]], ids=str)
+def test_the_strictest_namespaces_let_the_pods_in(kubectl: Kubectl, strict: str, settings: list[str]) -> None:
+    deployed = rendered(*settings)["Deployment", "setpoint-system", "setpoint"]["spec"]["template"]["spec"]
+
+    for spec in (deployed, pod_spec(Installation())):
+        made = kubectl("create", "-n", strict, "--dry-run=server", "-f", "-", stdin=_pod(spec))
+        assert made == "pod/setpoint created (server dry run)\n"
+
+
+def test_the_strictest_namespaces_do_keep_others_out(kubectl: Kubectl, strict: str) -> None:
+    spec: Any = dict(pod_spec(Installation()))
+    del spec["securityContext"]
+
+    done = kubectl.run("create", "-n", strict, "--dry-run=server", "-f", "-", stdin=_pod(spec))
+
+    assert 'violates PodSecurity "restricted' in done.stderr
+
+
+# --- People -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "verbs"),
+    [
+        ("view", {"get", "list", "watch"}),
+        ("edit", {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}),
+        ("admin", {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}),
+    ],
+)
+def test_the_roles_that_people_have_reach_our_kinds(
+    kubectl: Kubectl, api_server: Access, role: str, verbs: set[str]
+) -> None:
+    if not api_server.has_controllers:
+        pytest.skip("without its controllers a cluster does not put roles together")
+    kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(types().values())[-2:]}))
+
+    def reached() -> set[str]:
+        rules = kubectl.get("clusterrole", role)["rules"]
+        return {verb for rule in rules if "sqlinstances" in rule["resources"] for verb in rule["verbs"]}
+
+    assert once(reached, verbs) == verbs

@@ -1,0 +1,192 @@
+"""The Helm chart says what the one source says, and lets somebody choose."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from setpoint import __version__
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.reachable import service_monitor
+from tests.deployment.chart import rendered, run, without
+from tests.deployment.objects import by_key, process, types
+from tests.deployment.written import CHART, KEEP
+
+VALUES = (CHART / "values.yaml").read_text(encoding="utf-8")
+SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
+
+
+def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Helm makes it, with `--create-namespace`."""
+    return {key: one for key, one in objects.items() if key[0] != "Namespace"}
+
+
+# --- The same objects -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "installation"),
+    [
+        ([], Installation()),
+        (["replicas=1"], Installation(replicas=1)),
+        (["replicas=5", "shards=20"], Installation(replicas=5, shards=20)),
+        (["watchNamespace=team"], Installation(watch_namespace="team")),
+        (
+            ["image.repository=registry.example.com/setpoint"],
+            Installation(image=f"registry.example.com/setpoint:{__version__}"),
+        ),
+        (["image.tag=next"], Installation(image="setpoint:next")),
+        ([f"image.digest=sha256:{'0' * 64}"], Installation(image=f"setpoint@sha256:{'0' * 64}")),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, list) else "",
+)
+def test_a_release_is_what_would_be_installed_otherwise(settings: list[str], installation: Installation) -> None:
+    assert rendered("crds.install=false", *settings) == _without_namespace(process(installation))
+
+
+def test_a_release_may_be_anywhere() -> None:
+    assert rendered("crds.install=false", namespace="elsewhere") == _without_namespace(
+        process(Installation(namespace="elsewhere"))
+    )
+
+
+def test_the_kinds_come_along_and_stay_when_the_release_goes() -> None:
+    kinds = {key: one for key, one in rendered().items() if key in types()}
+
+    assert {key for key, one in kinds.items() if one["metadata"]["annotations"] != KEEP} == set()
+    assert without(kinds, frozenset({"annotations"})) == without(types(), frozenset({"annotations"}))
+
+
+def test_a_service_monitor_is_made_when_it_is_asked_for() -> None:
+    ((key, monitor),) = by_key([service_monitor(Installation())]).items()
+
+    assert key not in rendered()
+    assert rendered("serviceMonitor.enabled=true")[key] == monitor
+
+
+def test_a_release_of_another_name_stands_beside_the_first() -> None:
+    first, second = rendered("crds.install=false"), rendered("crds.install=false", release="blue")
+
+    assert set(first) & set(second) == set()
+    assert {name for _, _, name in second} == {"blue-setpoint", "blue-setpoint-leases", "blue-setpoint-metrics"}
+
+
+# --- Choices ----------------------------------------------------------------------------------------------------------
+
+
+def test_pods_act_as_a_google_service_account_without_a_key() -> None:
+    objects = rendered(
+        "google.serviceAccount=keeper@shop.iam.gserviceaccount.com", "serviceAccount.annotations.team=sre"
+    )
+
+    assert objects["ServiceAccount", "setpoint-system", "setpoint"]["metadata"]["annotations"] == {
+        "iam.gke.io/gcp-service-account": "keeper@shop.iam.gserviceaccount.com",
+        "team": "sre",
+    }
+
+
+def test_pods_act_with_a_key_that_they_can_read() -> None:
+    pod = rendered("google.keySecret=keeper")[DEPLOYMENT]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+
+    assert pod["volumes"] == [{"name": "google-key", "secret": {"secretName": "keeper", "defaultMode": 0o440}}]
+    # A file that a group may read is of use to who is in it.
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
+    assert {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/run/secrets/google/key.json"} in container["env"]
+    assert container["volumeMounts"][0]["mountPath"] == "/var/run/secrets/google"
+
+
+def test_what_the_scheduler_is_told_gets_there() -> None:
+    pod = rendered(
+        "priorityClassName=high", "nodeSelector.disk=fast", "tolerations[0].operator=Exists", "podLabels.team=sre"
+    )[DEPLOYMENT]["spec"]["template"]
+
+    assert pod["metadata"]["labels"]["team"] == "sre"
+    assert [pod["spec"][name] for name in ("priorityClassName", "nodeSelector", "tolerations")] == [
+        "high",
+        {"disk": "fast"},
+        [{"operator": "Exists"}],
+    ]
+
+
+def test_the_program_is_told_what_was_chosen() -> None:
+    pod = rendered(
+        "kinds={SQLUser,SQLInstance}", "logLevel=debug", "graceSeconds=50", "env[0].name=A", "env[0].value=b"
+    )
+    spec = pod[DEPLOYMENT]["spec"]["template"]["spec"]
+    arguments = spec["containers"][0]["args"]
+
+    assert {"--kinds=SQLUser,SQLInstance", "--log-level=debug", "--grace=50s"} <= set(arguments)
+    assert spec["terminationGracePeriodSeconds"] == 60
+    assert {"name": "A", "value": "b"} in spec["containers"][0]["env"]
+
+
+def test_who_reads_metrics_can_be_narrowed_down() -> None:
+    policy = rendered("networkPolicy.from[0].podSelector.matchLabels.app=prometheus")
+    ingress = policy["NetworkPolicy", "setpoint-system", "setpoint"]["spec"]["ingress"]
+
+    assert ingress[0]["from"] == [{"podSelector": {"matchLabels": {"app": "prometheus"}}}]
+
+
+# --- The chart itself -------------------------------------------------------------------------------------------------
+
+
+def test_helm_finds_nothing_wrong() -> None:
+    done = run("lint", "--strict", str(CHART))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_chart_has_the_version_of_the_program() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+def test_every_value_says_what_it_is_for() -> None:
+    lines = VALUES.splitlines()
+    values = [number for number, line in enumerate(lines) if re.match(r"(?:  )?[a-zA-Z]+: \S", line)]
+
+    assert len(values) > 25
+    assert [lines[number] for number in values if not lines[number - 1].lstrip().startswith("#")] == []
+
+
+def test_the_schema_knows_every_value_and_no_other() -> None:
+    def names(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
+        known = schema["properties"]
+        below = [
+            name
+            for key, value in values.items()
+            if isinstance(value, dict) and "properties" in known.get(key, {})
+            for name in names(value, known[key])
+        ]
+        return [*(key for key in {*values, *known} if key not in values or key not in known), *below]
+
+    # Helm itself puts the values of all charts there.
+    assert names(yaml.safe_load(VALUES), SCHEMA) == ["global"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "replicas=0",
+        "shards=none",
+        "watchNamespace=Team_A",
+        "image.digest=sha256:0",
+        "image.pullPolicy=Sometimes",
+        "logLevel=loud",
+        "crds.install=maybe",
+        "google.serviceAccount=keeper",
+        "replica=3",
+        "image.name=setpoint",
+    ],
+)
+def test_a_value_that_cannot_be_is_refused(setting: str) -> None:
+    done = run("template", "setpoint", str(CHART), "--set", setting)
+
+    assert done.returncode != 0
+    assert setting.partition("=")[0].rpartition(".")[2] in done.stderr

@@ -1,0 +1,135 @@
+"""The image: what can be said of it without an engine to build it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from shutil import rmtree, which
+from tempfile import mkdtemp
+
+import pytest
+
+from setpoint import __version__
+from setpoint.deployment.workload import USER
+from tests.deployment.dockerfile import Instruction, build, instructions, stages
+from tests.deployment.watched import WATCHED
+
+TEXT = Path("Dockerfile").read_text(encoding="utf-8")
+BUILD, LAST = stages(TEXT)
+PIP = [one for one in BUILD.all("RUN") if "pip" in one.words]
+
+
+def _ids(one: Instruction) -> str:
+    return one.text
+
+
+# --- What it says -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_made_in_one_stage_runs_in_the_other() -> None:
+    assert (BUILD.image, LAST.image) == ("${PYTHON_IMAGE}", "${PYTHON_IMAGE}")
+    assert [one.text for one in LAST.all("COPY")] == ["--from=build /opt/setpoint /opt/setpoint"]
+    assert LAST.all("RUN") == []
+
+
+def test_it_is_not_root_and_a_cluster_can_tell() -> None:
+    assert [one.text for one in LAST.all("USER")] == [f"{USER}:{USER}"]
+
+
+def test_it_needs_no_shell() -> None:
+    (entry,) = LAST.all("ENTRYPOINT")
+
+    assert json.loads(entry.text) == ["/opt/setpoint/bin/setpoint"]
+
+
+@pytest.mark.parametrize("one", PIP, ids=_ids)
+def test_nothing_is_installed_that_nobody_checked(one: Instruction) -> None:
+    assert "--require-hashes" in one.words or "--no-index" in one.words
+    assert BUILD.environment["PIP_ONLY_BINARY"] == ":all:"
+
+
+@pytest.mark.parametrize("one", BUILD.all("COPY"), ids=_ids)
+def test_what_is_copied_is_there_and_not_left_out(one: Instruction) -> None:
+    for source in one.words[:-1]:
+        assert Path(source).exists()
+        assert not _is_left_out(source)
+
+
+@pytest.mark.parametrize(
+    "name", [".git/config", ".venv/bin/python", ".setpoint/state.db", "key.json", "src/setpoint/__pycache__/app.pyc"]
+)
+def test_what_is_nobodys_business_does_not_get_near_it(name: str) -> None:
+    assert _is_left_out(name)
+
+
+def _is_left_out(name: str) -> bool:
+    """As .dockerignore says it: the last line that fits counts."""
+    verdict = False
+    for line in Path(".dockerignore").read_text(encoding="utf-8").splitlines():
+        pattern = line.removeprefix("!").rstrip("/")
+        parts = [name, *map(str, Path(name).parents)]
+        if line and not line.startswith("#") and any(_fits(part, pattern) for part in parts):
+            verdict = not line.startswith("!")
+    return verdict
+
+
+def _fits(name: str, pattern: str) -> bool:
+    deep = pattern.removeprefix("**/")
+    return fnmatch(Path(name).name, deep) if deep != pattern else fnmatch(name, pattern) and "/" not in name
+
+
+def test_no_secret_is_asked_for() -> None:
+    names = [word.partition("=")[0] for one in instructions(TEXT) if one.name in ("ARG", "ENV") for word in one.words]
+
+    assert [name for name in names if any(word in name for word in ("TOKEN", "PASSWORD", "SECRET", "KEY"))] == []
+
+
+def test_it_says_which_version_it_is() -> None:
+    assert [one.text for one in LAST.all("ARG")] == [f"VERSION={__version__}"]
+    assert 'org.opencontainers.image.version="${VERSION}"' in LAST.all("LABEL")[0].text
+
+
+# --- What it comes to -------------------------------------------------------------------------------------------------
+
+
+def test_the_image_runs_for_somebody_who_can_write_nothing(root: Path) -> None:
+    """One test, for it takes a while to make what it is about."""
+    build(BUILD, root)
+    (packages,) = (root / "opt/setpoint/lib").glob("python*/site-packages")
+
+    assert _as_stranger([str(root / "opt/setpoint/bin/setpoint"), "version"]) == f"setpoint {__version__}\n"
+    # Nothing is written, not even by those who may; all is compiled, and what only builds is not there.
+    python = str(root / "opt/setpoint/bin/python")
+    assert _as_stranger([python, "-c", WATCHED, "--help"]).startswith("Usage: setpoint")
+    assert _as_stranger([python, "-c", WATCHED, "install", "--dry-run"]).startswith(
+        "apiVersion: apiextensions.k8s.io/v1"
+    )
+    assert (packages / f"setpoint/__pycache__/app.{sys.implementation.cache_tag}.pyc").exists()
+    assert [name for name in ("pip", "setuptools", "hatchling") if (packages / name).exists()] == []
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A folder that anybody may read."""
+    folder = Path(mkdtemp(prefix="setpoint-image-"))
+    folder.chmod(0o755)
+    yield folder
+    rmtree(folder)
+
+
+def _as_stranger(command: Sequence[str]) -> str:
+    """What it prints for the user of the image, where we may be anybody: one who may read, and write nothing."""
+    stranger: list[str] = []
+    if os.geteuid() == 0:
+        setpriv = which("setpriv")
+        if setpriv is None:
+            pytest.skip("there is no setpriv: root cannot become somebody who may not write")
+        caps = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+        stranger = [setpriv, f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *caps]
+    environment = {**LAST.environment, "HOME": "/", "PATH": "/usr/bin"}
+    done = subprocess.run([*stranger, *command], cwd="/", env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout

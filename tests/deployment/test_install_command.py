@@ -1,0 +1,124 @@
+"""`setpoint install` on real API servers, and what it says."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from setpoint.cli.main import main
+from setpoint.deployment.installation import Installation
+from tests.cluster.access import Access
+from tests.cluster.fixtures import NewApiServer
+from tests.cluster.server import Settings
+from tests.deployment.conftest import Kubectl
+from tests.deployment.objects import by_key, in_stream, process, types
+
+CREATED = [
+    "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
+    "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
+    "CustomResourceDefinition sqlusers.sql.cnrm.cloud.google.com created",
+    "CustomResourceDefinition storagebuckets.storage.cnrm.cloud.google.com created",
+    "ClusterRole setpoint-view created",
+    "ClusterRole setpoint-edit created",
+    "Namespace setpoint-system created",
+    "ServiceAccount setpoint-system/setpoint created",
+    "ClusterRole setpoint created",
+    "ClusterRoleBinding setpoint created",
+    "Role setpoint-system/setpoint-leases created",
+    "RoleBinding setpoint-system/setpoint-leases created",
+    "Service setpoint-system/setpoint-metrics created",
+    "NetworkPolicy setpoint-system/setpoint created",
+    "PodDisruptionBudget setpoint-system/setpoint created",
+    "Deployment setpoint-system/setpoint created",
+]
+
+
+def _install(kubeconfig: Path | str, *options: str) -> Result:
+    return CliRunner(env={"KUBECONFIG": str(kubeconfig)}).invoke(main, ["install", *options], catch_exceptions=False)
+
+
+# --- Printed ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "installation"),
+    [
+        ([], Installation()),
+        (["--namespace", "keepers", "--watch-namespace", "team"], Installation("keepers", watch_namespace="team")),
+        (["--image", "a/b:c", "--replicas", "1", "--shards", "3"], Installation(image="a/b:c", replicas=1, shards=3)),
+    ],
+)
+def test_all_objects_are_printed_for_others_to_apply(options: Sequence[str], installation: Installation) -> None:
+    printed = _install("/nowhere", "--dry-run", *options)
+    as_json: Any = orjson.loads(_install("/nowhere", "--dry-run", "-o", "json", *options).output)
+
+    wanted = {**types(), **process(installation)}
+    assert in_stream(printed.output) == wanted
+    assert by_key(as_json["items"]) == wanted
+
+
+def test_without_the_kinds_nothing_is_printed_that_takes_resources_along() -> None:
+    printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").output)
+
+    assert printed == process(Installation())
+
+
+def test_what_cannot_be_is_told_before_any_cluster_is_asked() -> None:
+    result = _install("/nowhere", "--namespace", "Team_A")
+
+    assert (result.exit_code, result.output.strip()) == (
+        1,
+        "error: 'Team_A' cannot be a namespace: write up to 63 lower-case letters, digits and -, "
+        "with a letter or digit at both ends",
+    )
+
+
+# --- Applied ----------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_installed_upgraded_and_left_alone(new_api_server: NewApiServer, kubectl_alone: Kubectl) -> None:
+    access = new_api_server(Settings()).access
+    kubectl = Kubectl(kubectl_alone.program, access)
+
+    first = _install(access.kubeconfig)
+    again = _install(access.kubeconfig)
+    upgraded = _install(access.kubeconfig, "--image", "setpoint:next", "--no-crds")
+
+    assert (first.exit_code, first.output.splitlines()) == (0, CREATED)
+    assert again.output.splitlines() == [line.replace("created", "unchanged") for line in CREATED]
+    assert [line for line in upgraded.output.splitlines() if not line.endswith("unchanged")] == [
+        "Deployment setpoint-system/setpoint updated"
+    ]
+    # The kinds are served from the moment that it says so.
+    assert kubectl("get", "setpoint", "--all-namespaces") == ""
+
+    # Somebody else's choice is told, and not undone.
+    kubectl("scale", "-n", "setpoint-system", "deployment/setpoint", "--replicas=5")
+    refused = _install(access.kubeconfig)
+
+    assert refused.exit_code == 1
+    assert "spec.replicas is held by kubectl" in refused.output
+    assert _replicas(kubectl) == 5
+    assert _install(access.kubeconfig, "--force").exit_code == 0
+    assert _replicas(kubectl) == 2
+
+
+def _replicas(kubectl: Kubectl) -> object:
+    return kubectl.get("-n", "setpoint-system", "deployment", "setpoint")["spec"]["replicas"]
+
+
+def test_whoever_may_not_install_is_told_what_is_missing(api_server: Access) -> None:
+    result = _install(api_server.kubeconfig_of("alice"))
+
+    assert result.exit_code == 1
+    assert "Give this user a role with the verb get on customresourcedefinitions.apiextensions.k8s.io" in result.output
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    result = _install(tmp_path / "kubeconfig")
+
+    assert result.exit_code == 1
+    assert str(tmp_path / "kubeconfig") in result.output

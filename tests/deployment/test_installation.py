@@ -1,0 +1,200 @@
+"""What is installed: who may do what, how the pods are started, and what they are asked."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import aiohttp
+import pytest
+
+from setpoint.cli.main import main
+from setpoint.core.durations import seconds_of
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.rights import Served, of_controller, of_people, served_by
+from setpoint.deployment.workload import arguments, deployment, pod_spec, store
+from setpoint.errors import UserError
+from setpoint.runtime.manager import Phase
+from setpoint.runtime.server import Server
+from setpoint.stores.kubernetes.opening import POD_NAMESPACE, SYSTEM_NAMESPACE, Whereabouts, whereabouts
+from tests.deployment.objects import TYPES, process
+
+LAMPS = (Served("house.example.com", "lamps"), Served("house.example.com", "plugs"), Served("yard.example.com", "taps"))
+
+
+def _container(installation: Installation) -> Any:
+    (container,) = _list(pod_spec(installation)["containers"])
+    return container
+
+
+def _list(value: Any) -> list[Any]:
+    assert isinstance(value, list)
+    return value
+
+
+# --- Rights -----------------------------------------------------------------------------------------------------------
+
+
+def _rules(role: Any) -> list[tuple[str, str, str]]:
+    """A line for each rule: group, resources, verbs."""
+    return [(*rule["apiGroups"], " ".join(rule["resources"]), " ".join(rule["verbs"])) for rule in role["rules"]]
+
+
+def test_the_controller_may_do_what_it_does_and_no_more() -> None:
+    role, _, leases, _ = of_controller(Installation(), LAMPS)
+
+    assert (role["kind"], _rules(role)) == (
+        "ClusterRole",
+        [
+            ("house.example.com", "lamps plugs", "get list watch patch"),
+            ("yard.example.com", "taps", "get list watch patch"),
+            ("house.example.com", "lamps/status plugs/status", "patch"),
+            ("yard.example.com", "taps/status", "patch"),
+            ("", "secrets", "get list watch"),
+            ("", "events", "get create patch"),
+        ],
+    )
+    assert (leases["kind"], _rules(leases)) == ("Role", [("coordination.k8s.io", "leases", "get list create update")])
+
+
+def test_with_one_namespace_no_right_reaches_beyond_it() -> None:
+    objects = of_controller(Installation(watch_namespace="team"), LAMPS)
+
+    assert [(one["kind"], _metadata(one)["namespace"]) for one in objects] == [
+        ("Role", "team"),
+        ("RoleBinding", "team"),
+        ("Role", "setpoint-system"),
+        ("RoleBinding", "setpoint-system"),
+    ]
+
+
+def _metadata(tree: Any) -> Any:
+    return tree["metadata"]
+
+
+def test_people_get_what_the_roles_of_the_cluster_promise() -> None:
+    view, edit = of_people(LAMPS[:1])
+
+    assert _rules(view) == [
+        ("house.example.com", "lamps", "get list watch"),
+        ("house.example.com", "lamps/status", "get"),
+    ]
+    assert _rules(edit) == [("house.example.com", "lamps", "create update patch delete deletecollection")]
+    assert _metadata(view)["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    assert _metadata(edit)["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
+
+
+def test_every_kind_is_served_under_the_name_of_its_definition() -> None:
+    assert [f"{kind.plural}.{kind.group}" for kind in served_by(TYPES)] == sorted(
+        _metadata(one)["name"] for one in TYPES
+    )
+
+
+# --- Pods -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_of_a_pod_is_one_that_there_is() -> None:
+    command, *options = arguments(Installation(shards=3))
+
+    parsed = main.commands[str(command)].make_context("run", [str(option) for option in options]).params
+
+    assert (parsed["shards"], parsed["identity"], parsed["metrics"]) == (3, "$(POD_NAME)", ":8080")
+
+
+@pytest.mark.parametrize("watched", [None, "team"])
+def test_a_pod_looks_where_it_was_told_to(watched: str | None) -> None:
+    assert whereabouts(store(Installation(watch_namespace=watched))) == Whereabouts(namespace=watched)
+
+
+def test_leases_are_where_there_are_rights_to_them() -> None:
+    assert (
+        Installation().namespace,
+        *(one["name"] for one in _container(Installation())["env"] if one["name"].endswith("_NAMESPACE")),
+    ) == (SYSTEM_NAMESPACE, POD_NAMESPACE)
+
+
+class _Well:
+    phase = Phase.RUNNING
+    is_ready = True
+    dead: Sequence[str] = ()
+
+
+class _NoMetrics:
+    async def page(self, accept: str) -> tuple[bytes, str]:
+        return b"", "text/plain"
+
+
+def test_a_pod_is_asked_what_the_program_answers() -> None:
+    container = _container(Installation())
+    probes = [container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")]
+
+    assert {probe["port"] for probe in probes} == {container["ports"][0]["name"]}
+    assert asyncio.run(_statuses([probe["path"] for probe in probes])) == [200, 200, 200]
+
+
+async def _statuses(paths: Sequence[str]) -> list[int]:
+    server = Server(_Well(), _NoMetrics())
+    await server.start("127.0.0.1", 0)
+    try:
+        async with aiohttp.ClientSession() as session:
+            return [(await session.get(server.address + path)).status for path in paths]
+    finally:
+        await server.close()
+
+
+def test_a_pod_has_more_time_to_end_than_its_steps() -> None:
+    (grace,) = (text for text in _container(Installation())["args"] if text.startswith("--grace="))
+    seconds: Any = pod_spec(Installation())["terminationGracePeriodSeconds"]
+
+    assert seconds > seconds_of(grace.removeprefix("--grace="))
+
+
+def test_a_selector_never_changes() -> None:
+    """A cluster refuses a Deployment with another one: an upgrade would fail."""
+    spec: Any = deployment(Installation())["spec"]
+
+    assert spec["selector"]["matchLabels"] == {
+        "app.kubernetes.io/name": "setpoint",
+        "app.kubernetes.io/instance": "setpoint",
+    }
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_one_pod_at_a_time_may_go_and_the_node_of_a_single_one_can_be_drained(replicas: int) -> None:
+    budget: Any = process(Installation(replicas=replicas))["PodDisruptionBudget", "setpoint-system", "setpoint"]
+
+    assert budget["spec"]["maxUnavailable"] == 1
+
+
+@pytest.mark.parametrize(
+    "installation", [Installation(namespace="team", watch_namespace="team"), Installation(namespace="default")]
+)
+def test_a_namespace_that_others_live_in_is_left_as_it_is(installation: Installation) -> None:
+    assert [kind for kind, _, _ in process(installation) if kind == "Namespace"] == []
+
+
+# --- Choices ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"namespace": "Team_A"}, "'Team_A' cannot be a namespace: write up to 63 lower-case letters"),
+        ({"watch_namespace": ""}, "'' cannot be a namespace"),
+        ({"watch_namespace": "a" * 64}, "cannot be a namespace"),
+        ({"image": "set point"}, "'set point' names no image: write it as registry.example.com/setpoint:"),
+        ({"replicas": 0}, "0 replicas and 8 shards: there has to be one of each at least"),
+    ],
+)
+def test_what_cannot_be_installed_is_refused_before_anything_is_asked_of_a_cluster(
+    choices: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        Installation(**choices)
+
+
+def test_the_command_offers_what_is_chosen_when_nobody_chooses() -> None:
+    chosen = main.commands["install"].make_context("install", []).params
+
+    assert Installation() == Installation(
+        *(chosen[name] for name in ("namespace", "image", "replicas", "shards", "watch_namespace"))
+    )

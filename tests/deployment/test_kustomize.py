@@ -1,0 +1,97 @@
+"""What kustomize makes of the files: the objects of the one source, and what each overlay changes of them."""
+
+import re
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.reachable import service_monitor
+from tests.deployment.conftest import Kubectl
+from tests.deployment.objects import by_key, in_stream, process, types
+from tests.deployment.written import KUSTOMIZE
+
+DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
+ACCOUNT = ("ServiceAccount", "setpoint-system", "setpoint")
+
+
+def test_the_kinds_are_one_base_and_the_process_another(kubectl_alone: Kubectl) -> None:
+    assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "crds"))) == types()
+    assert in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "base"))) == process(Installation())
+
+
+def test_to_remove_the_process_removes_no_kind() -> None:
+    """Else `kubectl delete -k` would delete every resource, and with each of them what it stands for."""
+    assert {kind for kind, _, _ in process(Installation())} & {kind for kind, _, _ in types()} == {"ClusterRole"}
+
+
+@pytest.mark.parametrize("watched", ["default", "team-a"])
+def test_one_namespace_is_named_in_one_place(kubectl_alone: Kubectl, tmp_path: Path, watched: str) -> None:
+    copytree(KUSTOMIZE, tmp_path / "kustomize")
+    overlay = tmp_path / "kustomize/overlays/namespaced"
+    file = overlay / "kustomization.yaml"
+    file.write_text(file.read_text("utf-8").replace("namespace=default", f"namespace={watched}"), encoding="utf-8")
+
+    built = in_stream(kubectl_alone("kustomize", str(overlay)))
+
+    assert built == process(Installation(watch_namespace=watched))
+
+
+def test_workload_identity_is_one_annotation(kubectl_alone: Kubectl) -> None:
+    built = in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "overlays/workload-identity")))
+
+    annotations = built[ACCOUNT]["metadata"].pop("annotations")
+    assert annotations == {"iam.gke.io/gcp-service-account": "setpoint@PROJECT_ID.iam.gserviceaccount.com"}
+    assert built == process(Installation())
+
+
+def test_a_key_is_mounted_where_the_program_looks_for_it_and_can_read_it(kubectl_alone: Kubectl) -> None:
+    built = in_stream(kubectl_alone("kustomize", str(KUSTOMIZE / "overlays/service-account-key")))
+
+    pod = built[DEPLOYMENT]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    key = {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/run/secrets/google/key.json"}
+    container["env"].remove(key)
+    assert container.pop("volumeMounts") == [
+        {"name": "google-key", "mountPath": "/var/run/secrets/google", "readOnly": True}
+    ]
+    assert pod.pop("volumes") == [
+        {"name": "google-key", "secret": {"secretName": "setpoint-google-key", "defaultMode": 0o440}}
+    ]
+    assert pod["securityContext"].pop("fsGroup") == pod["securityContext"]["runAsGroup"]
+    assert built == process(Installation())
+
+
+def test_overlays_go_together(kubectl_alone: Kubectl, tmp_path: Path) -> None:
+    """As a team would write it for itself."""
+    copytree(KUSTOMIZE, tmp_path / "kustomize")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(
+        """
+resources: [../kustomize/overlays/namespaced]
+components: [../kustomize/components/service-account-key, ../kustomize/components/service-monitor]
+images: [{name: setpoint, newName: registry.example.com/setpoint, newTag: "7"}]
+""",
+        encoding="utf-8",
+    )
+
+    built = in_stream(kubectl_alone("kustomize", str(mine)))
+
+    ((key, monitor),) = by_key([service_monitor(Installation())]).items()
+    container = built[DEPLOYMENT]["spec"]["template"]["spec"]["containers"][0]
+    assert built[key] == monitor
+    assert container["image"] == "registry.example.com/setpoint:7"
+    assert {"name": "SETPOINT_STORE", "value": "kubernetes?namespace=default"} in container["env"]
+    assert "volumeMounts" in container
+
+
+def test_every_component_has_an_overlay_but_the_one_that_needs_a_foreign_kind() -> None:
+    used = {
+        Path(found).name
+        for file in KUSTOMIZE.rglob("kustomization.yaml")
+        for found in re.findall(r"- \.\./\.\./components/(\S+)", file.read_text(encoding="utf-8"))
+    }
+
+    assert {folder.name for folder in (KUSTOMIZE / "components").iterdir()} - used == {"service-monitor"}

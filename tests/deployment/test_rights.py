@@ -1,0 +1,137 @@
+"""What the controller may do, as a real API server sees it: all of it, and nothing else."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from setpoint.deployment.installation import Installation
+from setpoint.engine.resource import Tree
+from tests.cluster.access import Access
+from tests.deployment.conftest import Kubectl
+from tests.deployment.objects import KINDS, process
+from tests.deployment.patience import once
+
+# A right is a group, a resource and a verb.
+Right = tuple[str, str, str]
+_RIGHTS = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
+
+OURS = {
+    (kind.group, name, verb)
+    for kind in KINDS
+    for name, verbs in ((kind.plural, "get list watch patch"), (f"{kind.plural}/status", "patch"))
+    for verb in verbs.split()
+}
+BESIDES = {
+    *(("", "secrets", verb) for verb in ("get", "list", "watch")),
+    *(("", "events", verb) for verb in ("get", "create", "patch")),
+}
+LEASES = {("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create", "update")}
+
+
+class Rights:
+    """Asks the API server as somebody else."""
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        self._kubectl = kubectl
+
+    def become(self, user: str, namespace: str, wanted: set[Right]) -> set[Right]:
+        """The rights of `user` there, once they are those wanted."""
+        return once(lambda: self.of(user, namespace), wanted)
+
+    def of(self, user: str, namespace: str) -> set[Right]:
+        """The rights of `user` in `namespace` that not everybody has."""
+        nobody = "system:serviceaccount:default:nobody"
+        return self._all(user, namespace) - self._all(nobody, namespace)
+
+    def _all(self, user: str, namespace: str) -> set[Right]:
+        question = json.dumps({**_RIGHTS, "spec": {"namespace": namespace}})
+        answer = json.loads(
+            self._kubectl("create", f"--as={user}", "--validate=false", "-o", "json", "-f", "-", stdin=question)
+        )
+        return {
+            (group, resource, verb)
+            for rule in answer["status"]["resourceRules"]
+            for group in rule.get("apiGroups", ())
+            for resource in rule.get("resources", ())
+            for verb in rule["verbs"]
+        }
+
+
+@pytest.fixture(scope="session")
+def rights(kubectl: Kubectl) -> Rights:
+    return Rights(kubectl)
+
+
+def _install(kubectl: Kubectl, installation: Installation) -> str:
+    """Installs what rights come from; returns who has them."""
+    kubectl.apply(_stream(one for one in process(installation).values() if one["kind"] in _FOR_RIGHTS))
+    return f"system:serviceaccount:{installation.namespace}:setpoint"
+
+
+_FOR_RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+def _stream(objects: Iterable[Tree]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+
+
+@pytest.fixture(scope="session")
+def controller(kubectl: Kubectl, rights: Rights) -> str:
+    """Who looks after all namespaces, with all rights that are to come."""
+    user = _install(kubectl, Installation())
+    rights.become(user, "setpoint-system", OURS | BESIDES | LEASES)
+    return user
+
+
+def test_the_controller_has_these_rights_in_all_namespaces(controller: str, rights: Rights, namespace: str) -> None:
+    assert rights.of(controller, namespace) == OURS | BESIDES
+
+
+def test_it_may_use_leases_in_its_own_namespace_alone(controller: str, rights: Rights) -> None:
+    assert rights.of(controller, "setpoint-system") == OURS | BESIDES | LEASES
+
+
+def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
+    kubectl: Kubectl, rights: Rights, api_server: Access, namespace: str
+) -> None:
+    home = api_server.new_namespace()
+    user = _install(kubectl, Installation(namespace=home, watch_namespace=namespace))
+
+    assert rights.become(user, namespace, OURS | BESIDES) == OURS | BESIDES
+    assert rights.of(user, home) == LEASES
+    assert rights.of(user, "default") == set()
+
+
+@pytest.mark.parametrize(
+    ("what", "is_allowed"),
+    [
+        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "patch"}, True),
+        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "subresource": "status", "verb": "patch"}, True),
+        ({"resource": "secrets", "verb": "get"}, True),
+        # Resources are their authors'.
+        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "create"}, False),
+        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "delete"}, False),
+        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "update"}, False),
+        ({"resource": "secrets", "verb": "patch"}, False),
+        ({"resource": "secrets", "verb": "create"}, False),
+        # What would make it more than it is.
+        ({"resource": "serviceaccounts", "verb": "impersonate"}, False),
+        ({"resource": "serviceaccounts", "subresource": "token", "verb": "create"}, False),
+        ({"group": "rbac.authorization.k8s.io", "resource": "roles", "verb": "escalate"}, False),
+        ({"group": "rbac.authorization.k8s.io", "resource": "clusterrolebindings", "verb": "create"}, False),
+        ({"group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "verb": "list"}, False),
+        ({"resource": "pods", "verb": "create"}, False),
+        ({"resource": "pods", "subresource": "exec", "verb": "create"}, False),
+        ({"resource": "configmaps", "verb": "get"}, False),
+    ],
+    ids=str,
+)
+def test_the_api_server_lets_it_or_does_not(
+    controller: str, api_server: Access, what: Mapping[str, str], is_allowed: bool
+) -> None:
+    question = {"spec": {"user": controller, "resourceAttributes": {"namespace": "default", **what}}}
+
+    answer = api_server.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", question)
+
+    assert answer.body["status"]["allowed"] is is_allowed

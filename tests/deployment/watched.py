@@ -1,0 +1,17 @@
+"""The command, watched: whatever file it opens to write is told on standard error."""
+
+from typing import Final
+
+# For `python -c`, with the arguments of the command after it.
+WATCHED: Final = """
+import os, sys
+
+def hear(event, arguments):
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        print("written:", arguments[0], file=sys.stderr)
+
+sys.addaudithook(hear)
+from setpoint.cli.entry import main
+sys.argv[0] = "setpoint"
+main()
+"""

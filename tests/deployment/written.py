@@ -1,0 +1,133 @@
+"""What is written into `deploy/` from the one source of it.
+
+`make manifests` writes the files anew. The rest is written by hand: what joins them in kustomize, and the templates of
+Helm.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from setpoint.app import definitions
+from setpoint.core.kubernetes import text_at
+from setpoint.core.values import Json
+from setpoint.deployment.installation import Installation
+from setpoint.deployment.manifests import of_process, of_types
+from setpoint.deployment.reachable import service_monitor
+from setpoint.deployment.rights import of_controller, of_people, on_leases, on_resources, served_by
+from setpoint.engine.resource import Tree
+
+KUSTOMIZE: Final = Path("deploy/kustomize")
+CHART: Final = Path("deploy/helm/setpoint")
+HEAD: Final = "# Written by `make manifests`: edit src/setpoint/deployment, or the type of the kind, instead.\n"
+# With a kind its resources go, and with them what they stand for: no `helm uninstall` may do that.
+KEEP: Final = {"helm.sh/resource-policy": "keep"}
+# What the overlay looks after until somebody writes a name into it.
+WATCHED: Final = "default"
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def files(definitions: Sequence[Tree]) -> dict[Path, str]:
+    """Every file that is written, and what stands in it."""
+    written = {**_for_kustomize(definitions), **_for_helm(definitions)}
+    return {path: HEAD + as_yaml(content) for path, content in written.items()}
+
+
+def _for_kustomize(definitions: Sequence[Tree]) -> dict[Path, Json]:
+    kinds = served_by(definitions)
+    watching = Installation(watch_namespace=WATCHED)
+    narrow = [one for one in of_controller(watching, kinds) if text_at(one, "metadata", "namespace") == WATCHED]
+    return {
+        **_with_list(KUSTOMIZE / "crds", of_types(definitions)),
+        **_with_list(KUSTOMIZE / "base", of_process(Installation(), kinds)),
+        **_one_by_one(KUSTOMIZE / "components/namespaced", narrow),
+        **_one_by_one(KUSTOMIZE / "components/service-monitor", [service_monitor(Installation())]),
+    }
+
+
+def _for_helm(definitions: Sequence[Tree]) -> dict[Path, Json]:
+    kinds = served_by(definitions)
+    view, edit = of_people(kinds)
+    rules: Mapping[str, Json] = {
+        "resources": on_resources(kinds),
+        "leases": on_leases(),
+        "view": view["rules"],
+        "edit": edit["rules"],
+    }
+    return {
+        **_one_by_one(CHART / "files/crds", map(_kept, definitions)),
+        **{CHART / f"files/rules/{name}.yaml": content for name, content in rules.items()},
+    }
+
+
+def _kept(definition: Tree) -> Tree:
+    metadata = definition["metadata"]
+    assert isinstance(metadata, Mapping)
+    annotations = metadata.get("annotations") or {}
+    assert isinstance(annotations, Mapping)
+    return {**definition, "metadata": {**metadata, "annotations": {**annotations, **KEEP}}}
+
+
+def _with_list(folder: Path, objects: Sequence[Tree]) -> dict[Path, Json]:
+    """The files of the objects, and the one that makes them a base of kustomize."""
+    files = _one_by_one(folder, objects)
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [path.name for path in files],
+    }
+    return {**files, folder / "kustomization.yaml": kustomization}
+
+
+def _one_by_one(folder: Path, objects: Iterable[Tree]) -> dict[Path, Json]:
+    return {folder / f"{_file_name(one)}.yaml": one for one in objects}
+
+
+def _file_name(tree: Tree) -> str:
+    """`role-leases` for the Role setpoint-leases."""
+    kind, name = text_at(tree, "kind"), text_at(tree, "metadata", "name")
+    if kind == "CustomResourceDefinition":
+        return name
+    more = "" if kind == "Namespace" else name.removeprefix("setpoint")
+    return _HUMP.sub("-", kind).lower() + more
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes out what stands in several places, and indents lists."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT002
+        super().increase_indent(flow, False)
+
+
+def as_yaml(content: Json) -> str:
+    """One document."""
+    text: str = yaml.dump(
+        content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120
+    )
+    return text
+
+
+def write(definitions: Sequence[Tree]) -> None:
+    """Writes every file, and removes what was written for something that is gone."""
+    written = files(definitions)
+    for path in stale(written):
+        path.unlink()
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def stale(written: Mapping[Path, str]) -> list[Path]:
+    """Files that were written once, and would not be any more."""
+    there = [path for path in Path("deploy").rglob("*.yaml") if path.read_text(encoding="utf-8").startswith(HEAD)]
+    return [path for path in there if path not in written]
+
+
+if __name__ == "__main__":
+    write(list(definitions().values()))
