@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 import click
 
-from benchmarks import canonical, fast_path, plans, runtime, start_up, three_way
+from benchmarks import canonical, fast_path, kubernetes, plans, runtime, start_up, three_way
 from benchmarks.bars import verdicts
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, check_agreement, measure
 from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
@@ -30,6 +30,7 @@ GROUPS: Final[dict[str, Group]] = {
     "three-way": _at_any_pace(three_way.contests),
     "start-up": _at_any_pace(start_up.contests),
     "runtime": runtime.trials,
+    "kubernetes": kubernetes.trials,
 }
 
 

@@ -15,6 +15,7 @@ _PASSES: Final = 20_000
 _KOPF: Final = 40
 _PLAN_SECONDS: Final = 1.0
 _GET: Final = 1.3
+_LISTS: Final = 5
 _COLD_SECONDS: Final = 0.5
 _BYTES_EACH: Final = 3_000
 _BYTES: Final = 400e6
@@ -88,6 +89,8 @@ def _on_passes(figure: Figure) -> Iterator[Verdict]:
             yield Verdict(figure.subject, figure.contestant, bar, f"{rate:,.0f}", rate >= _PASSES)
         case Figure(runtime_passes.UNCHANGED, _, runtime_passes.BARE, ratio=share):
             yield _verdict(figure, f"ours ≤ {_GET} ×", 1 / share, is_met=1 / share <= _GET)
+        case Figure(runtime_passes.RESYNC, _, runtime_passes.BY_GETS, ratio=times):
+            yield _verdict(figure, f"by lists ≥ {_LISTS} × less", times, is_met=times >= _LISTS)
         case Figure(runtime_passes.PLAN, USUAL.label, runtime_passes.PREVIEW, cost):
             seconds = cost * runtime.RESOURCES / 1e9
             bar = f"{runtime.RESOURCES:,} in < {_PLAN_SECONDS:g} s at {figure.size}"

@@ -11,6 +11,7 @@ from setpoint.clients.google import Call, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
 from setpoint.core.values import Json
 from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.errors import RemoteRefused
 from setpoint.kinds.gcp.storage_bucket.kind import GROUP
 
 NAMESPACE: Final = "team-orders"
@@ -118,7 +119,7 @@ def _rules(size: Size) -> list[Json]:
 
 
 class Service(GoogleClient):
-    """Cloud Storage without a network: `find` gives the bytes of the bucket with that name.
+    """Cloud Storage without a network: `find` gives the bytes of the bucket with that name. Nobody may list them.
 
     `written` hears of every change before it is made.
     """
@@ -131,6 +132,8 @@ class Service(GoogleClient):
 
     async def get(self, call: Call) -> bytes | None:
         """The bucket."""
+        if len(call.parts) == 1:
+            raise RemoteRefused("403: nobody may list buckets here")
         name = call.parts[1]
         return self._changed.get(name) or self._find(name)
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
-from benchmarks.settled import open_store, world_of
+from benchmarks.settled import CLOCK, open_store, world_of
+from setpoint.app import SystemClock
 from setpoint.clients.google import GoogleClient
+from setpoint.engine.cadence import MEAN_SECONDS, spread
 from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.manager import Manager
@@ -21,14 +24,28 @@ from setpoint.stores.sqlite import SqliteStore
 _A_WHILE: Final = 0.02
 
 
+class Ahead(SystemClock):
+    """The time of this machine, and more of it when somebody says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return super().monotonic() + self.seconds
+
+
 class Running:
     """The process. Nothing happens in it but within one of these calls."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, store: SqliteStore, google: GoogleClient) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, store: SqliteStore, google: GoogleClient, clock: SystemClock
+    ) -> None:
         self.loop = loop
         self.store = store
         self.telemetry = Telemetry([google.budgets])
-        self.manager = Manager(replace(world_of(store, google), metrics=self.telemetry), self.telemetry)
+        world = replace(world_of(store, google), clock=clock, metrics=self.telemetry)
+        self.manager = Manager(world, self.telemetry)
         self.telemetry.watch(self.manager)
         self._task = loop.create_task(self.manager.run())
 
@@ -50,12 +67,27 @@ class Running:
         """A step for each, as if its next regular look were due."""
         self.loop.run_until_complete(self._pass_over(refs))
 
+    def resync(self, clock: Ahead, seconds: float) -> None:
+        """So much time passes; whatever that leads to has ended."""
+        self.loop.run_until_complete(self._resync(clock, seconds))
+
+    def seconds_until_looks(self) -> float:
+        """How long after everything was looked at the first is looked at again."""
+        return min(spread(ref, MEAN_SECONDS) for ref in self.manager.heads)
+
     def decisions(self) -> Mapping[str, int]:
-        """How many steps of each decision were taken so far, and came to a good end."""
+        """How many looks of each decision there were so far, and came to a good end."""
+        return {sample.labels["decision"]: int(sample.value) for sample in self._samples("setpoint_decisions_total")}
+
+    def steps(self) -> int:
+        """How many steps were taken so far."""
+        return sum(int(sample.value) for sample in self._samples("controller_runtime_reconcile_total"))
+
+    def _samples(self, name: str) -> list[Sample]:
+        """What the page of metrics shows under that name, and is not zero."""
         page, _ = self.loop.run_until_complete(self.telemetry.page())
         samples = [sample for family in text_string_to_metric_families(page.decode()) for sample in family.samples]
-        counted = [sample for sample in samples if sample.name == "setpoint_decisions_total" and sample.value]
-        return {sample.labels["decision"]: int(sample.value) for sample in counted}
+        return [sample for sample in samples if sample.name == name and sample.value]
 
     def revision(self) -> Revision:
         """How far the store is."""
@@ -84,7 +116,8 @@ class Running:
     @property
     def _is_at_rest(self) -> bool:
         queue = self.controller.queue.snapshot()
-        return not queue.in_work and not any(queue.depth.values()) and queue.delayed == len(self.manager.heads)
+        is_idle = not queue.in_work and not any(queue.depth.values()) and not self.controller.lister.under_way
+        return is_idle and queue.delayed == len(self.manager.heads)
 
     async def _pass_over(self, refs: Sequence[ResourceRef]) -> None:
         controller = self.controller
@@ -94,6 +127,17 @@ class Running:
             await controller.queue.drained()
             await asyncio.sleep(0)
 
+    async def _resync(self, clock: Ahead, seconds: float) -> None:
+        controller = self.controller
+        clock.seconds += seconds
+        # The queue sees what time it is.
+        controller.queue.snapshot()
+        await asyncio.sleep(0)
+        while not self._is_at_rest:
+            await controller.queue.drained()
+            await controller.lister.drained()
+            await asyncio.sleep(0)
+
     def _require_life(self) -> None:
         if self._task.done():
             self._task.result()
@@ -101,12 +145,12 @@ class Running:
 
 
 @contextmanager
-def running(path: Path, google: GoogleClient) -> Iterator[Running]:
+def running(path: Path, google: GoogleClient, clock: SystemClock = CLOCK) -> Iterator[Running]:
     """A process over the store `path`, as soon as it was started; stopped at the end."""
     loop = asyncio.new_event_loop()
     try:
         store = loop.run_until_complete(open_store(path))
-        process = Running(loop, store, google)
+        process = Running(loop, store, google, clock)
         try:
             yield process
         finally:

@@ -9,13 +9,13 @@ from typing import Final
 
 from benchmarks import queue
 from benchmarks.buckets import SMALL, USUAL, Size, name_of, ref_of
-from benchmarks.loopback import serving
+from benchmarks.loopback import UNLISTED, serving
 from benchmarks.measuring import Contest, Contestant, Pace
 from benchmarks.opponents import Opponents
-from benchmarks.running import Running, running
+from benchmarks.running import Ahead, Running, running
 from benchmarks.runtime_latency import Arrivals, cold_start, edits
 from benchmarks.runtime_memory import memory
-from benchmarks.runtime_passes import no_network, plan, with_get
+from benchmarks.runtime_passes import no_network, plan, resync, with_get
 from benchmarks.settled import service_of, settle
 from benchmarks.surveys import Survey, Trial
 from setpoint.clients.budgets import Budgets
@@ -28,6 +28,7 @@ RESOURCES: Final = 10_000
 MANY: Final = 100_000
 EVENTS: Final = 500
 EDITS: Final = 300
+LISTED: Final = 2_000
 # Of a service that takes everything at once: what is measured is the calls, not the wait for one's turn.
 _UNLIMITED: Final = CallRate(start=1e6, burst=1e6, ceiling=1e6, growth=0.0)
 
@@ -39,6 +40,7 @@ def trials(opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
         folder = Path(name)
         yield from _at_rest(folder, opponents, pace)
         yield from _over_the_network(folder, pace)
+        yield from _by_lists(folder, pace)
         yield Survey(lambda: memory(folder, pace.number(MANY)))
 
 
@@ -78,7 +80,7 @@ def _over_the_network(folder: Path, pace: Pace) -> Iterator[Contest]:
     count, path = pace.number(EVENTS), folder / "network.db"
     settle(path, count, USUAL)
     refs = [ref_of(number) for number in range(count)]
-    with serving() as address, running(path, _client(address)) as process:
+    with serving() as address, running(path, _client(address + UNLISTED)) as process:
         process.until_at_rest()
         http = HttpClient()
         urls = [address + _get(name_of(number)).path for number in range(count)]
@@ -86,6 +88,21 @@ def _over_the_network(folder: Path, pace: Pace) -> Iterator[Contest]:
             yield with_get(process, refs, urls, http)
         finally:
             process.loop.run_until_complete(http.close())
+
+
+def _by_lists(folder: Path, pace: Pace) -> Iterator[Contest]:
+    count, paths = pace.number(LISTED), (folder / "listed.db", folder / "unlisted.db")
+    for path in paths:
+        settle(path, count, USUAL)
+    refs, clock = [ref_of(number) for number in range(count)], Ahead()
+    with (
+        serving(count) as address,
+        running(paths[0], _client(address), clock) as listed,
+        running(paths[1], _client(address + UNLISTED)) as unlisted,
+    ):
+        listed.until_at_rest()
+        unlisted.until_at_rest()
+        yield resync(listed, clock, unlisted, refs)
 
 
 def _client(address: str) -> GoogleClient:

@@ -10,7 +10,7 @@ from typing import Final
 
 from benchmarks.buckets import Size
 from benchmarks.measuring import Contest, Contestant
-from benchmarks.running import Running
+from benchmarks.running import Ahead, Running
 from benchmarks.settled import open_store, service_of, world_of
 from setpoint.clients.http import HttpClient, Request
 from setpoint.core.decide import Decision
@@ -27,6 +27,9 @@ PREVIEW: Final = "ours: preview"
 UNCHANGED: Final = "pass with a GET of 6 KB that did not change, loopback"
 WITH_GET: Final = "ours: queue, engine, Google client, HTTP"
 BARE: Final = "the bare GET: HttpClient.send"
+RESYNC: Final = "a look at each of many buckets of 6 KB that did not change, loopback"
+BY_LISTS: Final = "ours: lists of 1,000"
+BY_GETS: Final = "ours: a GET for each"
 _AT_ONCE: Final = 1_000
 
 
@@ -38,6 +41,25 @@ def no_network(process: Running, refs: Sequence[ResourceRef], others: tuple[Cont
 def with_get(process: Running, refs: Sequence[ResourceRef], urls: Sequence[str], http: HttpClient) -> Contest:
     """A look over the network, beside the same requests alone, as many of them at once."""
     return Contest(UNCHANGED, "", (_passing(WITH_GET, process, refs), _fetching(process, urls, http)))
+
+
+def resync(by_lists: Running, clock: Ahead, by_gets: Running, refs: Sequence[ResourceRef]) -> Contest:
+    """The regular looks of two processes that keep the same buckets: the one with the clock may list them."""
+    return Contest(RESYNC, "", (_listing(by_lists, clock, refs), _passing(BY_GETS, by_gets, refs)))
+
+
+def _listing(process: Running, clock: Ahead, refs: Sequence[ResourceRef]) -> Contestant:
+    """Right when every look found the bucket in sync without a step, and nothing was written."""
+    seconds = process.seconds_until_looks() + 1
+    # The first list is compared with what is at rest; from then on it is enough that nothing of it has changed.
+    process.resync(clock, seconds)
+    taken, steps, before = Counter(process.decisions()), process.steps(), process.revision()
+
+    def is_right(_answer: object) -> bool:
+        taken[Decision.IN_SYNC.value] += len(refs)
+        return (taken, steps, before) == (process.decisions(), process.steps(), process.revision())
+
+    return Contestant(BY_LISTS, lambda: process.resync(clock, seconds), is_right, len(refs))
 
 
 def _passing(name: str, process: Running, refs: Sequence[ResourceRef]) -> Contestant:

@@ -30,6 +30,7 @@ async def leaves_the_finalizers_of_others_alone(bench: Bench) -> None:
     assert await bench.go_on() == Gone()
     assert await bench.step() == Gone()
     assert (await bench.resource()).finalizers == ("example.com/other",)
+    assert await bench.ready() == ("False", "Deleted", "Successfully deleted")
     assert bench.stand.objects == []
 
 

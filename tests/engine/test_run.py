@@ -7,7 +7,7 @@ from typing import Any
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.run import Run
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
 from setpoint.errors import (
     Bug,
     DependencyNotFound,
@@ -73,6 +73,37 @@ def test_what_waits_for_each_other_is_blocked_not_hung() -> None:
         outcomes = await _run(Run(bench.world), refs)
 
         assert all(isinstance(outcome, Stopped) for outcome in outcomes.values())
+
+    _play(scenario)
+
+
+def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        refs = await _apply(bench, a={}, b={})
+        await _run(Run(bench.world), refs)
+        for ref in refs:
+            await bench.store.delete(ref)
+        stand.trouble(Trouble.REFUSED, ["delete"], times=1)
+        heard: list[tuple[str, type[Outcome]]] = []
+
+        await Run(bench.world, lambda ref, outcome: heard.append((ref.name, type(outcome)))).until_done(refs, 60)
+
+        assert sorted(heard) == [("a", Gone), ("b", Gone)]
+
+    _play(scenario)
+
+
+def test_a_deletion_that_is_refused_for_good_is_told_when_nothing_moves_any_more() -> None:
+    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+        refs = await _apply(bench, a={}, b={})
+        await _run(Run(bench.world), refs)
+        for ref in refs:
+            await bench.store.delete(ref)
+        stand.trouble(Trouble.REFUSED, ["delete"])
+
+        outcomes = await _run(Run(bench.world), refs)
+
+        assert [type(outcome) for outcome in outcomes.values()] == [Stopped, Stopped]
 
     _play(scenario)
 

@@ -302,3 +302,12 @@ def test_the_prefix_of_the_api_may_be_left_out(cloud: Cloud) -> None:
     assert get(cloud, "/b/stuff")["name"] == "stuff"
     assert [one["name"] for one in get(cloud, "/b?project=acme")["items"]] == ["stuff"]
     assert get(cloud, "/b?project=rival") == {"kind": "storage#buckets"}
+
+
+def test_a_list_shows_of_a_filter_for_requests_only_whether_it_is_in_force(cloud: Cloud) -> None:
+    source = {"allowedIpCidrRanges": ["203.0.113.0/24"]}
+    make_bucket(cloud, {"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}})
+    (listed,) = get(cloud, "/b?project=acme")["items"]
+
+    assert get(cloud, "/b/stuff")["ipFilter"] == {"mode": "Enabled", "publicNetworkSource": source}
+    assert listed["ipFilter"] == {"mode": "Enabled"}

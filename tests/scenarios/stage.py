@@ -18,14 +18,18 @@ class Stage:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def apply(self, manifest: Mapping[str, Any]) -> list[Entry]:
-        """The writes that reach the cloud when the manifest is applied until it is settled."""
-        self._write(manifest)
+    def apply(self, *manifests: Mapping[str, Any]) -> list[Entry]:
+        """The writes that reach the cloud when the manifests are applied until they are settled."""
+        self._write(*manifests)
         return self._writes_of("apply")
 
     def reconcile(self) -> list[Entry]:
         """The writes that reach the cloud when the command looks again."""
         return self._writes_of("reconcile")
+
+    def delete(self) -> list[Entry]:
+        """The writes that reach the cloud when the manifests are deleted until they are gone."""
+        return self._writes_of("delete")
 
     def plan(self, manifest: Mapping[str, Any]) -> str:
         """What the command shows of the changes that it would make."""
@@ -50,9 +54,9 @@ class Stage:
 
         self._desk.in_cloud(send)
 
-    def _write(self, manifest: Mapping[str, Any]) -> None:
+    def _write(self, *manifests: Mapping[str, Any]) -> None:
         # JSON is YAML.
-        self._desk.write(orjson.dumps(manifest).decode())
+        self._desk.write(*(f"{orjson.dumps(manifest).decode()}\n" for manifest in manifests))
 
     def _writes_of(self, command: str) -> list[Entry]:
         self._desk.in_cloud(lambda cloud: cloud.journal.clear())

@@ -12,7 +12,7 @@ from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, 
 from setpoint.core.shape import Field, Object, field_at, paths_of, shape_of
 from setpoint.core.values import Json, Missing
 from setpoint.engine.cadence import mean_seconds
-from setpoint.engine.kind import AnyKind, Intent, Resolved
+from setpoint.engine.kind import AnyKind, Intent, Reference, Resolved
 from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_needs
 from setpoint.engine.resource import Resource
@@ -33,6 +33,14 @@ async def resolve(resource: Resource, kind: AnyKind, store: Store) -> Intent:
     """The intent of `resource` as it is now; what it refers to has to be there and ready."""
     resolved = await resolve_needs(kind.needs(resource), store)
     return intent_of(resource, kind, resolved)
+
+
+async def resolve_as_it_is(resource: Resource, kind: AnyKind, store: Store) -> Intent:
+    """The same for those who take no step: what it refers to has to be there, and counts as ready as it is."""
+    needs = (
+        replace(need, must_be_ready=False) if isinstance(need, Reference) else need for need in kind.needs(resource)
+    )
+    return intent_of(resource, kind, await resolve_needs(tuple(needs), store))
 
 
 def intent_of(resource: Resource, kind: AnyKind, resolved: Resolved) -> Intent:

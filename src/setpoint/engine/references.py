@@ -24,10 +24,27 @@ async def resolve_needs(needs: Sequence[Need], store: Store) -> Resolved:
                 seen[found.ref] = found.revision
             case SecretKey():
                 secret = await _secret(need.secret, store)
-                secrets[need.field] = _secret_value(need, secret)
+                secrets[need.field] = secret_value(need, secret)
                 versions[need.field] = f"{secret.uid}/{secret.revision}/{need.key}"
                 seen[secret.ref] = secret.revision
     return Resolved(resources, secrets, versions, seen)
+
+
+async def resolve_what_is_there(needs: Sequence[Need], store: Store) -> Resolved:
+    """What those of the needs come to that are there, ready and fit; the others are left out."""
+    found = Resolved()
+    for need in needs:
+        try:
+            one = await resolve_needs([need], store)
+        except DependencyNotReady:
+            continue
+        found = Resolved(
+            {**found.resources, **one.resources},
+            {**found.secrets, **one.secrets},
+            {**found.versions, **one.versions},
+            {**found.seen, **one.seen},
+        )
+    return found
 
 
 def is_ready(resource: Resource) -> bool:
@@ -53,7 +70,8 @@ async def _secret(ref: ResourceRef, store: Store) -> Resource:
     return found
 
 
-def _secret_value(need: SecretKey, secret: Resource) -> str:
+def secret_value(need: SecretKey, secret: Resource) -> str:
+    """The value that `need` names in `secret`; DependencyInvalid when there is none, or none that is text."""
     data = secret.document.get("data")
     encoded = data.get(need.key) if isinstance(data, dict) else None
     where = f"Secret {need.secret.namespace}/{need.secret.name}"

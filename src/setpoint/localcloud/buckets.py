@@ -41,8 +41,14 @@ def list_buckets(storage: CloudStorage, call: Call) -> Tree:
     items, token = page(found, lambda one: str(one.resource["name"]), call)
     result: Tree = {"kind": "storage#buckets"}
     if items:
-        result["items"] = [view(one, projection(call, "noAcl")) for one in items]
+        result["items"] = [_listed(view(one, projection(call, "noAcl"))) for one in items]
     return result if token is None else {**result, "nextPageToken": token}
+
+
+def _listed(bucket: Tree) -> Tree:
+    """The bucket in a list: of a filter for requests, that shows whether it is in force, and not what it lets pass."""
+    mode = member(bucket, "ipFilter.mode")
+    return bucket if mode is None else {**bucket, "ipFilter": {"mode": mode}}
 
 
 def insert_bucket(storage: CloudStorage, call: Call) -> Tree:

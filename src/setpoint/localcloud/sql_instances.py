@@ -189,7 +189,8 @@ def primary_of(sql: CloudSql, project: str, body: Tree) -> Instance | None:
 
 
 def follow(wanted: Tree, primary: Instance) -> Tree:
-    """A replica is like its primary where it does not say otherwise."""
+    """A replica is like its primary where it does not say otherwise, and calls it by its whole name."""
+    wanted = {**wanted, "masterInstanceName": f"{primary.resource['project']}:{primary.resource['name']}"}
     for path in ("databaseVersion", "region", "settings.dataDiskSizeGb"):
         if member(wanted, path) is None:
             wanted = with_member(wanted, path, member(primary.resource, path))

@@ -1,0 +1,299 @@
+"""What goes along in a move, and in what terms."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from setpoint.core.decide import Decision
+from setpoint.engine.remembered import COOKIE_ANNOTATION, REQUESTED, Remembered
+from setpoint.engine.scene import CookieLocation, Settled
+from tests.engine.clock import FakeClock
+from tests.engine.gadgets import gadget_ref
+from tests.engine.movers import House, bring, export_of, moved, new_store
+
+
+def play(scenario: Callable[[House], Awaitable[None]], **options: Any) -> None:
+    """Plays `scenario` in a new house."""
+    clock = FakeClock()
+    asyncio.run(_awaited(scenario(House(new_store(clock, "old"), clock, **options))))
+
+
+async def _awaited(action: Awaitable[None]) -> None:
+    await action
+
+
+async def told_of(old: House, **options: Any) -> tuple[House, dict[str, tuple[str, ...]]]:
+    """The new house, and what is told of each gadget that arrives there."""
+    new = House(new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies, old.revision)
+    arrivals = await bring(new, await export_of(old, **options))
+    return new, {arrival.ref.name: arrival.remarks for arrival in arrivals}
+
+
+async def decision_of(house: House, name: str) -> tuple[Decision, list[tuple[str, str]]]:
+    """Why the next step acts, or does not, and the writes that it sends."""
+    house.service.calls.clear()
+    outcome = await house.step(name)
+    assert isinstance(outcome, Settled), outcome
+    return outcome.plan.decision, house.writes
+
+
+# --- Cookies ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cookies", list(CookieLocation))
+def test_the_first_step_is_a_fast_one_that_writes_nothing_anywhere(cookies: CookieLocation) -> None:
+    async def scenario(old: House) -> None:
+        await old.secret("first")
+        await old.apply("a", {"size": 1, "passwordRef": "s", "password": "own"}, labels={"team": "web"})
+        await old.settle("a")
+        new, told = await told_of(old)
+        before = await new.resource("a")
+
+        decision, writes = await decision_of(new, "a")
+
+        assert (told, decision, writes) == ({"a": ()}, Decision.IN_SYNC, [])
+        assert (await new.resource("a")).revision == before.revision
+        assert before.uid == "new-2"
+
+    play(scenario, cookies=cookies)
+
+
+@pytest.mark.parametrize("cookies", list(CookieLocation))
+def test_a_cookie_stays_where_it_was_kept(cookies: CookieLocation) -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1})
+        await old.settle("a")
+
+        there = await (await moved(old)).resource("a")
+
+        is_annotated = cookies is CookieLocation.ANNOTATION
+        assert (COOKIE_ANNOTATION in there.annotations, "lastModifiedCookie" in there.status) == (
+            is_annotated,
+            not is_annotated,
+        )
+
+    play(scenario, cookies=cookies)
+
+
+def test_only_the_half_that_speaks_of_this_store_is_another() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1, "password": "own"})
+        await old.settle("a")
+
+        there = await (await moved(old)).resource("a")
+
+        here, then = Remembered.of(await old.resource("a")).cookie, Remembered.of(there).cookie
+        assert here is not None
+        assert then is not None
+        assert (here.live == then.live, here.intent == then.intent) == (True, False)
+
+    play(scenario)
+
+
+def test_an_edit_that_was_pending_is_still_pending() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1})
+        await old.settle("a")
+        await old.apply("a", {"size": 2})
+        new, told = await told_of(old)
+
+        assert told == {"a": ("not settled where it came from: what was left to do is left to do here",)}
+        assert (await new.resource("a")).status["observedGeneration"] == 0
+        assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [("update", "a")])
+
+    play(scenario)
+
+
+def test_drift_is_still_drift() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1})
+        await old.settle("a")
+        old.service.objects["a"]["size"] = 9
+        new, told = await told_of(old)
+
+        assert told == {"a": ()}
+        assert await decision_of(new, "a") == (Decision.DRIFTED, [("update", "a")])
+
+    play(scenario)
+
+
+def test_a_kind_that_means_something_else_looks_closely() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1})
+        await old.settle("a")
+        export = await export_of(old)
+        new = House(new_store(old.clock, "new"), old.clock, old.service, revision=2)
+
+        (arrival,) = await bring(new, export)
+
+        told = "its labels, what it refers to, or its kind mean something else here: the next step looks closely"
+        assert arrival.remarks == (told,)
+        assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [])
+
+    play(scenario)
+
+
+# --- Secrets ----------------------------------------------------------------------------------------------------------
+
+WITH_SECRET = {"size": 1, "passwordRef": "s"}
+AGAIN = "spec.password counts as new and is sent once: its Secret did not come along"
+
+
+def test_a_secret_that_did_not_come_along_is_sent_once_and_that_is_told() -> None:
+    async def scenario(old: House) -> None:
+        await old.secret("first")
+        await old.apply("a", WITH_SECRET)
+        await old.settle("a")
+        new = House(new_store(old.clock, "new"), old.clock, old.service)
+        await new.secret("first")
+
+        (arrival,) = await bring(new, await export_of(old, with_secrets=False))
+
+        assert arrival.remarks == (AGAIN,)
+        assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [("update", "a")])
+        assert await decision_of(new, "a") == (Decision.IN_SYNC, [])
+
+    play(scenario)
+
+
+def test_a_secret_that_was_rotated_and_not_sent_is_sent() -> None:
+    async def scenario(old: House) -> None:
+        await old.secret("first")
+        await old.apply("a", WITH_SECRET)
+        await old.settle("a")
+        await old.secret("second")
+        new = await moved(old)
+
+        assert await decision_of(new, "a") == (Decision.INTENT_CHANGED, [("update", "a")])
+        assert new.service.passwords == {"a": "second"}
+
+    play(scenario)
+
+
+def test_a_secret_is_mapped_even_where_nothing_else_can_be() -> None:
+    async def scenario(old: House) -> None:
+        await old.secret("first")
+        await old.apply("p", {"size": 1})
+        await old.apply("a", {**WITH_SECRET, "parentRef": "p"})
+        await old.settle("p", "a")
+        await old.store.set_finalizers(await old.resource("p"), ())
+        await old.store.delete(gadget_ref("p"))
+        new, told = await told_of(old)
+
+        assert told == {"a": ("reference Gadget default/p is not found",)}
+        assert Remembered.of(await new.resource("a")).secrets == {"spec.password": "new-1/1/password"}
+
+    play(scenario)
+
+
+# --- What goes on -----------------------------------------------------------------------------------------------------
+
+
+def test_whoever_refers_to_one_that_is_not_ready_keeps_its_cookie() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("p", {"size": 1})
+        await old.apply("a", {"size": 1, "parentRef": "p"})
+        await old.settle("p", "a")
+        await old.apply("p", {"size": 2})
+        new, told = await told_of(old)
+        await new.settle("p")
+
+        assert told["a"] == ()
+        assert await decision_of(new, "a") == (Decision.IN_SYNC, [])
+
+    play(scenario)
+
+
+def test_what_a_service_did_not_follow_is_not_tried_again() -> None:
+    async def scenario(old: House) -> None:
+        old.service.rewrites["size"] = 7
+        await old.apply("a", {"size": 1})
+        await old.settle("a", "a")
+        new, _ = await told_of(old)
+        new.service.calls.clear()
+
+        outcome = await new.step("a")
+
+        assert isinstance(outcome, Settled)
+        assert (outcome.ready.reason, new.writes) == ("NotConverged", [])
+
+    play(scenario)
+
+
+def test_an_operation_that_was_under_way_is_asked_about() -> None:
+    async def scenario(old: House) -> None:
+        old.service.slow = True
+        await old.apply("a", {"size": 1})
+        await old.settle("a")
+        new, _ = await told_of(old)
+        new.service.finish()
+
+        assert Remembered.of(await new.resource("a")).operation is not None
+        assert await decision_of(new, "a") == (Decision.FIRST_LOOK, [])
+
+    play(scenario)
+
+
+def test_a_request_for_a_look_is_still_open_and_one_that_was_taken_up_is_not() -> None:
+    async def scenario(old: House) -> None:
+        for name in ("a", "b"):
+            await old.apply(name, {"size": 1})
+            await old.store.annotate(await old.resource(name), {REQUESTED: "now"})
+        await old.settle("a")
+        new, _ = await told_of(old)
+
+        found = {name: await new.resource(name) for name in ("a", "b")}
+
+        assert [one.annotations[REQUESTED] for one in found.values()] == ["now", "now"]
+        assert [Remembered.of(one).handled for one in found.values()] == ["now", None]
+
+    play(scenario)
+
+
+def test_a_deletion_goes_on() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1})
+        await old.settle("a")
+        await old.store.delete(gadget_ref("a"))
+        new, told = await told_of(old)
+        await new.step("a")
+
+        assert told == {"a": ("its deletion goes on here",)}
+        assert new.service.objects == {}
+        assert await new.store.get(gadget_ref("a")) is None
+
+    play(scenario)
+
+
+def test_one_that_nobody_has_looked_at_comes_as_it_is() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1})
+        new, _ = await told_of(old)
+        there = await new.resource("a")
+
+        assert (there.status, there.finalizers) == ({}, ())
+        assert await decision_of(new, "a") == (Decision.CREATE, [("create", "a")])
+
+    play(scenario)
+
+
+# --- What stays behind ------------------------------------------------------------------------------------------------
+
+
+def test_owners_strangers_finalizers_and_copies_of_manifests_stay_behind() -> None:
+    async def scenario(old: House) -> None:
+        owner = {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "old-uid"}
+        copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "kept": "yes"}
+        await old.apply("a", {"size": 1}, annotations=copy, ownerReferences=[owner])
+        await old.settle("a")
+        await old.store.set_finalizers(await old.resource("a"), ("stranger", "cnrm.cloud.google.com/finalizer"))
+
+        there: Any = (await (await moved(old)).resource("a")).document["metadata"]
+
+        assert there["annotations"] == {"kept": "yes"}
+        assert there["finalizers"] == ["cnrm.cloud.google.com/finalizer"]
+        assert "ownerReferences" not in there
+
+    play(scenario)
