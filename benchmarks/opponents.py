@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from types import ModuleType
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from benchmarks.measuring import Contestant
 from setpoint.core.values import Json
@@ -52,6 +52,34 @@ class Operator:
     no_op: Callable[[Sequence[Tree]], AbstractContextManager[tuple[Contestant, ...]]]
 
 
+class ClusterClient(Protocol):
+    """A client of a cluster, and of one kind there. It gives objects in whatever form it likes best."""
+
+    async def get(self, name: str) -> object:
+        """The object."""
+        ...
+
+    async def list(self) -> Sequence[object]:
+        """All of them."""
+        ...
+
+    async def watch(self) -> Sequence[object]:
+        """The objects of all events, until the stream ends."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of the connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A package that has a client of clusters: `connect` gives one for the cluster at an address."""
+
+    name: str
+    connect: Callable[[str], ClusterClient]
+
+
 @dataclass(frozen=True, slots=True)
 class Opponents:
     """The packages to measure against."""
@@ -61,6 +89,7 @@ class Opponents:
     # Packages that are commands as well.
     commands: tuple[str, ...] = ()
     operators: tuple[Operator, ...] = ()
+    clusters: tuple[Connector, ...] = ()
 
     @property
     def versions(self) -> dict[str, str]:
@@ -68,7 +97,8 @@ class Opponents:
         canonicalizers = [one.name for one in self.canonicalizers]
         differs = [one.name for one in self.differs]
         operators = [one.name for one in self.operators]
-        names = ("msgspec", "orjson", *canonicalizers, *differs, *self.commands, *operators)
+        clusters = [one.name for one in self.clusters]
+        names = ("msgspec", "orjson", *canonicalizers, *differs, *self.commands, *operators, *clusters)
         return {name: metadata.version(name) for name in names}
 
 
@@ -83,7 +113,7 @@ def all_opponents() -> Opponents:
         Canonicalizer("jcs", _package("jcs").canonicalize),
     )
     differs = (_deepdiff(), _jsondiff(), _jsonpatch(), _dictdiffer())
-    return Opponents(canonicalizers, differs, _COMMANDS, (_kopf(),))
+    return Opponents(canonicalizers, differs, _COMMANDS, (_kopf(),), _clusters())
 
 
 def _package(name: str) -> ModuleType:
@@ -155,3 +185,13 @@ def _dictdiffer() -> Differ:
 def _kopf() -> Operator:
     _package("kopf")
     return Operator("kopf", _package("benchmarks.kopf_opponent").contestants)
+
+
+def _clusters() -> tuple[Connector, ...]:
+    for name in ("kubernetes_asyncio", "lightkube"):
+        _package(name)
+    package = _package("benchmarks.kube_opponents")
+    return (
+        Connector("kubernetes_asyncio", package.KubernetesAsyncio),
+        Connector("lightkube", package.Lightkube),
+    )

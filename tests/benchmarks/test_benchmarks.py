@@ -13,10 +13,10 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks import buckets, sql_instance
+from benchmarks import buckets, kube_stub, sql_instance
 from benchmarks.__main__ import GROUPS, main, run
 from benchmarks.measuring import QUICK, Contestant, Disagreement
-from benchmarks.opponents import Canonicalizer, Differ, Operator, Opponents
+from benchmarks.opponents import Canonicalizer, Connector, Differ, Operator, Opponents
 from benchmarks.settled import open_store, service_of, settle, world_of
 from setpoint.core.canonical import digest
 from setpoint.engine.reconcile import step
@@ -77,6 +77,17 @@ ROWS = {
         "ours: queue, engine, Google client, HTTP",
         "the bare GET: HttpClient.send",
     ),
+    "a look at each of many buckets of 6 KB that did not change, loopback": (
+        "ours: lists of 1,000",
+        "ours: a GET for each",
+    ),
+    "Kubernetes: GET of 3 KB, loopback": (
+        "ours: bytes",
+        "the bare GET: HttpClient.send",
+        "ours: decoded into a tree",
+    ),
+    "Kubernetes: list, each of 500 objects of 3 KB, loopback": ("ours: bytes", "ours: decoded into a tree"),
+    "Kubernetes: watch, each event of 3 KB, loopback": ("ours: bytes", "ours: decoded into a tree"),
 }
 SIZES = {
     "start-up, a process each": (),
@@ -85,6 +96,10 @@ SIZES = {
     "work queue: add, get, done": ("1 k keys",),
     "pass in which nothing moved: queue, engine, store, telemetry": ("",),
     "pass with a GET of 6 KB that did not change, loopback": ("",),
+    "a look at each of many buckets of 6 KB that did not change, loopback": ("",),
+    "Kubernetes: GET of 3 KB, loopback": ("",),
+    "Kubernetes: list, each of 500 objects of 3 KB, loopback": ("",),
+    "Kubernetes: watch, each event of 3 KB, loopback": ("",),
 }
 READINGS = {
     "cold start: from opening the store with 10,000 buckets until ready": (
@@ -120,7 +135,7 @@ def test_prints_every_row_and_counts_the_bars() -> None:
     for subject, names in (ROWS | READINGS).items():
         block = lines[lines.index(subject) + 1 :]
         assert [line.startswith(name) for line, name in zip(block, names, strict=False)] == [True] * len(names)
-    assert re.fullmatch("bars met: [0-9] of 9", lines[-1])
+    assert re.fullmatch("bars met: [0-9]+ of 10", lines[-1])
 
 
 def test_the_cookie_meets_its_bar() -> None:
@@ -137,8 +152,8 @@ def test_json_names_every_row_in_every_size() -> None:
     for subject, names in ROWS.items():
         sizes = SIZES.get(subject, ("1 KB", "6 KB", "60 KB"))
         assert {(subject, name, size) for name in names for size in sizes} <= set(rows)
-    assert len(rows) == len(set(rows)) == 78
-    assert len(report["bars"]) == 8
+    assert len(rows) == len(set(rows)) == 87
+    assert len(report["bars"]) == 9
     readings = [(one["subject"], one["name"]) for one in report["readings"]]
     assert readings == [(subject, name) for subject, names in READINGS.items() for name in names]
 
@@ -192,6 +207,24 @@ def test_an_operator_that_finds_something_to_do_stops_the_run() -> None:
 
     with pytest.raises(Disagreement, match=r"pass in which nothing moved: .*: orjson: handled answers 10"):
         run(("runtime",), Opponents((), (), operators=(Operator("orjson", busy),)), QUICK)
+
+
+def test_a_client_of_clusters_that_misses_an_event_stops_the_run() -> None:
+    class Forgetful:
+        async def get(self, name: str) -> object:
+            return kube_stub.body_of(name)
+
+        async def list(self) -> Sequence[object]:
+            return [kube_stub.body_of(kube_stub.name_of(number)) for number in range(kube_stub.LISTED)]
+
+        async def watch(self) -> Sequence[object]:
+            return [kube_stub.body_of(kube_stub.name_of(number)) for number in range(kube_stub.WATCHED - 1)]
+
+        async def close(self) -> None:
+            pass
+
+    with pytest.raises(Disagreement, match=r"Kubernetes: watch, .*: orjson answers"):
+        run(("kubernetes",), Opponents((), (), clusters=(Connector("orjson", lambda _: Forgetful()),)), QUICK)
 
 
 @pytest.mark.parametrize(("label", "low", "high"), [("1 KB", 900, 1100), ("6 KB", 5500, 6500), ("60 KB", 55e3, 65e3)])

@@ -87,7 +87,7 @@ def test_no_secret_is_printed() -> None:
 
 @pytest.mark.parametrize("token", ["", " \n", "two words", "two\nlines", "ü"])
 def test_a_token_that_cannot_be_one_is_not_sent(token: str) -> None:
-    with pytest.raises(RemoteRefused, match="the token in the kubeconfig is none: it is empty, or has spaces in it"):
+    with pytest.raises(RemoteRefused, match="the token of the kubeconfig is none: it is empty, or has spaces in it"):
         asyncio.run(KubeCredentials(to_cluster(Bearer(Inline(token)))).identity())
 
 

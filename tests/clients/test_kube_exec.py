@@ -56,7 +56,7 @@ def test_takes_what_it_prints(status: dict[str, Any], proof: Proof, tmp_path: Pa
 SHOWS = """
 import json, os, sys
 seen = json.dumps([os.environ["KUBERNETES_EXEC_INFO"], os.environ["A"], os.environ["B"], sys.argv[1:]])
-print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": seen}}))
+print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": seen.encode().hex()}}))
 """
 
 
@@ -66,7 +66,7 @@ def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
     proof = proof_of(login, Surroundings({**os.environ, "A": "from around", "B": "from around"}, has_terminal=False))
 
     assert proof.authorization is not None
-    info, a, b, arguments = json.loads(proof.authorization.removeprefix("Bearer "))
+    info, a, b, arguments = json.loads(bytes.fromhex(proof.authorization.removeprefix("Bearer ")))
     assert json.loads(info) == {
         "apiVersion": V1,
         "kind": "ExecCredential",
@@ -106,6 +106,10 @@ def test_nobody_is_asked_where_there_is_no_terminal() -> None:
         (
             json.dumps({"apiVersion": V1}),
             "command prints neither a token nor a certificate: see whether you are logged in",
+        ),
+        (
+            credential(token="hunter2\r\nX-Evil: yes"),
+            "the token of command is none: it is empty, or has spaces in it; write it anew",
         ),
         (
             credential(token="hunter2", clientKeyData="hunter2"),

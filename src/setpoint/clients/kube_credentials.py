@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 from setpoint.clients.clock import Clock, LoopClock
 from setpoint.clients.http import Tls
 from setpoint.clients.kube_connection import Bearer, Certificate, Connection, Exec, File, Nobody, Password
-from setpoint.clients.kube_exec import Proof, Surroundings, log_in
+from setpoint.clients.kube_exec import Proof, Surroundings, bearer, log_in
 from setpoint.clients.kube_tls import Pair, context_for
 from setpoint.errors import RemoteError, RemoteRefused
 
@@ -120,7 +120,7 @@ class KubeCredentials:
             case Nobody():
                 authorization = None
             case Bearer() as login:
-                authorization = f"Bearer {_token(login)}"
+                authorization = _authorization(login)
             case Password(username, password):
                 authorization = f"Basic {base64.b64encode(f'{username}:{password}'.encode()).decode()}"
             case _:
@@ -128,18 +128,14 @@ class KubeCredentials:
         return Proof(authorization, _pair(connection.certificate), REREAD if _is_in_files(connection) else None)
 
 
-def _token(login: Bearer) -> str:
+def _authorization(login: Bearer) -> str:
     try:
         text = login.token.read()
     except RemoteRefused:
         if login.otherwise is None:
             raise
         text = login.otherwise
-    token = text.strip()
-    if not token or not token.isascii() or len(token.split()) > 1:
-        where = login.token.path if isinstance(login.token, File) else "the kubeconfig"
-        raise RemoteRefused(f"the token in {where} is none: it is empty, or has spaces in it; write it anew")
-    return token
+    return bearer(text, login.token.path if isinstance(login.token, File) else "the kubeconfig")
 
 
 def _pair(certificate: Certificate | None) -> Pair | None:

@@ -58,6 +58,14 @@ class Surroundings:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
+def bearer(text: str, where: object) -> str:
+    """The header for the token in `text`; RemoteRefused when that is none. `where` is whose it is."""
+    token = text.strip()
+    if not token or not token.isascii() or len(token.split()) > 1:
+        raise RemoteRefused(f"the token of {where} is none: it is empty, or has spaces in it; write it anew")
+    return f"Bearer {token}"
+
+
 async def log_in(login: Exec, around: Surroundings) -> Proof:
     """What the command prints; RemoteRefused when it fails or prints something else, RemoteUnavailable without an end.
 
@@ -89,8 +97,8 @@ def _proof(login: Exec, status: _Status, now: datetime) -> Proof:
     seconds = None
     if (until := status.expiration_timestamp) is not None:
         seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds() - _MARGIN
-    pair = Pair(certificate, key) if certificate else None
-    return Proof(f"Bearer {status.token}" if status.token else None, pair, seconds)
+    authorization = bearer(status.token, login.command) if status.token else None
+    return Proof(authorization, Pair(certificate, key) if certificate else None, seconds)
 
 
 async def _run(login: Exec, around: Surroundings) -> bytes:

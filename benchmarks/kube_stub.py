@@ -1,0 +1,126 @@
+"""An API server that has everything written down already, in a process of its own so that its work is nobody else's.
+
+There is any object that is asked for, of 3 KB. A list has `LISTED` of them, and a watch tells of `WATCHED` and ends.
+"""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from setpoint.core.values import Json
+
+GROUP, VERSION, PLURAL, KIND = "bench.test", "v1", "widgets", "Widget"
+NAMESPACE: Final = "team-orders"
+LISTED: Final = 500
+WATCHED: Final = 2_000
+_ROOT: Final = Path(__file__).resolve().parents[1]
+_AT_ONCE: Final = 20
+
+
+@cache
+def body_of(name: str) -> bytes:
+    """An object as an API server writes it: a third of it is about who set which field."""
+    fields: Json = {f"f:spec.field{number}": {"f:value": {}, "f:unit": {}} for number in range(12)}
+    managed = [
+        {"manager": manager, "operation": "Update", "apiVersion": f"{GROUP}/{VERSION}", "fieldsV1": fields}
+        for manager in ("setpoint", "kubectl")
+    ]
+    spec = {f"field{number}": {"value": f"some value {number}", "unit": "Gi", "isSet": True} for number in range(12)}
+    conditions = [
+        {"type": kind, "status": "True", "reason": "UpToDate", "message": "The resource is up to date", "since": 1}
+        for kind in ("Ready", "Synced", "Available")
+    ]
+    metadata = {
+        "name": name,
+        "namespace": NAMESPACE,
+        "uid": "0b5a3d4c-1c98-46e0-a3cb-ca3151b4bf44",
+        "resourceVersion": "123456",
+        "labels": {f"example.test/label-{number}": f"value-{number}" for number in range(6)},
+        "managedFields": managed,
+    }
+    tree = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": metadata, "spec": spec}
+    return msgspec.json.encode(tree | {"status": {"conditions": conditions, "observedGeneration": 1}})
+
+
+def name_of(number: int) -> str:
+    """The name of an object in a list or a watch."""
+    return f"orders-{number:07}"
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of a server that is there until the end."""
+    command = (sys.executable, "-m", "benchmarks.kube_stub")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=_ROOT, stdin=pipe, stdout=pipe, encoding="utf-8") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.stdin.close()
+
+
+@cache
+def _answer(name: str) -> bytes:
+    return _with_head(body_of(name))
+
+
+@cache
+def _list() -> bytes:
+    items = b",".join(body_of(name_of(number)) for number in range(LISTED))
+    head = b'{"apiVersion":"%s/%s","kind":"%sList"' % (GROUP.encode(), VERSION.encode(), KIND.encode())
+    return _with_head(b'%b,"metadata":{"resourceVersion":"123456"},"items":[%b]}' % (head, items))
+
+
+def _with_head(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+@cache
+def _events() -> tuple[bytes, ...]:
+    """Pieces of a stream: events that happened at once are sent at once, each with its own frame."""
+    lines = [b'{"type":"MODIFIED","object":%b}\n' % body_of(name_of(number)) for number in range(WATCHED)]
+    frames = [b"%x\r\n%b\r\n" % (len(line), line) for line in lines]
+    return tuple(b"".join(frames[start : start + _AT_ONCE]) for start in range(0, WATCHED, _AT_ONCE))
+
+
+async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError, asyncio.IncompleteReadError):
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            path, _, query = head.split(b" ", 2)[1].decode().partition("?")
+            if "watch=" in query:
+                await _tell(writer)
+            else:
+                name = path.rpartition("/")[2]
+                writer.write(_list() if name == PLURAL else _answer(name))
+            await writer.drain()
+    writer.close()
+
+
+async def _tell(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for piece in _events():
+        writer.write(piece)
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+
+
+async def _serve() -> None:
+    server = await asyncio.start_server(_converse, "127.0.0.1", 0)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    # Until whoever started this closes the other end, or is no more.
+    await asyncio.to_thread(sys.stdin.read)
+    server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve())

@@ -1,0 +1,63 @@
+"""`setpoint crds`: what a cluster has to know, ready for kubectl."""
+
+import json
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from setpoint.cli.main import main
+
+NAMES = [
+    "sqldatabases.sql.cnrm.cloud.google.com",
+    "sqlinstances.sql.cnrm.cloud.google.com",
+    "sqlusers.sql.cnrm.cloud.google.com",
+    "storagebuckets.storage.cnrm.cloud.google.com",
+]
+
+
+def crds(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["crds", *arguments])
+
+
+def test_prints_every_kind_as_a_document_of_its_own() -> None:
+    printed = crds()
+
+    assert printed.exit_code == 0
+    assert [one["metadata"]["name"] for one in yaml.safe_load_all(printed.output)] == NAMES
+
+
+def test_yaml_comes_without_aliases() -> None:
+    assert "&id" not in crds().output
+
+
+def test_json_is_a_list_that_kubectl_takes() -> None:
+    listed = json.loads(crds("-o", "json").output)
+
+    assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
+    assert [one["metadata"]["name"] for one in listed["items"]] == NAMES
+
+
+@pytest.mark.parametrize("word", ["SQLUser", "sqlusers", "sqluser"])
+def test_a_kind_is_named_in_any_case_singular_or_plural(word: str) -> None:
+    assert yaml.safe_load(crds(word).output)["metadata"]["name"] == "sqlusers.sql.cnrm.cloud.google.com"
+    assert json.loads(crds(word, "-o", "json").output)["kind"] == "CustomResourceDefinition"
+
+
+def test_several_kinds_come_in_the_order_they_are_named_in() -> None:
+    printed = crds("StorageBucket", "SQLUser").output
+
+    assert [one["spec"]["names"]["kind"] for one in yaml.safe_load_all(printed)] == ["StorageBucket", "SQLUser"]
+
+
+def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
+    refused = crds("Bucket")
+
+    assert refused.exit_code == 1
+    assert "no kind 'Bucket' is known here; there is SQLDatabase, SQLInstance, SQLUser, StorageBucket" in refused.output
+
+
+def test_no_store_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SETPOINT_STORE", "nonsense://")
+
+    assert crds().exit_code == 0

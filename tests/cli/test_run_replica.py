@@ -1,0 +1,54 @@
+"""How `setpoint run` takes part among others, as far as that goes without a cluster."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.app import Opened
+from setpoint.cli.run_command import Orders, replica_for
+from setpoint.clients.budgets import Budgets
+from setpoint.engine.scene import World
+from setpoint.errors import UserError
+from setpoint.stores.memory import MemoryStore
+from tests.engine.clock import FakeClock
+
+OPTIONS = {
+    "kinds": "",
+    "concurrency": 20,
+    "metrics": None,
+    "log_format": "auto",
+    "log_level": "info",
+    "grace": "25s",
+    "live": False,
+    "shards": 8,
+    "identity": "pod-1",
+}
+
+
+def opened(*, shared: bool) -> Opened:
+    clock = FakeClock()
+    return Opened(World(MemoryStore(clock, lambda: "uid"), clock, {}), Budgets(), shared=shared)
+
+
+def orders(**options: Any) -> Orders:
+    return Orders.of({**OPTIONS, **options})
+
+
+def test_a_shared_store_makes_it_one_of_many_under_a_name_of_its_own() -> None:
+    replica = replica_for(opened(shared=True), orders())
+
+    assert replica is not None
+    assert replica.number == 8
+    assert replica.identity.startswith("pod-1-")
+
+
+def test_it_is_called_like_its_host_when_nobody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "node-7")
+
+    assert orders(identity=None).identity.startswith("node-7-")
+
+
+def test_a_store_for_one_process_has_no_shards() -> None:
+    assert replica_for(opened(shared=False), orders(shards=1)) is None
+    with pytest.raises(UserError, match=r"^--shards 8: one process at a time writes to this store"):
+        replica_for(opened(shared=False), orders())

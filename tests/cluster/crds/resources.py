@@ -1,0 +1,67 @@
+"""Resources of our kinds in a namespace of a cluster."""
+
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from tests.cluster.access import Access, Answer
+
+GROUPS = {
+    "SQLInstance": "sql.cnrm.cloud.google.com",
+    "SQLDatabase": "sql.cnrm.cloud.google.com",
+    "SQLUser": "sql.cnrm.cloud.google.com",
+    "StorageBucket": "storage.cnrm.cloud.google.com",
+}
+# Right after its definition a kind may not be served yet.
+_NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def manifest(kind: str, spec: Any, name: str = "one") -> dict[str, Any]:
+    """A resource of that kind."""
+    return {"apiVersion": f"{GROUPS[kind]}/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """A namespace of a cluster that knows our kinds."""
+
+    cluster: Access
+    namespace: str
+
+    def create(self, document: Any) -> Answer:
+        """What the API server says to a new resource; unknown fields are refused."""
+        return self._post(document, "?fieldValidation=Strict")
+
+    def try_out(self, document: Any) -> Answer:
+        """The same, and nothing is kept."""
+        return self._post(document, "?fieldValidation=Strict&dryRun=All")
+
+    def change(self, made: Any, spec: Any) -> Answer:
+        """What it says to another spec of a resource that is there."""
+        return self.cluster.call("PUT", self.path_of(made), {**made, "spec": spec})
+
+    def report(self, made: Any, status: Any) -> Answer:
+        """What it says to another status."""
+        return self.cluster.call("PUT", f"{self.path_of(made)}/status", {**made, "status": status})
+
+    def read(self, document: Any) -> Any:
+        """The resource as it is now."""
+        return self.cluster.call("GET", self.path_of(document)).body
+
+    def path_of(self, document: Any) -> str:
+        """Where the API server has it."""
+        return f"{self._all(document['kind'])}/{document['metadata']['name']}"
+
+    def _post(self, document: Any, query: str) -> Answer:
+        path = self._all(document["kind"]) + query
+        answer = self.cluster.call("POST", path, document)
+        for _ in range(50):
+            if answer.status not in _NOT_YET:
+                break
+            time.sleep(0.1)
+            answer = self.cluster.call("POST", path, document)
+        return answer
+
+    def _all(self, kind: str) -> str:
+        return f"/apis/{GROUPS[kind]}/v1beta1/namespaces/{self.namespace}/{kind.lower()}s"

@@ -1,0 +1,67 @@
+"""Manifests that people have: a cluster takes them by our definitions, and keeps them as they are."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.core.canonical import same
+from setpoint.core.yaml_documents import read_documents
+from tests.cluster.crds.resources import GROUPS, Corner
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDINGS = ROOT.parent / "shared" / "conformance" / "fixtures"
+FENCE = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# This page shows what is refused.
+PAGES = [page for page in (ROOT / "docs").rglob("*.md") if page.name != "errors.md"]
+
+
+def _documents(text: str, source: str) -> Iterator[Any]:
+    for document in read_documents(re.sub(r"\$\{\w+\}", "placeholder", text), source):
+        assert isinstance(document.value, dict)
+        if document.value.get("kind") in GROUPS:
+            yield document.value
+
+
+def _in_docs() -> list[Any]:
+    return [
+        pytest.param(one, id=f"{page.stem}-{one['metadata']['name']}-{number}")
+        for page in sorted(PAGES)
+        for number, text in enumerate(FENCE.findall(page.read_text(encoding="utf-8")))
+        for one in _documents(text, page.name)
+    ]
+
+
+@pytest.mark.parametrize("document", _in_docs())
+def test_a_manifest_in_the_docs_is_taken_as_it_is(corner: Corner, document: Any) -> None:
+    taken = corner.try_out(document)
+
+    assert taken.status == 201, taken.body
+    assert same(taken.body["spec"], document["spec"])
+
+
+def _recordings() -> list[Path]:
+    return sorted(path for path in RECORDINGS.glob("*") if path.is_dir())
+
+
+def _recorded(recording: Path, name: str) -> list[Any]:
+    file = recording / name
+    return list(_documents(file.read_text(encoding="utf-8"), name)) if file.exists() else []
+
+
+@pytest.mark.skipif(not _recordings(), reason="no recordings beside the project, in ../shared/conformance")
+@pytest.mark.parametrize("recording", _recordings(), ids=lambda path: path.name)
+def test_manifests_of_config_connector_are_taken_as_they_are(corner: Corner, recording: Path) -> None:
+    for document in _recorded(recording, "dependencies.yaml"):
+        assert corner.try_out(document).status == 201
+    (first,) = _recorded(recording, "create.yaml")
+    made = corner.create(first)
+
+    assert made.status == 201, made.body
+    assert same(made.body["spec"], first["spec"])
+    for document in _recorded(recording, "update.yaml"):
+        changed = corner.change(made.body, document["spec"])
+        assert changed.status == 200, changed.body
+        assert same(changed.body["spec"], document["spec"])

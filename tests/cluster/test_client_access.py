@@ -1,0 +1,145 @@
+"""The client on a real API server: who is let in, and who is told what they lack."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from setpoint.clients.kube_config import from_files
+from setpoint.clients.kube_connection import Authority, Bearer, Exec, File, Impersonation, Inline, Interactive
+from setpoint.clients.kube_endpoints import Endpoint
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import RemoteRefused
+from tests.clients.logins import V1
+from tests.clients.real_clusters import config_map, config_maps, tree, with_client
+from tests.cluster.access import Access
+from tests.cluster.certificates import Authority as Signer
+
+REVIEWS = Endpoint("authentication.k8s.io", "v1", "selfsubjectreviews")
+
+
+def allow(access: Access, namespace: str, user: str, *verbs: str) -> None:
+    """Lets `user` do that with the config maps of a namespace."""
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    access.call("POST", f"{path}/roles", {"metadata": {"name": "maps"}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "maps"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+    binding = {"metadata": {"name": "maps"}, "roleRef": role, "subjects": [subject]}
+    assert access.call("POST", f"{path}/rolebindings", binding).status == 201
+
+
+async def whoami(client: KubernetesClient) -> tuple[str, list[str]]:
+    """Who the API server takes us for."""
+    said = tree(await client.create(REVIEWS, {}))["status"]["userInfo"]
+    return said["username"], [group for group in said.get("groups", ()) if not group.startswith("system:auth")]
+
+
+def test_a_client_certificate_is_known(api_server: Access) -> None:
+    assert with_client(api_server.kubeconfig, whoami) == ("admin", ["system:masters"])
+
+
+def test_a_token_is_known(api_server: Access) -> None:
+    assert with_client(api_server.kubeconfig_of("alice"), whoami) == ("alice", [])
+
+
+def test_a_token_in_a_file_is_known_also_when_it_is_another_one_by_now(api_server: Access, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    known = from_files([api_server.kubeconfig_of("alice")])
+    connection = dataclasses.replace(known, login=Bearer(File(file, "tokenFile")))
+
+    async def rotate(client: KubernetesClient) -> list[str]:
+        seen = []
+        for user in ("alice", "bob"):
+            file.write_text(api_server.token_of(user), encoding="utf-8")
+            seen.append((await whoami(client))[0])
+        file.write_text("made-up", encoding="utf-8")
+        return seen
+
+    # Within its minute the first token is still the one that is sent.
+    assert with_client(connection, rotate) == ["alice", "alice"]
+
+
+def test_a_token_that_is_refused_is_read_again(api_server: Access, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("expired", encoding="utf-8")
+    known = from_files([api_server.kubeconfig_of("alice")])
+    connection = dataclasses.replace(known, login=Bearer(File(file, "tokenFile")))
+
+    async def expire(client: KubernetesClient) -> str:
+        with pytest.raises(RemoteRefused, match="log in again, or use another context"):
+            await whoami(client)
+        file.write_text(api_server.token_of("bob"), encoding="utf-8")
+        return (await whoami(client))[0]
+
+    assert with_client(connection, expire) == "bob"
+
+
+def test_a_command_logs_in(api_server: Access) -> None:
+    printed = json.dumps({"apiVersion": V1, "status": {"token": api_server.token_of("bob")}})
+    login = Exec(sys.executable, ("-c", f"print({printed!r})"), interactive=Interactive.NEVER)
+    connection = dataclasses.replace(from_files([api_server.kubeconfig]), certificate=None, login=login)
+
+    assert with_client(connection, whoami) == ("bob", [])
+
+
+def test_a_command_logs_in_with_a_certificate(api_server: Access) -> None:
+    pair = [(api_server.folder / f"admin.{suffix}").read_text(encoding="utf-8") for suffix in ("crt", "key")]
+    status = {"clientCertificateData": pair[0], "clientKeyData": pair[1]}
+    printed = json.dumps({"apiVersion": V1, "status": status})
+    login = Exec(sys.executable, ("-c", f"print({printed!r})"), interactive=Interactive.NEVER)
+    connection = dataclasses.replace(from_files([api_server.kubeconfig]), certificate=None, login=login)
+
+    assert with_client(connection, whoami) == ("admin", ["system:masters"])
+
+
+def test_acts_as_somebody_else(api_server: Access) -> None:
+    known = from_files([api_server.kubeconfig])
+    connection = dataclasses.replace(known, impersonation=Impersonation("jane", groups=("a", "b")))
+
+    assert with_client(connection, whoami) == ("jane", ["a", "b"])
+
+
+def test_says_which_permission_is_missing_and_needs_no_more_than_that(api_server: Access, namespace: str) -> None:
+    maps = config_maps(namespace)
+
+    async def refused(client: KubernetesClient) -> str:
+        with pytest.raises(RemoteRefused) as caught:
+            await client.create(maps, config_map("one"))
+        return str(caught.value)
+
+    told = with_client(api_server.kubeconfig_of("alice"), refused)
+    allow(api_server, namespace, "alice", "create")
+
+    assert told.endswith(f". Give this user a role with the verb create on configmaps in the namespace {namespace}")
+    assert with_client(api_server.kubeconfig_of("alice"), lambda client: client.create(maps, config_map("one")))
+
+
+def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
+    connection = dataclasses.replace(from_files([api_server.kubeconfig_of("alice")]), login=Bearer(Inline("hunter2")))
+
+    with pytest.raises(
+        RemoteRefused, match=r"401: Unauthorized: Unauthorized\. The cluster does not know these"
+    ) as caught:
+        with_client(connection, whoami)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_that_somebody_else_vouches_for_is_not_talked_to(api_server: Access) -> None:
+    stranger = Authority(Signer().certificate.decode())
+    connection = dataclasses.replace(from_files([api_server.kubeconfig]), trust=stranger)
+
+    with pytest.raises(RemoteRefused, match="shows a certificate that is not to be trusted"):
+        with_client(connection, whoami)
+
+
+def test_the_server_may_go_by_another_name(api_server: Access) -> None:
+    known = from_files([api_server.kubeconfig])
+
+    right = with_client(dataclasses.replace(known, server_name="kubernetes.default.svc"), whoami)
+
+    assert right[0] == "admin"
+    with pytest.raises(RemoteRefused, match="Hostname mismatch"):
+        with_client(dataclasses.replace(known, server_name="other"), whoami)

@@ -1,0 +1,100 @@
+"""The client on a real API server that is restarted, frozen, and has forgotten what was before."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
+
+import pytest
+
+from setpoint.clients.kube_endpoints import Paging
+from setpoint.clients.kube_watch import Patience, watch
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import RemoteExpired, RemoteUnavailable
+from tests.clients.real_clusters import PATIENCE, config_map, config_maps, hear, names, told, tree, with_client
+from tests.cluster.assets import Assets
+from tests.cluster.server import Cluster, Settings
+
+
+@pytest.fixture(scope="module")
+def cluster(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One for all these tests: each leaves it running."""
+    with Cluster(cluster_assets, tmp_path_factory.mktemp("cluster"), Settings()) as running:
+        yield running
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> str:
+    return cluster.access.new_namespace()
+
+
+def test_misses_nothing_while_the_api_server_is_killed_and_started_again(cluster: Cluster, namespace: str) -> None:
+    maps = config_maps(namespace)
+
+    async def use(client: KubernetesClient) -> list[tuple[str, str]]:
+        async def live() -> None:
+            await client.create(maps, config_map("before"))
+            await asyncio.to_thread(cluster.api_server.kill)
+            with pytest.raises(RemoteUnavailable):
+                await client.get(maps.named("before"))
+            await asyncio.to_thread(cluster.start)
+            await client.create(maps, config_map("after"))
+
+        return [told(event) for event in await hear(client, maps, 2, live)]
+
+    assert with_client(cluster.access.kubeconfig, use) == [("ADDED", "before"), ("ADDED", "after")]
+
+
+def test_notices_that_the_api_server_has_frozen_and_goes_on_when_it_has_thawed(
+    cluster: Cluster, namespace: str
+) -> None:
+    maps = config_maps(namespace)
+
+    async def use(client: KubernetesClient) -> tuple[list[tuple[str, str]], int]:
+        since = (await client.list(maps)).resource_version
+        waiting = watch(client, maps, since, patience=Patience(silence=1.0))
+        async with asyncio.timeout(PATIENCE), aclosing(waiting) as events:
+            await client.create(maps, config_map("before"))
+            heard = [told(await anext(events))]
+            cluster.api_server.freeze()
+            next_one = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(2.0)
+            cluster.api_server.thaw()
+            await client.create(maps, config_map("after"))
+            heard.append(told(await next_one))
+        (host,) = {host for _, host, _ in client.http.counts}
+        return heard, client.http.counts["GET", host, "200"]
+
+    heard, answers = with_client(cluster.access.kubeconfig, use)
+
+    assert heard == [("ADDED", "before"), ("ADDED", "after")]
+    # The list, the watch, and the watch that took its place.
+    assert answers >= 3
+
+
+def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace: str) -> None:
+    maps = config_maps(namespace)
+
+    async def use(client: KubernetesClient) -> list[tuple[list[str], bool]]:
+        made = [tree(await client.create(maps, config_map(name))) for name in ("one", "two", "three")]
+        first = await client.list(maps, paging=Paging(1))
+        pages = client.pages(maps, size=1)
+        seen = [await anext(pages)]
+        await client.create(maps, config_map("zero"))
+        await asyncio.to_thread(cluster.compact)
+        # What etcd has forgotten, the API server may remember until then.
+        await asyncio.to_thread(cluster.restart_api_server)
+        with pytest.raises(RemoteExpired):
+            await client.list(maps, paging=Paging(1, first.token))
+        async with (
+            asyncio.timeout(PATIENCE),
+            aclosing(watch(client, maps, made[0]["metadata"]["resourceVersion"])) as old,
+        ):
+            with pytest.raises(RemoteExpired, match=r"^watch /api/v1/namespaces/.*/configmaps: 410: Expired: "):
+                await anext(old)
+        seen += [page async for page in pages]
+        return [(names(page.items), page.is_first) for page in seen]
+
+    assert with_client(cluster.access.kubeconfig, use) == [
+        (["one"], True),
+        (["one", "three", "two", "zero"], True),
+    ]

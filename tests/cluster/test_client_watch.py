@@ -1,0 +1,112 @@
+"""The client on a real API server: what watches hear of, and kinds that were not there a moment ago."""
+
+import asyncio
+import secrets
+from typing import Any
+
+import pytest
+
+from setpoint.clients.kube_discovery import Discovery, Served
+from setpoint.clients.kube_endpoints import Endpoint, Form, Patch, Selection
+from setpoint.clients.kube_watch import WatchEvent
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import KindNotServed
+from tests.clients.real_clusters import (
+    DEFINITIONS,
+    config_map,
+    config_maps,
+    definition,
+    hear,
+    told,
+    tree,
+    with_client,
+)
+from tests.cluster.access import Access
+
+PATIENCE = 60.0
+
+
+def test_hears_of_everything_that_happens(api_server: Access, namespace: str) -> None:
+    maps = config_maps(namespace)
+
+    async def use(client: KubernetesClient) -> list[tuple[str, str]]:
+        async def live() -> None:
+            await client.create(maps, config_map("one"))
+            await client.patch(maps.named("one"), {"data": {"a": "1"}}, Patch.MERGE)
+            # Changes nothing, and is not heard of.
+            await client.patch(maps.named("one"), {"data": {"a": "1"}}, Patch.MERGE)
+            await client.delete(maps.named("one"))
+
+        return [told(event) for event in await hear(client, maps, 3, live)]
+
+    assert with_client(api_server.kubeconfig, use) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
+
+
+def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Access, namespace: str) -> None:
+    maps = config_maps(namespace)
+
+    async def use(client: KubernetesClient) -> WatchEvent:
+        async def live() -> None:
+            for name in ("one", "two"):
+                await client.create(maps, config_map(name, a="1") | {"metadata": {"name": name, "labels": {"n": name}}})
+
+        (event,) = await hear(client, maps, 1, live, Selection("n=two", form=Form.METADATA))
+        return event
+
+    event = with_client(api_server.kubeconfig, use)
+
+    assert told(event) == ("ADDED", "two")
+    assert "data" not in tree(bytes(event.object))
+
+
+# --- Kinds ------------------------------------------------------------------------------------------------------------
+
+
+def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Access, namespace: str) -> None:
+    group = f"g{secrets.token_hex(4)}.test"
+
+    async def until_served(discovery: Discovery) -> Served:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    return await discovery.find(f"{group}/v1", "Widget")
+                except KindNotServed:
+                    await asyncio.sleep(0.05)
+
+    async def use(client: KubernetesClient) -> tuple[Served, list[tuple[str, str]]]:
+        discovery = Discovery(client)
+        with pytest.raises(KindNotServed):
+            await discovery.find(f"{group}/v1", "Widget")
+        await client.create(DEFINITIONS, definition(group, "widgets", "Widget"))
+        served = await until_served(discovery)
+        widgets = served.endpoint(namespace)
+        body: Any = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"a": 1}}
+        heard = await hear(client, widgets, 2, lambda: _make_with_status(client, widgets, body))
+        await client.delete(DEFINITIONS.named(f"widgets.{group}"))
+        return served, [told(event) for event in heard]
+
+    served, heard = with_client(api_server.kubeconfig, use)
+
+    assert (served.plural, served.namespaced, served.subresources) == ("widgets", True, frozenset({"status"}))
+    assert served.verbs >= {"get", "list", "watch", "create", "patch", "delete"}
+    assert heard == [("ADDED", "one"), ("MODIFIED", "one")]
+
+
+async def _make_with_status(client: KubernetesClient, widgets: Endpoint, body: Any) -> None:
+    await client.create(widgets, body)
+    await client.patch(widgets.named("one").status, {"status": {"b": 2}}, Patch.MERGE)
+
+
+def test_knows_every_kind_and_the_versions_that_the_cluster_prefers(api_server: Access) -> None:
+    async def use(client: KubernetesClient) -> tuple[set[str], Served, Served]:
+        discovery = Discovery(client)
+        served, silent = await discovery.everything()
+        assert not silent
+        scaler = await discovery.preferred("HorizontalPodAutoscaler")
+        return {one.kind for one in served}, scaler, await discovery.find("apps/v1", "Deployment")
+
+    kinds, scaler, deployment = with_client(api_server.kubeconfig, use)
+
+    assert kinds >= {"Pod", "Deployment", "CustomResourceDefinition", "Namespace"}
+    assert (scaler.api_version, scaler.plural) == ("autoscaling/v2", "horizontalpodautoscalers")
+    assert deployment.subresources == {"status", "scale"}
