@@ -7,11 +7,15 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from soak.actors import Author, Stranger, Weather
 from soak.cloud import SoakCloud
+from soak.fleet.own_cluster import own_cluster
+from soak.fleet.story import FleetPlan
+from soak.fleet.story import run as run_fleet
 from soak.process import Process
 from soak.subjects import Subject, make_instances, subjects
 from soak.verdict import problems, summary, until_settled
@@ -31,18 +35,38 @@ class Plan:
 
 
 @click.command()
-@click.option("--resources", default=2_000, show_default=True, help="How many are declared.")
+@click.option("--resources", type=int, help="How many are declared: 2000, or 30 in a cluster.")
 @click.option("--seconds", default=180.0, show_default=True, help="How long everybody meddles.")
-@click.option("--kills", default=0, show_default=True, help="How often the process is killed with kill -9 meanwhile.")
+@click.option("--kills", default=0, show_default=True, help="How often a process is killed with kill -9 meanwhile.")
 @click.option("--seed", default=None, type=int, help="The same again: the actors draw the same.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keep store and log here.")
-def main(resources: int, seconds: float, kills: int, seed: int | None, folder: Path | None) -> None:
+@click.option("--cluster", is_flag=True, help="Many processes on a real API server; the kills say how long.")
+@click.option("--replicas", default=3, show_default=True, help="How many processes, in a cluster.")
+@click.option("--shards", default=4, show_default=True, help="How many parts of the work, in a cluster.")
+def main(folder: Path | None, **options: Any) -> None:  # noqa: ANN401 - what click makes of the options
     """Runs the real `setpoint run` in bad weather. Exit 1 when anything is not as it should be."""
-    plan = Plan(resources, seconds, kills, random.randrange(10**6) if seed is None else seed)
+    seed = random.randrange(10**6) if options["seed"] is None else options["seed"]
     with tempfile.TemporaryDirectory(prefix="setpoint-soak-") as scratch:
         place = folder or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
+        if options["cluster"]:
+            sys.exit(_kill_a_fleet(options, seed, place))
+        plan = Plan(options["resources"] or 2_000, options["seconds"], options["kills"], seed)
         sys.exit(asyncio.run(soak(plan, place)))
+
+
+def _kill_a_fleet(options: dict[str, Any], seed: int, folder: Path) -> int:
+    """The exit code."""
+    resources, kills, replicas = options["resources"] or 30, options["kills"], options["replicas"]
+    plan = FleetPlan(kills=kills, replicas=replicas, shards=options["shards"], resources=resources, seed=seed)
+    _tell(f"{plan}, logs in {folder}")
+    with own_cluster(folder, _tell) as place:
+        outcome = asyncio.run(run_fleet(plan, place, _tell))
+    for problem in (*outcome.wrong, *outcome.late)[:_SHOWN]:
+        _tell(f"WRONG: {problem}")
+    if not (outcome.wrong or outcome.late):
+        _tell("every edit was carried out once, and nobody was without a holder for long")
+    return 1 if outcome.wrong or outcome.late else 0
 
 
 async def soak(plan: Plan, folder: Path) -> int:

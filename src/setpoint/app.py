@@ -4,20 +4,21 @@ import asyncio
 import datetime
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from setpoint.clients.budgets import Budgets
-from setpoint.clients.google import GoogleClient, settings_from
+from setpoint.clients.google import Auth, GoogleClient, GoogleSettings, settings_from
 from setpoint.clients.http import HttpClient
 from setpoint.core.canonical import same
 from setpoint.core.values import Json
 from setpoint.engine.drafts import Drafts
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.ports import Clock, Store
+from setpoint.engine.ports import Clock, Rehearsing, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import CookieLocation, World
@@ -29,6 +30,9 @@ from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite import OpenMode, open_sqlite
 
+if TYPE_CHECKING:
+    from setpoint.clients.kubernetes import KubernetesClient
+
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
 
 
@@ -37,6 +41,12 @@ class Access(StrEnum):
 
     READ = "read"
     WRITE = "write"
+    # To write for as long as the process lives.
+    RUN = "run"
+
+
+# A clock that goes on while the machine sleeps, as leases do that run out meanwhile. Not every system has one.
+_SINCE_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class SystemClock:
@@ -48,7 +58,7 @@ class SystemClock:
 
     def monotonic(self) -> float:
         """See Clock."""
-        return time.monotonic()
+        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
 
     async def sleep(self, seconds: float) -> None:
         """See Clock."""
@@ -71,8 +81,10 @@ class Opened:
 
     world: World
     budgets: Budgets
-    # How many requests there were, by method, host and what came of them.
-    requests: Mapping[tuple[str, str, str], int]
+    # How many requests there were, by method, host and what came of them: one for each way out.
+    requests: Sequence[Mapping[tuple[str, str, str], int]] = ()
+    # Whether other processes may write to the same store.
+    shared: bool = False
 
 
 @asynccontextmanager
@@ -87,12 +99,35 @@ async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
     """The same with what a process that goes on for ever wants to show."""
     clock = settings.clock
     async with AsyncExitStack() as stack:
-        store = await _open_store(settings.store, clock, access)
-        stack.push_async_callback(store.close)
         http = HttpClient()
         google = GoogleClient(http, settings_from(settings.environment))
         stack.push_async_callback(google.close)
-        yield Opened(World(store, clock, _kinds(google), settings.cookies), google.budgets, http.counts)
+        kinds, counts = _kinds(google), [http.counts]
+        if is_shared(settings):
+            client = _cluster_client(settings, google.budgets)
+            counts.append(client.http.counts)
+            store = _open_cluster(settings, client, kinds, access)
+        else:
+            store = await _open_store(settings, access)
+        stack.push_async_callback(store.close)
+        world = World(store, clock, kinds, settings.cookies)
+        yield Opened(world, google.budgets, counts, shared=is_shared(settings))
+
+
+def definitions() -> Mapping[tuple[str, str], Tree]:
+    """The CustomResourceDefinition of each kind, in the order of their names."""
+    # Only who asks for them pays for loading what makes them.
+    from setpoint.kinds.descriptions import descriptions
+    from setpoint.stores.kubernetes.definitions import definition_of
+
+    # Nothing is asked of any service: what the kinds say of themselves is enough.
+    kinds = _kinds(GoogleClient(HttpClient(), GoogleSettings(auth=Auth.ANONYMOUS)))
+    return {name: definition_of(kinds[name], descriptions) for name in sorted(kinds)}
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether the store is a cluster's, where others write and a process of its own takes the steps."""
+    return settings.store.startswith("kubernetes")
 
 
 def file_of(settings: Settings) -> Path | None:
@@ -102,16 +137,20 @@ def file_of(settings: Settings) -> Path | None:
 
 
 async def rehearse(manifest: Tree, world: World) -> Resource:
-    """The resource that `manifest` would make if there were none; what is wrong with it is raised. Nothing is kept."""
+    """The resource that `manifest` would make; what is wrong with it is raised. Nothing is kept.
+
+    A cluster knows how it would be with what others say of it; elsewhere it is as if there were none yet.
+    """
+    if isinstance(world.store, Rehearsing):
+        return await world.store.rehearse(manifest)
     return await MemoryStore(world.clock, _new_uid).apply(manifest)
 
 
 async def draft(world: World, manifests: Iterable[Tree]) -> World:
     """The world as it would be with these manifests applied; nothing can be written to its store."""
-    scratch = MemoryStore(world.clock, _new_uid)
     drafts: dict[ResourceRef, Resource] = {}
     for manifest in manifests:
-        applied = await scratch.apply(manifest)
+        applied = await rehearse(manifest, world)
         drafts[applied.ref] = _grafted(applied, await world.store.get(applied.ref))
     return replace(world, store=Drafts(world.store, drafts))
 
@@ -140,22 +179,41 @@ def _new_uid() -> str:
     return str(uuid.uuid4())
 
 
-async def _open_store(url: str, clock: Clock, access: Access) -> Store:
-    path = _path(url)
+async def _open_store(settings: Settings, access: Access) -> Store:
+    clock, path = settings.clock, _path(settings.store)
     if path is None:
         return MemoryStore(clock, _new_uid)
     if access is Access.READ and not path.exists():
         # Nothing has been declared yet: an empty store to read from, and no file made for it.
         return MemoryStore(clock, _new_uid)
-    return await open_sqlite(path, clock, _new_uid, OpenMode.WRITE if access is Access.WRITE else OpenMode.READ)
+    return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is Access.READ else OpenMode.WRITE)
+
+
+def _cluster_client(settings: Settings, budgets: Budgets) -> "KubernetesClient":
+    # Only who keeps resources in a cluster pays for loading what reaches it.
+    from setpoint.clients.kube_config import connection_from
+    from setpoint.clients.kubernetes import KubernetesClient
+    from setpoint.stores.kubernetes.opening import whereabouts
+
+    context = whereabouts(settings.store).context
+    return KubernetesClient(connection_from(settings.environment, context), budgets=budgets)
+
+
+def _open_cluster(
+    settings: Settings, client: "KubernetesClient", kinds: Mapping[tuple[str, str], AnyKind], access: Access
+) -> Store:
+    from setpoint.stores.kubernetes.opening import open_kubernetes, place_of
+
+    place = place_of(settings.store, settings.environment)
+    return open_kubernetes(place, client, kinds.values(), settings.clock, lasting=access is Access.RUN)
 
 
 def _path(url: str) -> Path | None:
-    if url == "memory:":
+    if url == "memory:" or url.startswith("kubernetes"):
         return None
     scheme, colon, rest = url.partition("://")
     if scheme != "sqlite" or not colon or not rest.startswith("/") or rest == "/":
-        raise ManifestInvalid(f"the store {url!r} is none we know: write sqlite:///path/to/state.db")
+        raise ManifestInvalid(f"the store {url!r} is none we know: write sqlite:///path/to/state.db, or kubernetes")
     return Path(rest.removeprefix("/"))
 
 

@@ -27,7 +27,7 @@ def _can_complete() -> bool:
 @pytest.mark.skipif(not _can_complete(), reason="bash is not there, or older than 4.4")
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [("setpoint ap", ["apply"]), ("setpoint e", ["events", "explain"]), ("setpoint --st", ["--store"])],
+    [("setpoint ap", ["apply"]), ("setpoint e", ["events", "explain", "export"]), ("setpoint --st", ["--store"])],
 )
 def test_bash_completes_a_word(desk: Desk, words: str, completed: list[str]) -> None:
     path = f"{Path(SETPOINT).parent}:/usr/bin:/bin"

@@ -70,6 +70,12 @@ def test_everything_is_on_one_screen() -> None:
     ]
 
 
+def test_a_process_among_others_shows_its_shards() -> None:
+    lines = _drawn(replace(GLANCE, shards=(3, 8)))
+
+    assert "SHARDS       3 of 8 held here" in lines
+
+
 def test_a_service_that_does_not_answer_stands_out() -> None:
     down = replace(GLANCE, services=Snapshot((GateFigures("storage", 0, State.OPEN, 1, 7),), ()))
 

@@ -1,5 +1,8 @@
 """Annotations: read once, checked, and turned into a stance."""
 
+from typing import ClassVar
+
+import msgspec
 import pytest
 
 from setpoint.core.paths import Path, Selector
@@ -12,6 +15,7 @@ from setpoint.core.policy import (
     FieldPolicy,
     Rule,
 )
+from setpoint.core.shape import shape_of
 from setpoint.errors import ManifestInvalid, UnknownField
 from tests.laws.worlds import SHAPE
 
@@ -56,6 +60,23 @@ def test_an_unknown_path_names_the_annotation_and_the_nearest_real_paths() -> No
 def test_a_malformed_path_names_the_annotation() -> None:
     with pytest.raises(ManifestInvalid, match=f"{DEFAULT_TO_GCP}: the path 'spec.' breaks off"):
         FieldPolicy.parse({DEFAULT_TO_GCP: "spec."}, SHAPE)
+
+
+class Reference(msgspec.Struct):
+    name: str = ""
+
+    __unit__: ClassVar = True
+
+
+class Referring(msgspec.Struct):
+    network: Reference
+
+
+def test_a_path_into_a_reference_is_refused() -> None:
+    told = r"network\.name points into a reference that is one unit: name network itself"
+
+    with pytest.raises(UnknownField, match=told):
+        FieldPolicy.parse({UNMANAGED: "network.name"}, shape_of(Referring))
 
 
 def test_a_path_into_a_list_that_is_one_unit_is_refused() -> None:

@@ -18,6 +18,7 @@ from setpoint.core.shape import (
     field_at,
     paths_of,
     shape_of,
+    unit_at,
     with_defaults,
     with_marks,
 )
@@ -177,3 +178,15 @@ def test_a_shape_with_a_default_anywhere_below_is_not_plain() -> None:
     assert _at("metadata").is_plain
     assert shape_of(Port).is_plain
     assert not _at("raw", shape_of(Service)).is_plain
+
+
+@pytest.mark.parametrize(
+    ("path", "unit"),
+    [
+        ("spec.settings.tier", "spec.settings.tier"),
+        ("spec.settings.networks[0].name", "spec.settings.networks"),
+        ("spec.novelty.inside", "spec.novelty"),
+    ],
+)
+def test_the_unit_that_a_path_leads_into_is_found(path: str, unit: str) -> None:
+    assert str(unit_at(SHAPE, Path.parse(path))) == unit

@@ -1,13 +1,15 @@
 """YAML as manifests use it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from setpoint.core.canonical import same
 from setpoint.core.paths import Path
 from setpoint.core.values import Json
-from setpoint.core.yaml_documents import MOST_VALUES, read_documents
+from setpoint.core.yaml_documents import MOST_VALUES, read_documents, write_document
 from setpoint.errors import ManifestInvalid
+from tests.laws.json_values import json_values
 
 
 def _one(text: str) -> Json:
@@ -109,3 +111,30 @@ def test_any_text_is_documents_or_a_clear_error(text: str) -> None:
         return
 
     assert message.startswith("a.yaml:")
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+@given(json_values)
+@example("1e5")
+@example("0o17")
+@example("12e45678")
+@example("\x85")
+@example({"<<": "<<", "1e5": "~", "": ""})
+def test_what_is_written_is_read_as_the_same(value: Json) -> None:
+    written = write_document({"value": value, "again": [value]})
+
+    assert same(_one(written), {"value": value, "again": [value]})
+
+
+def test_text_goes_into_quotes_only_where_it_has_to() -> None:
+    written = write_document({"b": "plain", "a": ["1e5", "yes", "a: b", "\t"]})
+
+    assert written == "b: plain\na:\n- '1e5'\n- 'yes'\n- 'a: b'\n- \"\\t\"\n"
+
+
+def test_what_stands_twice_is_written_twice() -> None:
+    one = {"x": 1}
+
+    assert write_document([one, one]) == "- x: 1\n- x: 1\n"

@@ -119,30 +119,28 @@ def _with(position: int, **members: Any) -> Callable[[Trees], Trees]:
         (_with(3, documents="2"), "2 documents should stand before this, and 2 do"),
     ],
 )
-def test_what_is_refused_names_document_and_line(
-    trees: Trees, change: Callable[[Trees], Trees], message: str
-) -> None:
+def test_what_is_refused_names_document_and_line(trees: Trees, change: Callable[[Trees], Trees], message: str) -> None:
     with pytest.raises(ManifestInvalid, match=message):
         written(change(trees))
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "x\n", "{}\n"])
 def test_what_is_no_map_at_all_is_refused(text: str) -> None:
-    with pytest.raises(ManifestInvalid, match="e.yaml:1: this is no export"):
+    with pytest.raises(ManifestInvalid, match=r"e.yaml:1: this is no export"):
         read_export(read_documents(text, "e.yaml"))
 
 
 def test_a_part_that_is_no_map_is_refused(trees: Trees) -> None:
     text = f"{write_document(trees[0])}---\n- 1\n"
 
-    with pytest.raises(ManifestInvalid, match="e.yaml:10: a document of an export is a map: export again"):
+    with pytest.raises(ManifestInvalid, match=r"e.yaml:10: a document of an export is a map: export again"):
         read_export(read_documents(text, "e.yaml"))
 
 
 def test_a_number_that_no_json_has_is_refused(trees: Trees) -> None:
     text = "---\n".join(write_document(tree) for tree in trees).replace("size: 1", "size: 1e999")
 
-    with pytest.raises(ManifestInvalid, match="e.yaml:20: "):
+    with pytest.raises(ManifestInvalid, match=r"e.yaml:20: "):
         read_export(read_documents(text, "e.yaml"))
 
 

@@ -8,10 +8,15 @@ import pytest
 
 from setpoint.core.decide import Decision
 from setpoint.engine.remembered import COOKIE_ANNOTATION, REQUESTED, Remembered
+from setpoint.engine.resource import Resource, Tree
 from setpoint.engine.scene import CookieLocation, Settled
+from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.gadgets import gadget_ref
+from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.movers import House, bring, export_of, moved, new_store
+from tests.engine.stand import Trouble
+
+AGAIN = "spec.password is not known to be the same here: it counts as new, and is sent once"
 
 
 def play(scenario: Callable[[House], Awaitable[None]], **options: Any) -> None:
@@ -135,10 +140,33 @@ def test_a_kind_that_means_something_else_looks_closely() -> None:
     play(scenario)
 
 
+class Tidy(MemoryStore):
+    """Keeps no member that is null, as a cluster may."""
+
+    async def apply(self, manifest: Tree) -> Resource:
+        spec: Any = manifest.get("spec") or {}
+        kept = {name: value for name, value in spec.items() if value is not None}
+        return await super().apply({**manifest, "spec": kept})
+
+
+def test_a_spec_that_reads_differently_there_is_looked_at_closely() -> None:
+    async def scenario(old: House) -> None:
+        await old.apply("a", {"size": 1, "parentRef": None, "password": "own"})
+        await old.settle("a")
+        new = House(Tidy(old.clock, lambda: "new"), old.clock, old.service)
+
+        (arrival,) = await bring(new, await export_of(old))
+
+        told = "its spec reads differently here: the next step looks closely"
+        assert arrival.remarks == (told, AGAIN)
+        assert (await decision_of(new, "a"))[0] is Decision.INTENT_CHANGED
+
+    play(scenario)
+
+
 # --- Secrets ----------------------------------------------------------------------------------------------------------
 
 WITH_SECRET = {"size": 1, "passwordRef": "s"}
-AGAIN = "spec.password counts as new and is sent once: its Secret did not come along"
 
 
 def test_a_secret_that_did_not_come_along_is_sent_once_and_that_is_told() -> None:
@@ -184,6 +212,20 @@ def test_a_secret_is_mapped_even_where_nothing_else_can_be() -> None:
 
         assert told == {"a": ("reference Gadget default/p is not found",)}
         assert Remembered.of(await new.resource("a")).secrets == {"spec.password": "new-1/1/password"}
+
+    play(scenario)
+
+
+def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
+    async def scenario(old: House) -> None:
+        await old.secret("first")
+        await old.apply("a", WITH_SECRET)
+        old.service.faults.append(Fault(Trouble.LOST, ["create"], 1))
+        await old.settle("a")
+        new = await moved(old)
+
+        assert Remembered.of(await old.resource("a")).creating == {"spec.password": "old-1/1/password"}
+        assert Remembered.of(await new.resource("a")).creating == {"spec.password": "new-1/1/password"}
 
     play(scenario)
 

@@ -4,13 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
 from setpoint.core.overlay import overlay
 from setpoint.core.plan import Action, Write
 from setpoint.engine.kind import Present
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind
+from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind, in_spec_terms
 from setpoint.kinds.gcp.sql_instance.bodies import patch_body
 from tests.clients.script import Script, says
 from tests.kinds.instance_bodies import KIND, differing, intent_for, looked_at, manifest, replaced
@@ -80,3 +81,23 @@ def test_a_root_password_that_is_unmanaged_is_not_sent() -> None:
     sent = asyncio.run(kind.update(intent, wanted, Write(Action.UPDATE, "root password"), before))
 
     assert (sent, http.requests) == (None, [])
+
+
+def test_an_audit_whose_bucket_is_left_to_others_is_sent_without_one() -> None:
+    policy = {UNMANAGED: "spec.settings.sqlServerAuditConfig.bucketRef"}
+    audit = {"bucketRef": {"external": "gs://logs"}, "uploadInterval": "600s"}
+    resource = manifest({"sqlServerAuditConfig": audit}, annotations=policy)
+
+    sent = replaced(resource, looked_at({}))["settings"]["sqlServerAuditConfig"]
+
+    assert sent == {"kind": "sql#sqlServerAuditConfig", "uploadInterval": "600s"}
+    assert differing(resource, looked_at({"sqlServerAuditConfig": sent})) == []
+    assert in_spec_terms(looked_at({"sqlServerAuditConfig": sent}).live).settings.sqlServerAuditConfig is UNSET
+
+
+@pytest.mark.parametrize("policy", [{}, {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}])
+def test_a_binary_log_that_others_turned_off_is_not_turned_on_by_the_higher_edition(policy: dict[str, str]) -> None:
+    resource = manifest({**PLUS, "pricingPlan": "PACKAGE"}, annotations=policy)
+    live = looked_at({**PLUS, "backupConfiguration": {"enabled": True, "binaryLogEnabled": False}})
+
+    assert replaced(resource, live)["settings"]["backupConfiguration"]["binaryLogEnabled"] is False

@@ -226,5 +226,5 @@ def test_a_user_that_is_there_without_the_host_that_was_asked_for_is_told() -> N
     intent, before = intent_of(resource, one, Resolved()), Present(SqlUser("some-user"))
     (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, one.view(before.live)).writes
 
-    with pytest.raises(RemoteRefused, match="The user is there without a host: leave spec.host out"):
+    with pytest.raises(RemoteRefused, match=r"The user is there without a host: leave spec\.host out"):
         asyncio.run(one.update(intent, overlay(intent.declared, one.view(before.live)), write, before))

@@ -15,5 +15,7 @@ def cloud_process() -> Iterator[str]:
         assert process.stdout is not None
         found = re.search(r"STORAGE_EMULATOR_HOST=(\S+)", process.stdout.readline())
         assert found is not None
-        yield found[1]
-        process.terminate()
+        try:
+            yield found[1]
+        finally:
+            process.terminate()

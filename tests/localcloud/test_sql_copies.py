@@ -65,6 +65,7 @@ def test_a_replica_takes_version_region_and_disk_of_its_primary(cloud: Cloud) ->
         "READ_REPLICA_INSTANCE",
     )
     assert live["settings"]["dataDiskSizeGb"] == "50"
+    assert live["masterInstanceName"] == "acme:db"
 
 
 def test_a_replica_that_could_not_follow_is_refused(cloud: Cloud) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from setpoint.engine.ports import Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import World
@@ -86,7 +87,7 @@ class Fleet:
     def start(self, name: str, shards: int | None = None) -> Process:
         """A new process."""
         wire = Wire(name, lambda: self.random.uniform(0.001, SLOWEST / 2))
-        store, kind = wired(self.store, wire, self._witness), WiredKind(self.service, wire=wire, witness=self._cloud)
+        store, kind = self.store_for(wire), WiredKind(self.service, wire=wire, witness=self._cloud)
         replica = Replica(store, self.clock, name, shards or self.shards, self.random.random)
         tally = Tally()
         world = World(store, self.clock, {(kind.group, kind.name): kind}, metrics=tally)
@@ -94,6 +95,10 @@ class Fleet:
         task = start_process(name, manager.run())
         self.processes[name] = Process(name, wire, kind, manager, replica, task, tally)
         return self.processes[name]
+
+    def store_for(self, wire: Wire) -> Store:
+        """The store, as the process at the other end of `wire` sees it."""
+        return wired(self.store, wire, self._witness)
 
     def kill(self, name: str) -> None:
         """kill -9: it does nothing any more. What it has sent is on its way."""
@@ -220,11 +225,11 @@ class Fleet:
             self.violations.append(f"{at:.3f}: {process} did {verb} {ref}, whose shard {holder} holds ({common})")
 
 
-def play(scenario: Callable[[Fleet], Awaitable[None]], **settings: Any) -> Fleet:
+def play(scenario: Callable[[Fleet], Awaitable[None]], kind: Callable[..., Fleet] = Fleet, **settings: Any) -> Fleet:
     """Plays `scenario` in virtual time. Nobody ever writes what is another's."""
 
     async def main() -> Fleet:
-        fleet = Fleet(**settings)
+        fleet = kind(**settings)
         watching = asyncio.create_task(_watch(fleet))
         try:
             await scenario(fleet)

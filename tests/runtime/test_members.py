@@ -17,18 +17,24 @@ def lease(name: str, holder: str, left: float) -> Lease:
 RECORD = {
     one.name: one
     for one in (
-        lease("member-0", "a", 1),
+        lease("member-0", "a", 6),
         lease("member-1", "b", 0),
         lease("member-2", "", 15),
         lease("member-3", "c", 15),
+        lease("member-4", "e", 5),
         lease("shard-0", "d", 15),
         lease("layout", "4-shards-v1", 15),
     )
 }
 
 
-def test_whoever_has_a_seat_that_did_not_run_out_is_a_member() -> None:
+def test_whoever_has_renewed_a_seat_lately_enough_to_write_is_a_member() -> None:
     assert members_in(RECORD, NOW) == {"a", "c"}
+
+
+def test_a_seat_is_taken_until_its_lease_has_run_out() -> None:
+    assert seat_for("f", {**RECORD, "setpoint-member-1": lease("member-1", "b", 1)}, NOW) == "setpoint-member-2"
+    assert seat_for("e", RECORD, NOW) == "setpoint-member-4"
 
 
 @pytest.mark.parametrize(("identity", "seat"), [("c", "setpoint-member-3"), ("b", "setpoint-member-1")])

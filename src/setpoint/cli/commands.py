@@ -8,21 +8,22 @@ import orjson
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import Access, draft, file_of, open_world
+from setpoint.app import Access, definitions, draft, open_world
 from setpoint.cli import resources_view as view
 from setpoint.cli.columns import one_line
 from setpoint.cli.handover import APPLY, DELETE, RECONCILE, hands_for
+from setpoint.cli.looked_after import is_looked_at_again
 from setpoint.cli.manifests import Manifest, load
-from setpoint.cli.requests import Command, Request, carry_out, kind_named, target_ref
+from setpoint.cli.requests import Command, Request, carry_out, one_of, target_ref
+from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.show import plan_view
 from setpoint.cli.states import Exit, worst
-from setpoint.clients.daemon import reach
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
 from setpoint.engine.graph import in_order
 from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
-from setpoint.engine.kind import Reference
+from setpoint.engine.kind import Need
 from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
 from setpoint.engine.resource import Resource, ResourceRef
@@ -73,17 +74,17 @@ async def plan(request: Request) -> Exit:
 async def get(request: Request) -> Exit:
     """Resources as they are on record."""
     async with open_world(request.settings, Access.READ) as world:
-        wanted = [_wanted(target, world) for target in request.targets]
+        wanted = [wanted_by(target, world) for target in request.targets]
         query = Query(namespace=request.namespace)
         listing = await world.store.list(query)
-        resources = [one for one in listing.resources if _is_wanted(one, wanted)]
+        resources = [one for one in listing.resources if is_wanted(one, wanted)]
         table = view.ResourceTable(wide=request.output == "wide")
         if not request.watch:
-            _require_found(wanted, resources)
+            require_found(wanted, resources)
         _show(resources, table, request)
         if request.watch:
             async for event in world.store.watch(listing.revision, query):
-                if _is_wanted(event.resource, wanted):
+                if is_wanted(event.resource, wanted):
                     _show([_after(event)], table, request)
     return Exit.DONE
 
@@ -102,7 +103,7 @@ async def describe(request: Request) -> Exit:
 async def explain(request: Request) -> Exit:
     """The record of the last step of the named resources."""
 
-    looks_again = await _is_run(request)
+    looks_again = await is_looked_at_again(request)
 
     async def show(resource: Resource, _world: World) -> Shown:
         return view.explanation_data(resource), view.explanation_of(resource, looks_again=looks_again)
@@ -133,14 +134,17 @@ async def events(request: Request) -> Exit:
     return Exit.DONE
 
 
-async def _is_run(request: Request) -> bool:
-    """Whether a process goes on with the store for ever."""
-    file = file_of(request.settings)
-    daemon = None if file is None or not file.exists() else await reach(file)
-    if daemon is None:
-        return False
-    await daemon.close()
-    return True
+async def crds(request: Request) -> Exit:
+    """The definitions of the named kinds, or of all, for kubectl."""
+    known = definitions()
+    documents = [known[one_of(word, known)] for word in request.targets] or list(known.values())
+    if request.output == "yaml":
+        request.console.out("---\n".join(view.as_yaml(document) for document in documents), end="")
+    elif len(request.targets) == 1:
+        _print_document(documents[0], request)
+    else:
+        _print_document({"apiVersion": "v1", "kind": "List", "items": documents}, request)
+    return Exit.DONE
 
 
 # A resource for programs, and for people.
@@ -166,7 +170,7 @@ async def _each(request: Request, show: Callable[[Resource, World], Awaitable[Sh
 
 
 COMMANDS: Final[dict[str, Command]] = {
-    command.__name__: command for command in (apply, reconcile, delete, plan, get, describe, explain, events)
+    command.__name__: command for command in (apply, reconcile, delete, plan, get, describe, explain, events, crds)
 }
 
 
@@ -186,7 +190,7 @@ def _required(files: Sequence[str]) -> Sequence[str]:
 
 def checked(manifests: Sequence[Manifest], world: World) -> list[ResourceRef]:
     """The resources that a kind handles, each after those it needs; a mistake names its file and line."""
-    needs: dict[ResourceRef, list[ResourceRef]] = {}
+    needs: dict[ResourceRef, Sequence[Need]] = {}
     for manifest in manifests:
         if (manifest.ref.group, manifest.ref.kind) == ("", "Secret"):
             continue
@@ -194,7 +198,7 @@ def checked(manifests: Sequence[Manifest], world: World) -> list[ResourceRef]:
         try:
             kind = world.kind_of(resource)
             check_manifest(resource, kind)
-            needs[manifest.ref] = [need.target for need in kind.needs(resource) if isinstance(need, Reference)]
+            needs[manifest.ref] = kind.needs(resource)
         except SetpointError as error:
             raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
     return list(in_order(needs))
@@ -223,30 +227,11 @@ async def _refs(request: Request, world: World, *, missing_is_fine: bool = False
     return named
 
 
-def _require_found(wanted: Sequence[tuple[tuple[str, str], str]], found: Sequence[Resource]) -> None:
-    """ManifestInvalid for the first that is named and not there."""
-    there = {((one.ref.group, one.ref.kind), one.ref.name) for one in found}
-    for kind, name in wanted:
-        if name and (kind, name) not in there:
-            raise ManifestInvalid(f"{kind[1]} {name} is not declared here: `setpoint get -A` lists what is")
-
-
 async def _declared(ref: ResourceRef, world: World) -> Resource:
     found = await world.store.get(ref)
     if found is None:
         raise ManifestInvalid(f"{ref} is not declared here: `setpoint get -A` lists what is")
     return found
-
-
-def _wanted(target: str, world: World) -> tuple[tuple[str, str], str]:
-    """The kind and the name that KIND or KIND/NAME means; no name for all of them."""
-    kind, _, name = target.partition("/")
-    return kind_named(kind, world), name
-
-
-def _is_wanted(resource: Resource, wanted: Sequence[tuple[tuple[str, str], str]]) -> bool:
-    kind = (resource.ref.group, resource.ref.kind)
-    return not wanted or any(kind == one and name in ("", resource.ref.name) for one, name in wanted)
 
 
 # --- Steps and what they came to --------------------------------------------------------------------------------------

@@ -83,6 +83,8 @@ class Glance:
     steps: StepCount
     services: Snapshot
     survey: Survey
+    # How many are held here, and how many there are; none for a process that looks after everything.
+    shards: tuple[int, int] | None = None
 
 
 def glance_at(manager: Manager, began: float, steps: StepCount, budgets: Budgets, survey: Survey) -> Glance:
@@ -103,6 +105,7 @@ def glance_at(manager: Manager, began: float, steps: StepCount, budgets: Budgets
         steps=steps,
         services=budgets.snapshot(),
         survey=survey,
+        shards=None if manager.replica is None else (len(manager.replica.held), manager.replica.number),
     )
 
 

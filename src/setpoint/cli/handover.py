@@ -8,7 +8,8 @@ from typing import Final, Protocol
 
 from rich.text import Text
 
-from setpoint.app import Access, file_of, open_world
+from setpoint.app import Access, file_of, is_shared, open_world
+from setpoint.cli.cluster_hands import ClusterHands
 from setpoint.cli.manifests import Manifest
 from setpoint.cli.progress import Progress
 from setpoint.cli.requests import Request
@@ -55,6 +56,8 @@ async def hands_for(request: Request) -> AsyncIterator[Hands]:
         try:
             world = await stack.enter_async_context(open_world(request.settings, Access.WRITE))
             hands: Hands = OwnHands(world, request)
+            if is_shared(request.settings):
+                hands = ClusterHands(world, request, RECONCILE)
         except StoreInUse:
             file = file_of(request.settings)
             daemon = None if file is None else await reach(file)

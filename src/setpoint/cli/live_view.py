@@ -108,6 +108,7 @@ def _work(glance: Glance) -> list[Text]:
         ("TO COME", f"{glance.delayed} looks; {glance.retries} retries so far"),
         ("RETRYING", f"{len(glance.retrying)}: {first}" if glance.retrying else "nothing"),
         ("COOKIE HITS", f"{hits}; {steps.all} steps"),
+        *([] if glance.shards is None else [("SHARDS", "{} of {} held here".format(*glance.shards))]),
     )
     return [_line(Text(f"{name:<13}", style="bold"), Text(told)) for name, told in facts]
 

@@ -133,6 +133,14 @@ def events(context: click.Context, /, **options: object) -> None:
     show_default=True,
     help="How many resources of one kind are worked on at once.",
 )
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Parts in which processes share the resources of a cluster.",
+)
+@click.option("--identity", metavar="NAME", help="What this process is called among them: its host's name otherwise.")
 @click.option("--metrics", metavar="[HOST]:PORT", help="Serve /healthz, /readyz and /metrics there.")
 @click.option("--log-format", type=click.Choice(["auto", "human", "json"]), default="auto", help="The form of the log.")
 @click.option(
@@ -153,6 +161,62 @@ def run(context: click.Context, /, **options: object) -> None:
 
     store, cookies = context.obj
     context.exit(run_for_ever({**options, "store": store, "cookies": cookies}))
+
+
+@main.command()
+@click.argument("targets", nargs=-1, metavar="[KIND]...")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
+@click.pass_context
+def crds(context: click.Context, /, **options: object) -> None:
+    """Print the CustomResourceDefinitions of kinds, for kubectl apply --server-side -f -."""
+    _run("crds", context, options)
+
+
+@main.command()
+@click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
+@click.option("-n", "--namespace", default="setpoint-system", show_default=True, help="Where the pods are.")
+@click.option("--image", default=f"setpoint:{__version__}", show_default=True, help="What they run.")
+@click.option("--replicas", type=click.IntRange(1, 100), default=2, show_default=True, help="How many there are.")
+@click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
+@click.option("--watch-namespace", metavar="NAMESPACE", help="Look after this one only, with no rights beyond it.")
+@click.option("--crds/--no-crds", default=True, help="The kinds, too, and what people may do with them.")
+@click.option("--force", is_flag=True, help="Take over fields that somebody else has set.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form of --dry-run.")
+@click.pass_context
+def install(context: click.Context, /, **options: object) -> None:
+    """Install setpoint into the cluster of the current kubeconfig context, or upgrade it."""
+    from setpoint.cli.install_command import install
+
+    store, cookies = context.obj
+    context.exit(install({**options, "store": store, "cookies": cookies}))
+
+
+@main.command()
+@_options(_TARGETS, _NAMESPACE)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
+@click.option("--with-secrets", is_flag=True, help="Their Secrets, too, in clear text; needs --to.")
+@click.option("--pause", is_flag=True, help="From here on, do nothing for them from this store.")
+@click.option("--to", metavar="FILE", help="Write it there, for its owner alone; - is standard output.")
+@click.pass_context
+def export(context: click.Context, /, **options: object) -> None:
+    """Print resources, and what is remembered of them, for setpoint import."""
+    from setpoint.cli.moving_commands import export_resources
+
+    store, cookies = context.obj
+    context.exit(export_resources({**options, "store": store, "cookies": cookies}))
+
+
+@main.command("import")
+@_FILES
+@click.option("--overwrite", is_flag=True, help="Give up what is here already and says something else.")
+@click.pass_context
+def import_(context: click.Context, /, **options: object) -> None:
+    """Go on with resources where another store left off. Touches nothing that they stand for."""
+    from setpoint.cli.moving_commands import import_resources
+
+    store, cookies = context.obj
+    context.exit(import_resources({**options, "store": store, "cookies": cookies}))
 
 
 @main.command("local-cloud")

@@ -9,6 +9,7 @@ from pathlib import Path
 from setpoint.core.canonical import canonical
 from setpoint.core.paths import Path as FieldPath
 from setpoint.core.yaml_documents import Document, read_documents
+from setpoint.engine.exports import is_header
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.errors import ManifestInvalid, NotJson
 
@@ -55,29 +56,30 @@ class Manifest:
 
 def load(paths: Sequence[str]) -> tuple[Manifest, ...]:
     """Every manifest in `paths`, lists taken apart; ManifestInvalid names file, line and what to do."""
-    found = [manifest for path in paths for source, text in _texts(path) for manifest in _manifests(text, source)]
+    found = [manifest for path in paths for source, text in texts(path) for manifest in _manifests(text, source)]
     if not found:
         raise ManifestInvalid(f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name")
     _refuse_doubles(found)
     return tuple(found)
 
 
-def _texts(path: str) -> Iterator[tuple[str, str]]:
+def texts(path: str, largest: int = _LARGEST) -> Iterator[tuple[str, str]]:
+    """The text of each file that `path` means, and its name; ManifestInvalid for what is none, or is too large."""
     if path == "-":
-        yield "standard input", _decoded(sys.stdin.buffer.read(_LARGEST + 1), "standard input")
+        yield "standard input", _decoded(sys.stdin.buffer.read(largest + 1), "standard input", largest)
         return
     file = Path(path)
     files = sorted(one for one in file.rglob("*") if one.suffix in _ENDINGS) if file.is_dir() else [file]
     for one in files:
         try:
-            yield str(one), _decoded(one.read_bytes(), str(one))
+            yield str(one), _decoded(one.read_bytes(), str(one), largest)
         except OSError as error:
             raise ManifestInvalid(f"{one}: {error.strerror}: name a file, a folder or - for standard input") from error
 
 
-def _decoded(data: bytes, source: str) -> str:
-    if len(data) > _LARGEST:
-        raise ManifestInvalid(f"{source}: larger than {_LARGEST // 2**20} MiB: split it")
+def _decoded(data: bytes, source: str, largest: int) -> str:
+    if len(data) > largest:
+        raise ManifestInvalid(f"{source}: larger than {largest // 2**20} MiB: split it")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,6 +101,8 @@ def _manifest(value: object, document: Document) -> Manifest:
     start = f"{document.source}:{min(document.lines.values())}"
     if not isinstance(value, dict):
         raise ManifestInvalid(f"{start}: a manifest is a map with apiVersion, kind and metadata, not {_article(value)}")
+    if is_header(value):
+        raise ManifestInvalid(f"{start}: this is an export, and no manifest: `setpoint import` takes it")
     metadata = value.get("metadata")
     named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
     for member, there in (

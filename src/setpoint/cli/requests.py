@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,12 @@ def target_ref(target: str, namespace: str | None, world: World) -> ResourceRef:
 
 def kind_named(word: str, world: World) -> tuple[str, str]:
     """The group and name of the kind that `word` means."""
-    known = {**{name.lower(): (group, name) for group, name in world.kinds}, "secret": ("", "Secret")}
+    return one_of(word, [*world.kinds, ("", "Secret")])
+
+
+def one_of(word: str, kinds: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """The one of these kinds that `word` means, in any case, singular or plural."""
+    known = {name.lower(): (group, name) for group, name in kinds}
     found = known.get(word.lower()) or known.get(word.lower().removesuffix("s"))
     if found is None:
         names = ", ".join(sorted(name for _, name in known.values()))

@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import yaml
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.cookie import Cookie
 from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
+from setpoint.core.yaml_documents import write_document
 from setpoint.engine.cadence import INTERVAL, MEAN_SECONDS, mean_seconds, spread
 from setpoint.engine.ports import Note
 from setpoint.engine.remembered import Remembered, outputs_in
@@ -100,9 +100,8 @@ def shown_tree(resource: Resource) -> Tree:
 
 
 def as_yaml(tree: Json) -> str:
-    """A tree as YAML, in the order it has."""
-    text: str = yaml.dump(tree, sort_keys=False, allow_unicode=True, default_flow_style=False)
-    return text
+    """A tree as YAML, in the order it has; what we read from it is the same again."""
+    return write_document(tree)
 
 
 def description_of(resource: Resource, notes: Iterable[Note], now: datetime.datetime) -> RenderableType:

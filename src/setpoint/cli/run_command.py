@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -24,6 +25,8 @@ from setpoint.runtime import logs
 from setpoint.runtime.control import Control
 from setpoint.runtime.control_routes import routes
 from setpoint.runtime.manager import Manager
+from setpoint.runtime.members import new_identity
+from setpoint.runtime.replica import Replica
 from setpoint.runtime.server import Address, Server, parse_address
 from setpoint.runtime.telemetry import Telemetry
 
@@ -42,6 +45,8 @@ class Orders:
     level: int
     grace: float
     live: bool
+    shards: int
+    identity: str
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> "Orders":
@@ -57,6 +62,8 @@ class Orders:
             logs.LEVELS[options["log_level"]],
             seconds_of(options["grace"]),
             live,
+            options["shards"],
+            new_identity(options["identity"] or socket.gethostname()),
         )
 
 
@@ -70,7 +77,7 @@ async def _run(request: Request, orders: Orders) -> int:
     form = logs.Format.HUMAN if taken_down is not None and orders.form is logs.Format.AUTO else orders.form
     logs.configure(form, orders.level, taken_down or sys.stderr)
     try:
-        async with open_all(request.settings, Access.WRITE) as opened:
+        async with open_all(request.settings, Access.RUN) as opened:
             return await _obey_signals(Process.of(opened, request, orders), orders)
     finally:
         if taken_down is not None:
@@ -128,12 +135,11 @@ class Process:
     @staticmethod
     def of(opened: Opened, request: Request, orders: Orders) -> "Process":
         """Ready to run."""
-        telemetry = Telemetry([opened.budgets], [opened.requests])
+        telemetry = Telemetry([opened.budgets], opened.requests)
         steps = StepCount(telemetry)
         kinds = chosen(orders.kinds, opened.world.kinds)
-        manager = Manager(
-            replace(opened.world, kinds=kinds, metrics=steps), telemetry, orders.grace, orders.concurrency
-        )
+        world = replace(opened.world, kinds=kinds, metrics=steps)
+        manager = Manager(world, telemetry, orders.grace, orders.concurrency, replica_for(opened, orders))
         telemetry.watch(manager)
         return Process(opened, request, manager, telemetry, steps)
 
@@ -184,6 +190,18 @@ class Process:
 
     async def _rehearse(self, manifest: Tree) -> Resource:
         return await rehearse(manifest, self.manager.world)
+
+
+def replica_for(opened: Opened, orders: Orders) -> Replica | None:
+    """The part of this process among others; None for a store that has room for one only."""
+    if opened.shared:
+        return Replica(opened.world.store, opened.world.clock, orders.identity, orders.shards)
+    if orders.shards > 1:
+        raise UserError(
+            f"--shards {orders.shards}: one process at a time writes to this store, and looks after everything; "
+            "leave it out, or keep the resources in a cluster"
+        )
+    return None
 
 
 def chosen(words: Sequence[str], known: Mapping[tuple[str, str], AnyKind]) -> Mapping[tuple[str, str], AnyKind]:

@@ -1,6 +1,7 @@
 """A cluster's API server: calls that succeed, or raise one of our errors. Objects are bytes: none is decoded here."""
 
 from collections.abc import AsyncIterator, Mapping
+from copy import copy
 from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -10,7 +11,7 @@ from multidict import CIMultiDict
 from setpoint.clients.budgets import Budgets, Charge
 from setpoint.clients.callers import Caller, caller
 from setpoint.clients.endings import ANSWERED
-from setpoint.clients.gate import Budget
+from setpoint.clients.gate import Budget, Turn
 from setpoint.clients.http import Answer, HttpClient, Request, Stream
 from setpoint.clients.kube_connection import Connection
 from setpoint.clients.kube_credentials import Identity, KubeCredentials
@@ -66,6 +67,16 @@ class KubernetesClient:
         self._credentials = credentials or KubeCredentials(connection)
         self._reads = self._budget("reads", READS)
         self._writes = self._budget("writes", WRITES)
+        self._urgent: Budget | None = None
+
+    def at_once(self) -> "KubernetesClient":
+        """The same for calls that do not wait for a turn: those by which one shows that one is there.
+
+        Were they to wait until a cluster that has too much to do wants to hear of us again, it would be too late.
+        """
+        other = copy(self)
+        other._urgent = self._budget("leases", WRITES)
+        return other
 
     # --- Reading ------------------------------------------------------------------------------------------------------
 
@@ -184,11 +195,16 @@ class KubernetesClient:
         return Request(method, self.connection.server + target, both, body, tls=identity.tls)
 
     async def _in_turn(self, request: Request) -> Answer:
-        budget = self._reads if request.method == "GET" else self._writes
-        with await budget.gate.turn(budget, _caller_of(request), request) as turn:
+        with await self._turn(request) as turn:
             answer = await self.http.send(request)
             turn.ending = ending_of(answer)
         return answer
+
+    async def _turn(self, request: Request) -> Turn:
+        if self._urgent is not None:
+            return self._urgent.gate.turn_at_once(self._urgent, _caller_of(request), request)
+        budget = self._reads if request.method == "GET" else self._writes
+        return await budget.gate.turn(budget, _caller_of(request), request)
 
     async def _open(self, request: Request, silence: float) -> Stream | Answer:
         """The turn is over when a good answer begins: it may go on for ever. Any other is read to its end."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from setpoint.core.paths import Path, Selector, Step
-from setpoint.core.shape import Field, KeyedList, ListOf, Object, Shape, field_at, field_below
+from setpoint.core.shape import Field, KeyedList, ListOf, Object, Shape, field_at, field_below, unit_at
 from setpoint.errors import ManifestInvalid, UnknownField
 
 UNMANAGED: Final = "cnrm.cloud.google.com/unmanaged"
@@ -133,13 +133,14 @@ def _real_path(text: str, shape: Object) -> Path:
     """The path that `text` writes, its selectors in the order of the list's keys."""
     path = Path.parse(text)
     field_at(shape, path)
+    whole = unit_at(shape, path)
+    if whole != path:
+        what = "a list" if isinstance(field_at(shape, whole).shape, ListOf) else "a reference"
+        raise UnknownField(f"{path} points into {what} that is one unit: name {whole} itself", (str(whole),))
     here: Field | None = Field(shape)
     steps: list[Step] = []
     for step in path.steps:
         assert here is not None
-        if isinstance(here.shape, ListOf):
-            whole = str(Path(path.steps[: len(steps)]))
-            raise UnknownField(f"{path} points into a list that is one unit: name {whole} itself", (whole,))
         steps.append(_in_key_order(step, here.shape))
         here = field_below(here, step)
     return Path(tuple(steps))

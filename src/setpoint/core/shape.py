@@ -102,13 +102,14 @@ class KeyedList:
 class Object:
     """An object with the fields its type names. `defaulted` are those with a default; plain: none has, however deep.
 
-    `is_open`: nothing in it is write-only, however deep.
+    `is_open`: nothing in it is write-only, however deep. `is_unit`: it is one value, and nobody owns a part of it.
     """
 
     fields: Mapping[str, "Field"]
     defaulted: tuple[str, ...] = ()
     is_plain: bool = False
     is_open: bool = False
+    is_unit: bool = False
 
 
 Shape: TypeAlias = Leaf | ListOf | MapOf | KeyedList | Object
@@ -230,6 +231,16 @@ def field_below(holder: Field, step: Step) -> Field | None:
             return None
 
 
+def unit_at(shape: Object, path: Path) -> Path:
+    """The path of the unit that `path` leads into; `path` itself when it leads into none."""
+    here: Field | None = Field(shape)
+    for depth, step in enumerate(path.steps):
+        if here is None or isinstance(here.shape, ListOf) or (isinstance(here.shape, Object) and here.shape.is_unit):
+            return Path(path.steps[:depth])
+        here = field_below(here, step)
+    return path
+
+
 def paths_of(shape: Object) -> tuple[str, ...]:
     """Every path the type names, `[name=…]` and `[…]` standing for elements; a type inside itself is not followed."""
     return tuple(_paths(Field(shape), "", ()))
@@ -243,7 +254,7 @@ def _object(type_: type[msgspec.Struct], known: dict[type, Object]) -> Object:
         return known[type_]
     fields: dict[str, Field] = {}
     # On record before its fields are read: a type may hold itself.
-    known[type_] = shape = Object(fields)
+    known[type_] = shape = Object(fields, is_unit=getattr(type_, "__unit__", False))
     hints = get_type_hints(type_, include_extras=True)
     for one in struct_fields(type_):
         fields[one.encode_name] = _field(hints[one.name], known)

@@ -1,4 +1,4 @@
-"""YAML as manifests use it: many documents, each value with the line it stands on.
+"""YAML as manifests use it: many documents, each value with the line it stands on; and one that reads the same.
 
 Plain scalars mean what Kubernetes makes of them. A time of day stays text, a date too; tags and merge keys are refused
 rather than guessed at; aliases are followed, but not into a cycle and not into a bomb.
@@ -7,9 +7,10 @@ rather than guessed at; aliases are followed, but not into a cycle and not into 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import yaml
+from yaml.representer import BaseRepresenter
 
 from setpoint.core.paths import Path
 from setpoint.core.values import Json
@@ -17,6 +18,7 @@ from setpoint.errors import ManifestInvalid
 
 MOST_VALUES: Final = 200_000
 _DEEPEST: Final = 200
+_WIDTH: Final = 80
 _NULL: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _TRUE: Final = frozenset(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"))
 _FALSE: Final = frozenset(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"))
@@ -55,6 +57,28 @@ def read_documents(text: str, source: str) -> tuple[Document, ...]:
     except (yaml.YAMLError, ValueError) as error:
         raise ManifestInvalid(f"{source}:1: this is not YAML: {str(error).splitlines()[0]}") from error
     return tuple(document for document in found if document.value is not None)
+
+
+def write_document(value: Json) -> str:
+    """The text of a document, in the order that `value` has, which `read_documents` takes for the same value."""
+    text: str = yaml.dump(
+        value, Dumper=_Writer, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_WIDTH
+    )
+    return text
+
+
+def _written(writer: BaseRepresenter, text: str) -> yaml.ScalarNode:
+    """Text that would be read as something else goes into quotes: PyYAML alone goes by rules that are not ours."""
+    style = None if isinstance(_scalar(text), str) else "'"
+    is_plain = all(one.isprintable() or one == "\n" for one in text)
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style if is_plain else '"')
+
+
+class _Writer(yaml.CSafeDumper):
+    yaml_representers: ClassVar = {**yaml.CSafeDumper.yaml_representers, str: _written}
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[Document]:

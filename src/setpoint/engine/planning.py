@@ -11,6 +11,7 @@ from setpoint.core.overlay import Declared, overlay
 from setpoint.core.paths import Path
 from setpoint.core.plan import Plan, plan_fields
 from setpoint.core.policy import Rule
+from setpoint.core.shape import unit_at
 from setpoint.core.values import MISSING, Missing
 from setpoint.engine import report
 from setpoint.engine.contest import Contest
@@ -45,7 +46,8 @@ def planned_for(decision: Decision, intent: Intent, look: Look, scene: Scene) ->
     if not waiting:
         return Planned(plan, intent)
     paths = {contest.path for contest in waiting}
-    contested = {change.path: change.path for change in plan.changes if str(change.path) in paths}
+    shape = intent.declared.shape
+    contested = {change.path: unit_at(shape, change.path) for change in plan.changes if str(change.path) in paths}
     rest = _without(contested, plan, intent, look, scene)
     left = {change.path for change in rest.plan.changes}
     withheld = tuple(change for change in plan.changes if change.path not in left)

@@ -42,6 +42,7 @@ class Ref(Struct, forbid_unknown_fields=True, frozen=True):
     namespace: str | None | UnsetType = UNSET
     """The namespace of the resource; the same as here when left out."""
 
+    __unit__: ClassVar = True
     __checks__: ClassVar = (Check(_ONE_OF_TWO, "write name or external, and not both"),)
     __unchanged__: ClassVar = _NAMESAKE
 

@@ -7,12 +7,13 @@ of them would only grow.
 import re
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import count
 from typing import Final
 
 from setpoint.engine.ports import Lease, Store
 from setpoint.errors import UserError
-from setpoint.runtime.leases import PREFIX
+from setpoint.runtime.leases import GIVE_UP_SECONDS, LEASE_SECONDS, PREFIX
 
 SEAT: Final = f"{PREFIX}member-"
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._]{0,99}")
@@ -29,8 +30,14 @@ def new_identity(name: str) -> str:
 
 
 def members_in(record: Mapping[str, Lease], now: str) -> frozenset[str]:
-    """The members, by the leases on record."""
-    return frozenset(lease.holder for name, lease in record.items() if name.startswith(SEAT) and lease.is_held(now))
+    """The members, by the leases on record.
+
+    Whoever has not renewed its seat for so long that it may not write any more is none: so its shards are shared out
+    among the others by the time that their leases run out, whichever was renewed last.
+    """
+    by = datetime.fromisoformat(now).timestamp() + LEASE_SECONDS - GIVE_UP_SECONDS
+    seats = (lease for name, lease in record.items() if name.startswith(SEAT))
+    return frozenset(lease.holder for lease in seats if lease.holder and by < lease.expires)
 
 
 async def has_members(store: Store, now: str) -> bool:

@@ -4,7 +4,8 @@ Every resource belongs to a shard, and every shard to one member at a time: whoe
 the same answer to who should hold what (see shards), and each sees to its own part of it:
 
 * What it should hold and nobody does, it takes: at once when it was given back, after LEASE_SECONDS when its holder was
-  killed.
+  killed. In that case those who came since then are left out, for they cannot tell yet that the lease has run out; they
+  are handed their share by whoever took it.
 * What it holds and should not, it hands over: it begins no step there, finishes those in work, and gives it back.
 * What it cannot renew in time it has lost: the steps there are cut short, and whatever they try to write is refused.
 
@@ -19,6 +20,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from math import inf
 from typing import Final, Protocol
 
 from setpoint.engine.ports import Clock, Lease, Store
@@ -26,7 +29,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Outcome, Stopped
 from setpoint.errors import LeaseLost, StoreError
 from setpoint.runtime.holding import Holding, Step
-from setpoint.runtime.leases import ANSWER_SECONDS, LEASE_SECONDS, PREFIX, Leases, Tenure
+from setpoint.runtime.leases import ANSWER_SECONDS, EARLY_SECONDS, LEASE_SECONDS, PREFIX, Leases, Tenure
 from setpoint.runtime.members import members_in, seat_for
 from setpoint.runtime.shards import LAYOUT, shard_of, winner
 
@@ -38,6 +41,8 @@ _LAYOUT: Final = f"{PREFIX}layout"
 # may wait for its next holder. The jitter adds up to a half.
 LOOK_SECONDS: Final = 1.0
 LOOK_JITTER: Final = 0.5
+# A lease is looked at right after it has run out.
+_AFTER: Final = 0.05
 
 
 class Keeper(Protocol):
@@ -73,6 +78,10 @@ class Replica:
         self._not_before: dict[int, float] = {}
         self._looking = asyncio.Lock()
         self._fences: dict[int, int] = {}
+        # Since when each member is known.
+        self._known: dict[str, float] = {}
+        # When the first of the others' leases runs out, if nobody renews it.
+        self._next_end = inf
         self._is_leaving = False
         self._is_in_touch = True
         self._is_aside = False
@@ -111,7 +120,7 @@ class Replica:
                 async with self._looking:
                     if not self._is_leaving:
                         await self._look_around(part)
-                await self._clock.sleep(LOOK_SECONDS * (1 + LOOK_JITTER * self.leases.jitter()))
+                await self._clock.sleep(self._pause())
 
     async def leave(self, keeper: Keeper, grace: float) -> None:
         """Hands over everything, as far as that can be done within `grace` seconds. `run` has to go on meanwhile.
@@ -130,12 +139,18 @@ class Replica:
             async with asyncio.timeout(ANSWER_SECONDS), self._looking:
                 pass
 
+    def _pause(self) -> float:
+        """The seconds until the next look: sooner than usual when a lease of another has run out by then."""
+        usual, left = LOOK_SECONDS * (1 + LOOK_JITTER * self.leases.jitter()), self._next_end - self._clock.monotonic()
+        return min(usual, left + _AFTER) if left > 0 else usual
+
     async def _look_around(self, part: "_Part") -> None:
         """One look at who is there and what is free, and what follows from it."""
         try:
             if await self._has_layout(part):
                 record = await self.leases.record()
                 self._count_changes(record)
+                self._next_end = self._first_end(record)
                 await self._share(record, part)
         except StoreError as error:
             if self._is_in_touch:
@@ -173,11 +188,29 @@ class Replica:
                 return
             part.group.create_task(self.leases.keep(seat))
         members = members_in(record, now) | {self.identity}
-        wanted = [shard for shard in range(self.number) if winner(shard, members) == self.identity]
+        self._know(members)
+        wanted = [
+            shard
+            for shard in range(self.number)
+            if winner(shard, self._candidates(record.get(f"{_SHARD}{shard}"), now)) == self.identity
+        ]
         for shard, holding in self._held.items():
             if shard not in wanted:
                 self._begin_hand_over(holding, part)
         await self._take_over([shard for shard in wanted if self._is_free(shard, record, now)], part)
+
+    def _know(self, members: Collection[str]) -> None:
+        now = self._clock.monotonic()
+        self._known = {member: self._known.get(member, now) for member in members}
+
+    def _candidates(self, lease: Lease | None, now: str) -> Collection[str]:
+        """Those who may have a shard: all members, unless its lease ran out and was not given back."""
+        if lease is None or lease.holder in ("", self.identity) or lease.is_held(now):
+            return self._known
+        # Everybody who was there when the lease was renewed last has been known for as long as it lasts, but for
+        # rounding; at least ourselves.
+        since = self._clock.monotonic() - LEASE_SECONDS + EARLY_SECONDS
+        return {member for member, at in self._known.items() if at <= since and member != lease.holder} or self._known
 
     def _is_free(self, shard: int, record: Mapping[str, Lease], now: str) -> bool:
         lease = record.get(f"{_SHARD}{shard}")
@@ -261,6 +294,13 @@ class Replica:
         if await self.leases.give_back(tenure):
             del self._not_before[shard]
             _log.info("shard released", extra={"shard": shard})
+
+    def _first_end(self, record: Mapping[str, Lease]) -> float:
+        """When the first of the others' shards becomes free, by the clock that never runs backwards."""
+        shards = (record.get(f"{_SHARD}{shard}") for shard in range(self.number))
+        others = (lease.expires for lease in shards if lease is not None and lease.holder not in ("", self.identity))
+        wall = datetime.fromisoformat(self._clock.now()).timestamp()
+        return self._clock.monotonic() + min((at - wall for at in others if at > wall), default=inf)
 
     def _count_changes(self, record: Mapping[str, Lease]) -> None:
         for shard in range(self.number):

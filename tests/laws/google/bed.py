@@ -96,8 +96,12 @@ class Bed:
             ("storage.cnrm.cloud.google.com", "StorageBucket", "logs", {}, "https://storage.test/logs"),
         ):
             made = await self.store.apply(manifest(f"{group}/v1beta1", kind, name, spec))
-            ready = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": ""}
-            status = {"conditions": [ready], "observedGeneration": made.generation, "selfLink": link}
+            ready: Json = {"type": "Ready", "status": "True", "reason": "UpToDate", "message": ""}
+            status: Mapping[str, Json] = {
+                "conditions": [ready],
+                "observedGeneration": made.generation,
+                "selfLink": link,
+            }
             await self.store.update_status(made, status)
         secret = {"password": base64.b64encode(PASSWORD.encode()).decode()}
         names = {"name": "secret", "namespace": NAMESPACE}

@@ -98,7 +98,7 @@ class BucketGround(Ground):
         return "MYSQL_8_0"
 
     def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
-        place = draw(
+        place: Spec = draw(
             st.sampled_from(
                 (
                     *({"location": "US"}, {"location": "EU"}, {"location": "EUROPE-WEST1"}),
@@ -108,7 +108,7 @@ class BucketGround(Ground):
                 )
             )
         )
-        body = {"name": self.name, "labels": {"managed-by-cnrm": "true"}, **place}
+        body: Spec = {"name": self.name, "labels": {"managed-by-cnrm": "true"}, **place}
         assert bed.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
         self.meddle(draw, bed)
         if draw(st.sampled_from((False, False, False, True))):

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path, get_at
+from setpoint.core.paths import Path
 from setpoint.core.values import MISSING, Json, Missing
 from tests.laws.google.bed import Bed, manifest, run
 from tests.laws.google.from_types import Author, specs
@@ -46,6 +46,9 @@ class Case:
         self.bed.cloud.journal.clear()
         return replace(self, view=self.ground.view(self.bed), raw=self.ground.raw(self.bed))
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(repr(self))
+
     def __repr__(self) -> str:
         shown = {"manifest": self.manifest, "live": self.raw}
         return msgspec.json.format(msgspec.json.encode(shown)).decode()
@@ -76,9 +79,17 @@ def cases(draw: st.DrawFn, ground: Ground) -> Case:
 
 
 @st.composite
+def meddled(draw: st.DrawFn, case: Case) -> Case:
+    """The same after somebody else changed the live object."""
+    case.ground.meddle(draw, case.bed)
+    return case.as_it_is_now()
+
+
+@st.composite
 def _specs(draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, version: str) -> dict[str, Any]:
     about = draw(st.sampled_from(ground.fields))
-    live = MISSING if view is None else get_at(view, Path(("spec",)))
+    live = MISSING if view is None else view["spec"]
+    assert isinstance(live, Mapping | Missing)
     spec = ground.possible(draw(specs(ground.spec_type, Author(ground.words, about, live))), version)
     return ground.sensible(spec, live, version) if draw(_OFTEN) else spec
 

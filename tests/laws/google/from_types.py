@@ -90,13 +90,19 @@ class Author:
         """Whether the field in particular is further down."""
         return self.about.startswith((f"{self.at}.", self.at + _ELEMENT)) if self.at else bool(self.about)
 
-    def whole_values(self) -> list[Json]:
-        """Objects and lists that are worth saying as they are: what is there, and those in the words."""
-        known = [*self.words.get(self.at, ()), self.live]
-        found = [one for one in known if isinstance(one, Mapping | list)]
-        if not self.has_to_go_on:
-            return found
-        return [one for one in found if self.about in paths_in(one, self.at)]
+    def sayings(self) -> list[Json]:
+        """Objects and lists among the words that say what has to be said."""
+        return [
+            one for one in self.words.get(self.at, ()) if isinstance(one, Mapping | list) and self._says_enough(one)
+        ]
+
+    @property
+    def has_an_example(self) -> bool:
+        """Whether what is there is an object or a list that says what has to be said."""
+        return isinstance(self.live, Mapping | list) and self._says_enough(self.live)
+
+    def _says_enough(self, whole: Json) -> bool:
+        return not self.has_to_go_on or self.about in paths_in(whole, self.at)
 
     def has_to_say(self, name: str) -> bool:
         path = _below(self.at, name)
@@ -129,9 +135,11 @@ def _struct(draw: st.DrawFn, info: inspect.Type, author: Author) -> dict[str, An
 def _value(draw: st.DrawFn, info: inspect.Type, author: Author) -> Json:
     if _may_be_null(info) and not author.has_to_go_on and draw(_RARELY):
         return None
-    whole = author.whole_values()
-    if whole:
-        return draw(st.sampled_from(whole))
+    if author.has_an_example and draw(_SOMETIMES):
+        assert not isinstance(author.live, Missing)
+        return author.live
+    if sayings := author.sayings():
+        return draw(st.sampled_from(sayings))
     match _plain_type(info):
         case inspect.StructType() as struct:
             return _struct(draw, struct, author)
@@ -146,18 +154,16 @@ def _value(draw: st.DrawFn, info: inspect.Type, author: Author) -> Json:
 
 
 _RARELY: Final = st.sampled_from((False,) * 11 + (True,))
-_HALF: Final = st.booleans()
+_SOMETIMES: Final = st.sampled_from((False,) * 3 + (True,))
 
 
 def _among(values: Sequence[Json], author: Author) -> st.SearchStrategy[Json]:
-    found = st.sampled_from(list(values))
-    is_there = not isinstance(author.live, Missing | Mapping | list)
-    return st.just(author.live) | found if is_there else found
+    found: st.SearchStrategy[Json] = st.sampled_from(list(values))
+    live = author.live
+    return found if isinstance(live, Missing | Mapping | list) else st.just(live) | found
 
 
 def _list(draw: st.DrawFn, item: inspect.Type, author: Author) -> Json:
     live = author.live if isinstance(author.live, list) else []
-    if live and not author.has_to_go_on and draw(_HALF):
-        return live
     size = draw(st.integers(1 if author.has_to_go_on else 0, 2))
     return [_value(draw, item, author.element(live[n] if n < len(live) else MISSING)) for n in range(size)]

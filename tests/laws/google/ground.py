@@ -1,17 +1,16 @@
 """What the fuzz needs to know of a kind: its types, what is worth saying, and how others make and change its object."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import msgspec
 from hypothesis import strategies as st
 
 from setpoint.core.canonical import same
 from setpoint.core.paths import Path
-from setpoint.core.shape import Mark, Object, field_at, paths_of, shape_of
+from setpoint.core.shape import Mark, Object, field_at, paths_of, shape_of, unit_at
 from setpoint.core.values import Json, Missing
 from setpoint.engine.kind import AnyKind, Location, Present, look_at
 from setpoint.engine.resource import ResourceRef
@@ -21,7 +20,6 @@ from tests.laws.google.from_schema import Vocabulary, patches, settable
 from tests.laws.google.from_types import Words, field_paths
 
 Spec = dict[str, Any]
-_IN_REFERENCE: Final = re.compile(r"Ref\.(external|name|namespace)$")
 
 
 class Ground(ABC):
@@ -63,9 +61,9 @@ class Ground(ABC):
     @cached_property
     def policy_paths(self) -> list[str]:
         """Every path that an annotation may list."""
-        listable = (path for path in paths_of(self.shape) if "…" not in path and path != "made")
-        # A reference is one value: nobody leaves a part of it to somebody else.
-        return [path for path in listable if not _IN_REFERENCE.search(path)] + list(self.listable)
+        listable = [path for path in paths_of(self.shape) if "…" not in path and path != "made"]
+        # Nobody leaves a part of a reference to somebody else.
+        return [path for path in listable if str(unit_at(self.shape, Path.parse(path))) == path] + list(self.listable)
 
     @cached_property
     def protected(self) -> list[Path]:

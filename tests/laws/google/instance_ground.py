@@ -21,6 +21,7 @@ _SETTINGS: Final = Path(("spec", "settings"))
 _REQUIRES_SSL: Final = _SETTINGS / "ipConfiguration" / "requireSsl"
 _SSL_MODE: Final = _SETTINGS / "ipConfiguration" / "sslMode"
 _BACKUPS: Final = _SETTINGS / "backupConfiguration"
+_MAINTENANCE: Final = Path(("spec", "maintenanceVersion"))
 _OF_AN_EDITION: Final = (
     *(_BACKUPS / "backupRetentionSettings", _BACKUPS / "transactionLogRetentionDays"),
     _SETTINGS / "dataCacheConfig",
@@ -202,14 +203,18 @@ class InstanceGround(Ground):
         settings = spec["settings"]
         if not settings.get("backupConfiguration"):
             return spec
-        other = "pointInTimeRecoveryEnabled" if database_version.startswith("MYSQL") else "binaryLogEnabled"
-        backups = {name: value for name, value in settings["backupConfiguration"].items() if name != other}
+        # Without a word of the author's a new one is MySQL.
+        engines = [one.startswith("MYSQL") for one in (database_version, spec.get("databaseVersion") or VERSIONS[0])]
+        others = {"pointInTimeRecoveryEnabled": any(engines), "binaryLogEnabled": not all(engines)}
+        backups = {name: value for name, value in settings["backupConfiguration"].items() if not others.get(name)}
         return {**spec, "settings": {**settings, "backupConfiguration": backups}}
 
     def follows(self, spec: Spec, path: Path) -> bool:
-        """The older switch for SSL is what the mode makes it, or makes the mode; an edition brings its own backups."""
+        """The older switch for SSL follows the mode, or the mode follows it; editions and versions bring their own."""
         settings = spec["settings"]
         if path == _SSL_MODE and isinstance((settings.get("ipConfiguration") or {}).get("requireSsl"), bool):
+            return True
+        if path == _MAINTENANCE and spec.get("databaseVersion"):
             return True
         if "edition" in settings and any(one.covers(path) for one in _OF_AN_EDITION):
             return True

@@ -42,7 +42,8 @@ def _is_left_to_others(case: Case, path: Path) -> bool:
 
 
 def _is_protected(case: Case, path: Path) -> bool:
-    return any(one.covers(path) for one in case.ground.protected) and _is_unsaid(case, path)
+    """Of what is protected as a whole, a word of the author's is enough to take it back."""
+    return _is_unsaid(case, path) and any(one.covers(path) and _is_unsaid(case, one) for one in case.ground.protected)
 
 
 def _is_unsaid(case: Case, path: Path) -> bool:

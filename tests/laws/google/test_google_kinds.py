@@ -20,7 +20,7 @@ from setpoint.engine.scene import Settled, Stopped
 from setpoint.errors import RemoteRefused, SetpointError, UserError
 from tests.laws.google.bed import authored, run
 from tests.laws.google.bucket_ground import BucketGround
-from tests.laws.google.cases import Case, cases
+from tests.laws.google.cases import Case, cases, meddled
 from tests.laws.google.from_types import Author, field_paths, paths_in, specs
 from tests.laws.google.ground import Ground
 from tests.laws.google.inside_grounds import DatabaseGround, UserGround
@@ -65,8 +65,7 @@ def test_one_step_is_enough_and_loses_nothing(ground: Ground, data: st.DataObjec
 def test_one_step_is_enough_after_somebody_meddled(ground: Ground, data: st.DataObject) -> None:
     case = data.draw(cases(ground))
     run(is_kept_as_declared(case))
-    ground.meddle(data.draw, case.bed)
-    case = case.as_it_is_now()
+    case = data.draw(meddled(case))
 
     run(is_kept_as_declared(case))
 

@@ -1,17 +1,33 @@
-"""What a process remembers of the objects it watches: bytes, never older than what it wrote itself."""
+"""What a process remembers of the objects it watches: packed bytes, never older than what it wrote itself."""
 
+from collections import defaultdict
 from collections.abc import Iterable
+from struct import Struct
+from typing import Final
 
-from setpoint.engine.resource import ResourceRef
+import msgspec
+
+from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.stores.kubernetes.objects import Kept
+from setpoint.stores.kubernetes.packing import Packed, Packer
 from setpoint.stores.kubernetes.positions import KindName
+
+# How long metadata and body are; the rest is the status.
+_lengths: Final = Struct("<II")
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False):
+    uid: str
+    revision: Revision
+    parts: Packed
 
 
 class Cache:
     """The newest state of each object that was seen. A kind is answered for while somebody watches it."""
 
     def __init__(self) -> None:
-        self._kept: dict[ResourceRef, Kept] = {}
+        self._kept: dict[ResourceRef, _Entry] = {}
+        self._packers: defaultdict[KindName, Packer] = defaultdict(Packer)
         # Objects that we saw go before the watch did: what it still tells of them is past.
         self._gone: dict[ResourceRef, str] = {}
         self._watched: set[KindName] = set()
@@ -25,15 +41,17 @@ class Cache:
 
     def get(self, ref: ResourceRef) -> Kept | None:
         """The newest state that was seen."""
-        return self._kept.get(ref)
+        entry = self._kept.get(ref)
+        return None if entry is None else _unpacked(ref, entry)
 
     def put(self, kept: Kept) -> None:
-        """A state that was read, watched or written; an older one than what is here says nothing."""
-        before = self._kept.get(kept.ref)
-        if self._gone.get(kept.ref) == kept.uid or (before is not None and _is_older(kept, before)):
+        """A state that was read, watched or written; one that is not newer than what is here says nothing."""
+        ref = kept.ref
+        before = self._kept.get(ref)
+        if self._gone.get(ref) == kept.uid or (before is not None and _is_past(kept, before)):
             return
-        self._gone.pop(kept.ref, None)
-        self._kept[kept.ref] = kept
+        self._gone.pop(ref, None)
+        self._kept[ref] = _packed(kept, self._packers[ref.group, ref.kind])
 
     def drop(self, ref: ResourceRef, uid: str) -> None:
         """The object went, by our own hand: the watch will tell so later."""
@@ -67,6 +85,18 @@ class Cache:
             del self._gone[ref]
 
 
-def _is_older(kept: Kept, before: Kept) -> bool:
+def _is_past(kept: Kept, before: _Entry) -> bool:
     """Resource versions of one object are numbers that grow; those of an earlier object of the same name are lower."""
-    return int(kept.revision) < int(before.revision)
+    return kept.revision == before.revision or int(kept.revision) < int(before.revision)
+
+
+def _packed(kept: Kept, packer: Packer) -> _Entry:
+    text = _lengths.pack(len(kept.metadata), len(kept.body)) + kept.metadata + kept.body + kept.status
+    return _Entry(kept.uid, kept.revision, packer.pack(text))
+
+
+def _unpacked(ref: ResourceRef, entry: _Entry) -> Kept:
+    text = entry.parts.text()
+    body = _lengths.size + _lengths.unpack_from(text)[0]
+    status = body + _lengths.unpack_from(text)[1]
+    return Kept(ref, entry.uid, entry.revision, text[_lengths.size : body], text[body:status], text[status:])

@@ -1,8 +1,11 @@
 """Lists of several kinds, each as of one moment, in pieces or whole."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from typing import Final
+
+from msgspec import Raw
 
 from setpoint.clients.kube_endpoints import Paging
 from setpoint.clients.kube_pages import Page
@@ -14,6 +17,8 @@ from setpoint.stores.kubernetes.cache import Cache
 from setpoint.stores.kubernetes.objects import ClusterResource, kept_from
 from setpoint.stores.kubernetes.positions import to_revision
 from setpoint.stores.kubernetes.served import ServedKind, Territory, selection_for
+
+_AT_ONCE: Final = 32
 
 
 class Lister:
@@ -39,16 +44,17 @@ class Lister:
         """Kind by kind. The first piece of each is read before any is shown: only then is it known where all stand."""
         kinds = self._territory.asked_for(query)
         # As they are when this began: what a later piece shows anew is told again by a watch from here.
-        firsts = await asyncio.gather(*(self._page(kind, query, Paging(size)) for kind in kinds))
+        firsts = list(await asyncio.gather(*(self._page(kind, query, Paging(size)) for kind in kinds)))
         revision = to_revision({kind.name: page.resource_version for kind, page in zip(kinds, firsts, strict=True)})
         if self._cache is not None and query == EVERYTHING:
             self._cache.restart(kind.name for kind in kinds)
         if not kinds:
             yield Listing((), revision)
-        for kind, first in zip(kinds, firsts, strict=True):
-            page = first
+        for kind in kinds:
+            page, cache = firsts.pop(0), self._cache_for(kind)
             while True:
-                yield Listing(tuple(self._resources(kind, page)), revision)
+                for some in _in_parts(page):
+                    yield Listing(tuple(_resource(item, kind, cache) for item in some), revision)
                 if not page.token:
                     break
                 page = await self._next_page(kind, query, Paging(size, page.token))
@@ -64,11 +70,17 @@ class Lister:
         endpoint = kind.all_in(self._territory.place(query))
         return await self._client.list(endpoint, selection_for(query, kind.form), paging)
 
-    def _resources(self, kind: ServedKind, page: Page) -> list[Resource]:
-        found: list[Resource] = []
-        for item in page.items:
-            kept = kept_from(item, kind.api_version, kind.kind)
-            if self._cache is not None and kind.name in self._territory.cached:
-                self._cache.put(kept)
-            found.append(ClusterResource(kept))
-        return found
+    def _cache_for(self, kind: ServedKind) -> Cache | None:
+        return self._cache if kind.name in self._territory.cached else None
+
+
+def _resource(item: Raw, kind: ServedKind, cache: Cache | None) -> Resource:
+    kept = kept_from(item, kind.api_version, kind.kind)
+    if cache is not None:
+        cache.put(kept)
+    return ClusterResource(kept)
+
+
+def _in_parts(page: Page) -> Iterator[Sequence[Raw]]:
+    """One at least. What a part was decoded into is let go before the next is, and its place used again."""
+    return (page.items[start : start + _AT_ONCE] for start in range(0, max(1, len(page.items)), _AT_ONCE))

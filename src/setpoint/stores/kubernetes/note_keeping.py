@@ -1,16 +1,18 @@
 """Writes notes as Events, and reads them back."""
 
+import logging
 from typing import Final
 
 from setpoint.clients.kube_endpoints import Endpoint, Patch, Selection
 from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.engine.ports import Note
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import AlreadyExists, RemoteConflict
+from setpoint.errors import AlreadyExists, RemoteConflict, RemoteError
 from setpoint.stores.kubernetes.authors import ENGINE
 from setpoint.stores.kubernetes.events import COMPONENT, Told, counted_up, event_for, event_in, name_of, told_by
 from setpoint.stores.kubernetes.served import Territory
 
+_log: Final = logging.getLogger(__name__)
 _EVENTS: Final = Endpoint("", "v1", "events")
 _OURS: Final = f"source={COMPONENT}"
 # Somebody else counts up the same: seldom, and never for long.
@@ -25,7 +27,17 @@ class NoteKeeper:
         self._territory = territory
 
     async def note(self, note: Note) -> None:
-        """A new Event, or one more of the same."""
+        """A new Event, or one more of the same.
+
+        One that the cluster does not take, such as in a namespace that is being deleted, is told in the log and given
+        up: what it is about is in the status, and the step that tells it goes on.
+        """
+        try:
+            await self._note(note)
+        except RemoteError as error:
+            _log.warning("event not written", extra={"ref": str(note.ref), "reason": note.reason, "why": str(error)})
+
+    async def _note(self, note: Note) -> None:
         place = _EVENTS.named(name_of(note), note.ref.namespace)
         for _ in range(_TRIES):
             raw = await self._client.get(place)

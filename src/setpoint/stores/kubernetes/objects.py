@@ -1,6 +1,7 @@
 """What is kept of an object of the cluster: its bytes in three parts, decoded when somebody asks."""
 
-from functools import cached_property
+from functools import cache, cached_property
+from sys import intern
 from typing import Any, Final
 
 import msgspec
@@ -12,9 +13,11 @@ from setpoint.errors import StoreError
 from setpoint.stores.records import decode
 
 _parts: Final = msgspec.json.Decoder(dict[str, Raw]).decode
+_text: Final = msgspec.json.Decoder(str).decode
 _encode: Final = msgspec.json.Encoder().encode
 # Who set which field: often more than the rest of the object, and nothing that we go by.
 _NOT_KEPT: Final = ("managedFields", "selfLink")
+_NOTHING: Final = Raw(b'""')
 
 
 class Kept(msgspec.Struct, frozen=True, gc=False):
@@ -28,23 +31,16 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
     status: bytes  # empty before the first look
 
 
-class _Names(msgspec.Struct, rename="camel", gc=False):
-    name: str
-    uid: str
-    # What would be made, but is not, has none.
-    resource_version: str = ""
-    namespace: str = ""
-
-
-_names: Final = msgspec.json.Decoder(_Names).decode
-
-
 def kept_from(raw: bytes | Raw, api_version: str, kind: str) -> Kept:
     """The object in `raw`; StoreError for what is none. The items of a list do not say what they are: `kind` does."""
     try:
         parts = _parts(raw)
-        names = _names(parts["metadata"])
         metadata = _parts(parts.pop("metadata"))
+        # There are few namespaces, and very many objects.
+        namespace = intern(_text(metadata.get("namespace", _NOTHING)))
+        ref = ResourceRef(_group_of(api_version), kind, namespace, _text(metadata["name"]))
+        # What would be made, but is not, has no resource version.
+        uid, revision = _text(metadata["uid"]), Revision(_text(metadata.get("resourceVersion", _NOTHING)))
     except (msgspec.MsgspecError, KeyError, UnicodeDecodeError) as error:
         raise StoreError(f"the cluster answered with something that is no {kind}: {error!r}") from error
     for name in _NOT_KEPT:
@@ -52,9 +48,13 @@ def kept_from(raw: bytes | Raw, api_version: str, kind: str) -> Kept:
     status = parts.pop("status", None)
     # Whatever form it was asked for in: one of metadata alone says that it is that.
     body = {**parts, "apiVersion": api_version, "kind": kind}
-    ref = ResourceRef(api_version.rpartition("/")[0], kind, names.namespace, names.name)
-    revision = Revision(names.resource_version)
-    return Kept(ref, names.uid, revision, _encode(metadata), _encode(body), _said(status))
+    return Kept(ref, uid, revision, _encode(metadata), _encode(body), _said(status))
+
+
+@cache
+def _group_of(api_version: str) -> str:
+    """One text for all objects of a kind."""
+    return api_version.rpartition("/")[0]
 
 
 def _said(status: Raw | None) -> bytes:
@@ -66,26 +66,23 @@ def _said(status: Raw | None) -> bytes:
 class ClusterResource(Resource):
     """A resource in a cluster, each part decoded when it is asked for."""
 
+    kept: Kept
+
     def __init__(self, kept: Kept) -> None:
-        vars(self).update(_kept=kept, written=None)
+        vars(self)["kept"] = kept
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Resource) and self.document == other.document
 
     __hash__ = None  # type: ignore[assignment] # like every resource: its document can change
 
-    @property
-    def kept(self) -> Kept:
-        """The bytes."""
-        kept: Kept = vars(self)["_kept"]
-        return kept
-
     @cached_property
     def author_digest(self) -> str:
         return digest(decode(self.kept.body))
 
     def mentions(self, *words: str) -> bool:
-        return any(word.encode() in self.kept.body for word in words)
+        body = self.kept.body
+        return any(word.encode() in body for word in words)
 
     @cached_property
     def document(self) -> Tree:
@@ -94,9 +91,17 @@ class ClusterResource(Resource):
         tail = {"status": decode(self.kept.status)} if self.kept.status else {}
         return {**head, **body, **tail}
 
-    @cached_property
+    @property
     def ref(self) -> ResourceRef:
         return self.kept.ref
+
+    @property
+    def uid(self) -> str:
+        return self.kept.uid
+
+    @property
+    def revision(self) -> Revision:
+        return self.kept.revision
 
     @cached_property
     def status(self) -> Tree:

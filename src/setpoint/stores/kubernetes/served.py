@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from setpoint.clients.kube_endpoints import Endpoint, Form, Selection
 from setpoint.engine.ports import Query
 from setpoint.engine.resource import ResourceRef
+from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.positions import KindName
 
 
@@ -72,6 +73,14 @@ class Territory:
     def place(self, query: Query) -> str | None:
         """The namespace to ask for; None for all of them."""
         return self.namespace if query.namespace is None else query.namespace
+
+    def require(self, ref: ResourceRef) -> None:
+        """ManifestInvalid for a resource in another namespace than the one that is looked after."""
+        if self.namespace not in (None, ref.namespace):
+            raise ManifestInvalid(
+                f"{ref}: this store is the namespace {self.namespace} alone: "
+                f"write metadata.namespace: {self.namespace}, or leave ?namespace= out of the store"
+            )
 
     def _reaches(self, query: Query) -> bool:
         return self.namespace is None or query.namespace in (None, self.namespace)

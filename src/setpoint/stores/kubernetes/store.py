@@ -109,6 +109,7 @@ class KubernetesStore:
     async def _applied(self, manifest: Tree, options: Write) -> tuple[ServedKind, bytes]:
         self._require_open()
         authored = to_apply(manifest)
+        self._territory.require(authored.ref)
         kind = self._kind_of(authored.ref)
         with store_errors():
             present = await self._client.get(kind.one(authored.ref))

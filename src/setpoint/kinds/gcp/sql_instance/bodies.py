@@ -161,7 +161,9 @@ def _network(network: Part) -> Json:
 
 def _audit(audit: Part) -> Json:
     rest = {name: value for name, value in audit.items() if name != "bucketRef"}
-    return {"kind": "sql#sqlServerAuditConfig", "bucket": audit["bucketRef"]["external"], **rest}
+    # Without one when the bucket is left to others, and nobody has named any.
+    bucket = {"bucket": audit["bucketRef"]["external"]} if "bucketRef" in audit else {}
+    return {"kind": "sql#sqlServerAuditConfig", **bucket, **rest}
 
 
 def _log_position(position: Part) -> Json:

@@ -27,6 +27,7 @@ ALWAYS: Final = frozenset(
     )
 )
 _SHAPE: Final = Field(shape_of(SqlInstanceTree))
+_VERSION: Final = Path(("spec", "databaseVersion"))
 _SETTINGS: Final = Path(("spec", "settings"))
 _BACKUPS: Final = _SETTINGS / "backupConfiguration"
 _BACKUPS_ON: Final = _BACKUPS / "enabled"
@@ -111,7 +112,9 @@ def _with_what_is_off(tree: Tree, declared: Declared, wanted: Tree) -> Tree:
     """With a plain no where the higher edition takes silence for a yes."""
     if get_at(wanted, _EDITION) != PLUS:
         return tree
-    for path in (_BACKUPS_ON, _CACHE):
+    version = get_at(wanted, _VERSION)
+    is_mysql = isinstance(version, str) and version.startswith("MYSQL")
+    for path in (_BACKUPS_ON, _CACHE, *([_BINARY_LOG] if is_mysql else [])):
         if get_at(wanted, path) is False:
             tree = _put(tree, path, value=False)
     return _said_off(tree, declared)

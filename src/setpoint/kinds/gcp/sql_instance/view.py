@@ -57,7 +57,12 @@ def instance_view(instance: live.Instance) -> Tree:
 
 def in_spec_terms(instance: live.Instance) -> SqlInstanceSpec:
     """The instance as a spec that would ask for exactly this."""
-    return msgspec.convert(instance_view(instance)["spec"], SqlInstanceSpec)
+    spec: Any = instance_view(instance)["spec"]
+    settings = dict(spec["settings"])
+    if "bucketRef" not in settings.get("sqlServerAuditConfig", {}):
+        # No spec can ask for an audit that goes nowhere.
+        settings.pop("sqlServerAuditConfig", None)
+    return msgspec.convert({**spec, "settings": settings}, SqlInstanceSpec)
 
 
 _TOP: Final = ("databaseVersion", "region", "instanceType", "maintenanceVersion")
@@ -93,9 +98,10 @@ def _settings(settings: dict[str, Any], database_version: str) -> dict[str, Any]
     if settings.get("ipConfiguration"):
         found["ipConfiguration"] = _network(settings["ipConfiguration"], database_version)
     audit = settings.get("sqlServerAuditConfig") or {}
-    if audit.get("bucket"):
+    if said(audit):
         rest = {name: value for name, value in said(audit).items() if name != "bucket"}
-        found["sqlServerAuditConfig"] = {"bucketRef": {"external": audit["bucket"]}, **rest}
+        bucket = {"bucketRef": {"external": audit["bucket"]}} if audit.get("bucket") else {}
+        found["sqlServerAuditConfig"] = {**bucket, **rest}
     return found
 
 

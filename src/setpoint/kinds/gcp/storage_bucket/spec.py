@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from setpoint.core.numbers import Int64
 from setpoint.core.overlay import Declared, overlay, overlay_typed
-from setpoint.core.paths import Path, get_at
+from setpoint.core.paths import Path, get_at, remove_at
 from setpoint.core.policy import FieldPolicy
 from setpoint.core.shape import Default, Mark, with_marks
 from setpoint.core.values import Json, Missing
@@ -18,6 +18,7 @@ from setpoint.kinds.gcp.storage_bucket.checks import SAME_REGIONS, SAYS_SOMETHIN
 LOCATION: Final = "US"
 STORAGE_CLASS: Final = "STANDARD"
 _AUTOCLASS: Final = Path(("spec", "autoclass", "enabled"))
+_TERMINAL: Final = Path(("spec", "autoclass", "terminalStorageClass"))
 _SERVICE_DECIDES: Final = {"spec.storageClass": Mark.OUTPUT_ONLY}
 
 T = TypeVar("T")
@@ -231,9 +232,16 @@ def fitted_bucket(declared: Declared, live: Mapping[str, Json]) -> Declared:
     """While Autoclass is on, the service decides about the storage class; it starts from the standard one."""
     declared = without_mark(declared, live)
     if get_at(overlay(declared, live), _AUTOCLASS) is not True:
-        return declared
+        return _without_terminal(declared)
     if get_at(live, _AUTOCLASS) is True:
         return replace(declared, shape=with_marks(declared.shape, _SERVICE_DECIDES))
     spec = declared.tree["spec"]
     assert isinstance(spec, Mapping)
     return replace(declared, tree={**declared.tree, "spec": {**spec, "storageClass": STORAGE_CLASS}})
+
+
+def _without_terminal(declared: Declared) -> Declared:
+    """Without Autoclass no class is the last: the author may say one, and leave the switch to others."""
+    tree = remove_at(declared.tree, _TERMINAL)
+    assert isinstance(tree, Mapping)
+    return replace(declared, tree=tree)

@@ -1,0 +1,100 @@
+"""Who edits without a pause, and knows when each edit was carried out."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass, field
+
+from soak.fleet.api import Api
+from soak.fleet.cloud import DoorCloud
+from soak.fleet.subjects import Subject
+
+_GLANCE = 0.02
+_PATIENCE = 180.0
+
+
+@dataclass(slots=True)
+class Edit:
+    """One edit: when the cluster had it, and when the cloud did; 0 until then."""
+
+    subject: Subject
+    edition: int
+    at: float
+    done_at: float = 0.0
+    # By the clock on the wall, for whoever reads the logs.
+    time: str = field(default_factory=lambda: time.strftime("%H:%M:%S", time.gmtime()))
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        seconds = self.done_at - self.at
+        return f"{self.subject.kind} {self.subject.name} edition {self.edition}, at {self.time} for {seconds:.1f} s"
+
+
+@dataclass(slots=True)
+class Author:
+    """Edits a resource again only when the cloud has the edit before: none may be lost, and none is made needless."""
+
+    api: Api
+    cloud: DoorCloud
+    namespace: str
+    draw: random.Random
+    edits: list[Edit] = field(default_factory=list)
+    has_enough: bool = False
+    _busy: set[Subject] = field(default_factory=set)
+    _editions: dict[Subject, int] = field(default_factory=dict)
+
+    async def declare(self, subjects: tuple[Subject, ...]) -> None:
+        """All of them, until the cloud has each."""
+        for subject in subjects:
+            await self.api.create(subject.resources(self.namespace), subject.manifest(0))
+            self._editions[subject] = 0
+        async with asyncio.timeout(_PATIENCE):
+            while not all(self._is_in_cloud(subject) for subject in subjects):
+                await asyncio.sleep(_GLANCE)
+
+    def edit(self, subject: Subject) -> Awaitable[Edit]:
+        """One edit, when it was carried out; AssertionError when that does not come."""
+        # Before anything is awaited: nobody else edits it from here on.
+        self._busy.add(subject)
+        self._editions[subject] += 1
+        return self._edit(subject, self._editions[subject])
+
+    async def edit_until_enough(self, subjects: tuple[Subject, ...], pause: float) -> None:
+        """One after the other, without waiting for any to be carried out; at the end for all of them."""
+        editing: list[asyncio.Future[Edit]] = []
+        while not self.has_enough:
+            idle = self._idle(subjects)
+            if idle:
+                editing.append(asyncio.ensure_future(self.edit(self.draw.choice(idle))))
+            await asyncio.sleep(pause)
+        await asyncio.gather(*editing)
+
+    async def edit_idle(self, subjects: Iterable[Subject]) -> list[Edit]:
+        """One edit of each, of those that none is under way for already."""
+        return list(await asyncio.gather(*map(self.edit, self._idle(subjects))))
+
+    async def _edit(self, subject: Subject, edition: int) -> Edit:
+        change = {"spec": subject.spec(edition)}
+        await self.api.change(f"{subject.resources(self.namespace)}/{subject.name}", change)
+        edit = Edit(subject, edition, time.monotonic())
+        self.edits.append(edit)
+        while not self._is_in_cloud(subject):
+            assert time.monotonic() < edit.at + _PATIENCE, f"{edit} was not carried out in {_PATIENCE:.0f} s"
+            await asyncio.sleep(_GLANCE)
+        edit.done_at = time.monotonic()
+        self._busy.discard(subject)
+        return edit
+
+    def _idle(self, subjects: Iterable[Subject]) -> list[Subject]:
+        return [subject for subject in subjects if subject not in self._busy]
+
+    def last_edition(self, subject: Subject) -> int:
+        """The newest that it was given."""
+        return self._editions[subject]
+
+    def _is_in_cloud(self, subject: Subject) -> bool:
+        """Whether the object says what was written last. Without a look at the journal of the cloud, which counts."""
+        live = self.cloud.stored(subject.path)
+        return live is not None and subject.mark_in(live) == subject.mark(self._editions[subject])

@@ -1,0 +1,114 @@
+"""What is declared: buckets, instances and databases, whose every edit can be told from the one before."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from soak.fleet.cloud import DoorCloud, Written
+
+PROJECT: Final = "fleet"
+# Where the databases are: nobody declares it.
+INSTANCE: Final = "there-already"
+_CHARSETS: Final = ("utf8mb4", "latin1", "utf8mb3")
+_SPELLED: Final = {"utf8": "utf8mb3"}
+_GROUPS: Final = {"StorageBucket": "storage.cnrm.cloud.google.com"}
+_SQL_GROUP: Final = "sql.cnrm.cloud.google.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One resource, in whichever of its editions; the first is what it is made with."""
+
+    kind: str
+    name: str
+
+    @property
+    def group(self) -> str:
+        """Its API group."""
+        return _GROUPS.get(self.kind, _SQL_GROUP)
+
+    @property
+    def path(self) -> str:
+        """Where its object is in the cloud."""
+        instances = f"/sql/v1beta4/projects/{PROJECT}/instances"
+        match self.kind:
+            case "StorageBucket":
+                return f"/storage/v1/b/{self.name}"
+            case "SQLInstance":
+                return f"{instances}/{self.name}"
+            case _:
+                return f"{instances}/{INSTANCE}/databases/{self.name}"
+
+    @property
+    def collection(self) -> str:
+        """Where objects like it are made."""
+        return "/storage/v1/b" if self.kind == "StorageBucket" else self.path.rpartition("/")[0]
+
+    def resources(self, namespace: str) -> str:
+        """Where the cluster has resources like it."""
+        return f"/apis/{self.group}/v1beta1/namespaces/{namespace}/{self.kind.lower()}s"
+
+    def manifest(self, edition: int) -> dict[str, Any]:
+        """What its author writes."""
+        metadata = {"name": self.name, "annotations": {"cnrm.cloud.google.com/project-id": PROJECT}}
+        spec = self.spec(edition)
+        return {"apiVersion": f"{self.group}/v1beta1", "kind": self.kind, "metadata": metadata, "spec": spec}
+
+    def spec(self, edition: int) -> dict[str, Any]:
+        """No two editions in a row are the same."""
+        match self.kind:
+            case "StorageBucket":
+                rule = {"action": {"type": "Delete"}, "condition": {"age": edition + 1}}
+                return {"location": "EU", "lifecycleRule": [rule]}
+            case "SQLInstance":
+                backups = {"enabled": True, "startTime": _time(edition)}
+                settings = {"tier": "db-custom-1-3840", "backupConfiguration": backups}
+                return {"databaseVersion": "MYSQL_8_0", "region": "europe-west1", "settings": settings}
+            case _:
+                return {"instanceRef": {"external": INSTANCE}, "charset": _CHARSETS[edition % len(_CHARSETS)]}
+
+    def mark(self, edition: int) -> object:
+        """What tells an edition from those around it, in a write."""
+        match self.kind:
+            case "StorageBucket":
+                return edition + 1
+            case "SQLInstance":
+                return _time(edition)
+            case _:
+                return _CHARSETS[edition % len(_CHARSETS)]
+
+    def mark_in(self, body: dict[str, Any]) -> object:
+        """The same in what was sent to the cloud, or is there; None when it says nothing of it."""
+        match self.kind:
+            case "StorageBucket":
+                rules = (body.get("lifecycle") or {}).get("rule") or [{}]
+                return rules[0].get("condition", {}).get("age")
+            case "SQLInstance":
+                return body.get("settings", {}).get("backupConfiguration", {}).get("startTime")
+            case _:
+                charset = str(body.get("charset")).lower()
+                return _SPELLED.get(charset, charset)
+
+    def is_made_by(self, written: Written) -> bool:
+        """Whether a request asked for its object."""
+        is_post = (written.method, written.path) == ("POST", self.collection)
+        return is_post and isinstance(written.body, dict) and written.body.get("name") == self.name
+
+
+def subjects(count: int) -> tuple[Subject, ...]:
+    """One instance and one database in ten, and buckets."""
+    kinds = ("SQLInstance", "SQLDatabase", *("StorageBucket",) * 8)
+    return tuple(Subject(kinds[number % 10], f"fleet-{number}") for number in range(count))
+
+
+def make_instance(cloud: DoorCloud) -> None:
+    """The instance that databases are in."""
+    settings = {"tier": "db-custom-1-3840"}
+    body = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "europe-west1", "settings": settings}
+    answer = cloud.call("POST", f"/sql/v1beta4/projects/{PROJECT}/instances", body)
+    assert answer.status == 200, answer
+    cloud.advance(60)
+    cloud.written.clear()
+
+
+def _time(edition: int) -> str:
+    return f"{edition // 60 % 24:02}:{edition % 60:02}"

@@ -1,0 +1,89 @@
+"""Taking resources out of a store, with all that another one needs to go on with them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from setpoint.core.values import Json
+from setpoint.engine.drafts import Drafts
+from setpoint.engine.exports import ExportedResource, ExportedSecret, Facts, SecretFacts
+from setpoint.engine.intent import resolve_as_it_is
+from setpoint.engine.kind import AnyKind, SecretKey
+from setpoint.engine.moving import MANAGEMENT_BEFORE
+from setpoint.engine.ports import Store
+from setpoint.engine.references import resolve_what_is_there
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import FINALIZER, MANAGEMENT, Management, World
+from setpoint.errors import NotReady, UserError
+
+# kubectl's copy of a manifest: of the cluster where it was applied, and for a Secret its values.
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+async def exported(
+    resources: Sequence[Resource], world: World
+) -> tuple[tuple[ExportedSecret, ...], tuple[ExportedResource, ...]]:
+    """The Secrets that the resources refer to, and the resources, each as it is here with what it came to."""
+    secrets = await _secrets_of(resources, world)
+    # Whatever happens meanwhile: the facts are about the very states that go along.
+    seen = Drafts(world.store, {one.ref: one for one in (*resources, *secrets)})
+    taken = [ExportedResource(_as_kept(one), await _facts(one, world.kind_of(one), seen)) for one in resources]
+    named = [ExportedSecret(_as_kept(one), SecretFacts(f"{one.uid}/{one.revision}")) for one in secrets]
+    return tuple(named), tuple(taken)
+
+
+async def pause(resource: Resource, store: Store) -> None:
+    """From here on nothing is read or written for `resource`; what it said of its management is on record."""
+    if not is_paused(resource):
+        before = resource.annotations.get(MANAGEMENT, "")
+        await store.annotate(resource, {MANAGEMENT: Management.PAUSED.value, MANAGEMENT_BEFORE: before})
+
+
+def is_paused(resource: Resource) -> bool:
+    """Whether an export has paused `resource`."""
+    annotations = resource.annotations
+    return annotations.get(MANAGEMENT) == Management.PAUSED and MANAGEMENT_BEFORE in annotations
+
+
+def secret_keys(resource: Resource, kind: AnyKind) -> tuple[SecretKey, ...]:
+    """The keys of Secrets that the spec names; none in one that cannot be read."""
+    try:
+        return tuple(need for need in kind.needs(resource) if isinstance(need, SecretKey))
+    except UserError:
+        return ()
+
+
+async def _secrets_of(resources: Sequence[Resource], world: World) -> list[Resource]:
+    refs = {need.secret for one in resources for need in secret_keys(one, world.kind_of(one))}
+    found = [await world.store.get(ref) for ref in sorted(refs)]
+    return [one for one in found if one is not None]
+
+
+async def _facts(resource: Resource, kind: AnyKind, store: Store) -> Facts:
+    is_observed = resource.status.get("observedGeneration") == resource.generation
+    try:
+        intent = await resolve_as_it_is(resource, kind, store)
+    except (NotReady, UserError):
+        secrets = await resolve_what_is_there(secret_keys(resource, kind), store)
+        return Facts(None, dict(secrets.versions), is_observed, resource.is_deleting)
+    return Facts(intent.digest, dict(intent.resolved.versions), is_observed, resource.is_deleting)
+
+
+def _as_kept(resource: Resource) -> Resource:
+    """What goes along: neither what only this store means something by, nor an owner, who is another elsewhere."""
+    members: dict[str, Json] = {
+        "name": resource.ref.name,
+        "namespace": resource.ref.namespace,
+        "labels": dict(resource.labels),
+        "annotations": _annotations(resource),
+        "finalizers": [FINALIZER] if FINALIZER in resource.finalizers else [],
+    }
+    metadata = {name: value for name, value in members.items() if value}
+    return Resource({**resource.document, "metadata": metadata})
+
+
+def _annotations(resource: Resource) -> dict[str, Json]:
+    """As the author left them: that an export paused it is nobody's word on how a resource is managed."""
+    left_behind = (_LAST_APPLIED, MANAGEMENT_BEFORE, *((MANAGEMENT,) if is_paused(resource) else ()))
+    found: dict[str, Json] = {name: text for name, text in resource.annotations.items() if name not in left_behind}
+    before = resource.annotations.get(MANAGEMENT_BEFORE)
+    return {**found, MANAGEMENT: before} if before and is_paused(resource) else found

@@ -1,0 +1,255 @@
+"""`setpoint export` and `setpoint import`, as somebody types them."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.desk import Desk, bucket
+
+NEW = ("--store", "sqlite:///new.db")
+PAUSED = (
+    "Where they came from they are paused: nothing is done for them from there. "
+    "`setpoint plan` shows what is left to do here"
+)
+NOT_PAUSED = (
+    "Where they came from they are not paused: two would look after the same objects. Let nobody look after that store "
+    "any more, and put it away; `setpoint delete` there would delete the objects. "
+    "`setpoint plan` shows what is left to do here"
+)
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {app: Sesame-1-app}\n"
+USER = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
+kind: SQLUser
+metadata:
+  name: app
+  annotations: {cnrm.cloud.google.com/project-id: some-project}
+spec:
+  host: "%"
+  instanceRef: {external: main}
+  password: {valueFrom: {secretKeyRef: {name: s, key: app}}}
+"""
+
+
+def writes(desk: Desk) -> list[str]:
+    return [entry.method for entry in desk.in_cloud(lambda cloud: cloud.journal.entries) if entry.is_write]
+
+
+@pytest.fixture
+def user(desk: Desk) -> Desk:
+    """Somebody with a user that has a password."""
+    desk.make_instance("main")
+    desk.apply(SECRET, USER)
+    desk.in_cloud(lambda cloud: cloud.journal.clear())
+    return desk
+
+
+# --- From one to the other --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_resources_go_on_in_another_store(desk: Desk, form: str) -> None:
+    desk.apply(bucket("logs"), bucket("more"))
+    desk.in_cloud(lambda cloud: cloud.journal.clear())
+
+    out = desk.run("export", "-o", form, "--to", "export.txt", "--pause")
+    told = desk.run(*NEW, "import", "-f", "export.txt").stdout.splitlines()
+    plan = desk.run(*NEW, "plan")
+    again = desk.run(*NEW, "reconcile").stdout.splitlines()
+
+    assert (out.stdout, out.stderr) == (
+        "",
+        "2 resources, without their Secrets in export.txt, which only you can read\n",
+    )
+    assert told == ["StorageBucket default/logs moved", "StorageBucket default/more moved", PAUSED]
+    assert (plan.returncode, plan.stdout.count("in sync: nothing changed: fast path")) == (0, 2)
+    assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged"]
+    assert writes(desk) == []
+
+
+def test_whoever_did_not_pause_is_told_what_to_do(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    (desk.folder / "export.yaml").write_text(desk.run("export").stdout, encoding="utf-8")
+
+    told = desk.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+
+    assert told == ["StorageBucket default/logs moved", NOT_PAUSED]
+
+
+def test_only_what_is_named_goes_along(desk: Desk) -> None:
+    desk.apply(bucket("logs"), bucket("more"))
+
+    exported = list(yaml.safe_load_all(desk.run("export", "StorageBucket/more").stdout))
+
+    assert [one["kind"] for one in exported] == ["Export", "StorageBucket", "ExportEnd"]
+    assert exported[1]["metadata"]["name"] == "more"
+
+
+def test_a_password_goes_along_when_that_is_asked_for(user: Desk) -> None:
+    user.run("export", "--with-secrets", "--pause", "--to", "export.yaml")
+    told = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+    user.run(*NEW, "reconcile")
+
+    assert told == ["SQLUser default/app moved", PAUSED]
+    assert writes(user) == []
+
+
+def test_a_password_that_did_not_come_along_is_told_of_and_sent_once(user: Desk) -> None:
+    user.run("export", "--to", "export.yaml")
+    user.write(SECRET)
+    user.run(*NEW, "apply", "-f", "manifest.yaml")
+    told = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+    user.run(*NEW, "reconcile")
+
+    remark = "spec.password is not known to be the same here: it counts as new, and is sent once"
+    assert told[0] == f"SQLUser default/app moved; {remark}"
+    assert writes(user) == ["PUT"]
+
+
+# --- Secrets ----------------------------------------------------------------------------------------------------------
+
+
+def test_no_password_is_in_an_export_unasked(user: Desk) -> None:
+    exported = user.run("export").stdout
+
+    assert "Sesame" not in exported
+    assert "U2VzYW1l" not in exported
+    assert [one["kind"] for one in yaml.safe_load_all(exported)] == ["Export", "SQLUser", "ExportEnd"]
+
+
+def test_passwords_are_not_printed_by_accident(user: Desk) -> None:
+    refused = user.run("export", "--with-secrets")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "error: --with-secrets writes passwords in clear text: name a file with --to, which only you can read then, "
+        "or write --to - to pipe it on\n"
+    )
+
+
+def test_passwords_can_be_piped_on(user: Desk) -> None:
+    exported = user.run("export", "--with-secrets", "--to", "-").stdout
+
+    assert [one["kind"] for one in yaml.safe_load_all(exported)] == ["Export", "Secret", "SQLUser", "ExportEnd"]
+
+
+def test_a_file_is_for_its_owner_alone_even_where_another_one_was(user: Desk) -> None:
+    file = user.folder / "export.yaml"
+    file.write_text("old", encoding="utf-8")
+    file.chmod(0o644)
+
+    user.run("export", "--with-secrets", "--to", "export.yaml")
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text(encoding="utf-8").startswith("apiVersion: setpoint.dev/v1alpha1\nkind: Export\n")
+    assert [one.name for one in user.folder.glob(".*export*")] == []
+
+
+def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Desk) -> None:
+    user.run("export", "--to", "export.yaml")
+    refused = user.run(*NEW, "import", "-f", "export.yaml")
+
+    assert refused.stderr == (
+        "error: Secret default/s: referred to, and neither in the export nor in this store. Put it there first, or "
+        "export it, too: Secrets with --with-secrets\n"
+    )
+    assert json.loads(user.run(*NEW, "get", "-o", "json").stdout) == []
+
+
+# --- Somebody else ----------------------------------------------------------------------------------------------------
+
+
+def test_while_somebody_looks_after_a_store_it_can_be_copied_but_neither_paused_nor_filled(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    desk.daemon()
+
+    copied = desk.run("export", "--to", "export.yaml")
+    paused = desk.run("export", "--pause")
+    filled = desk.run("import", "-f", "export.yaml")
+
+    assert copied.returncode == 0
+    assert copied.stderr.splitlines()[0] == (
+        "somebody looks after this store: this is a copy of one moment. To move, end that, and use --pause"
+    )
+    assert (paused.returncode, filled.returncode) == (1, 1)
+    assert "is in use by process" in paused.stderr
+    assert "is in use by process" in filled.stderr
+
+
+# --- What cannot be ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["export"], "there is nothing to export in default: -n names another, and -A means all"),
+        (["export", "-A", "--pause"], "there is nothing to export anywhere: -n names another, and -A means all"),
+        (
+            ["export", "StorageBucket/nosuch"],
+            "StorageBucket nosuch is not declared here: `setpoint get -A` lists what is",
+        ),
+        (
+            ["export", "Secret/s"],
+            "a Secret goes along with the resources that refer to it: name those, and --with-secrets",
+        ),
+        (["import"], "nothing to import: name an export with -f, or - for standard input"),
+        (["import", "-f", "nosuch.yaml"], "nosuch.yaml: No such file or directory: name a file, a folder or - for"),
+        (["import", "-f", "empty.yaml"], "no export in empty.yaml: `setpoint export` makes one"),
+        (["import", "-f", "manifest.yaml"], "manifest.yaml:1: this is no export: `setpoint export` makes one"),
+        (["import", "-f", "broken.json"], "broken.json:3: this is not JSON, or breaks off here: export again"),
+        (["import", "-f", "deep.json"], "deep.json:1: this is not JSON, or breaks off here: export again"),
+        (["import", "-f", "broken.yaml"], "broken.yaml:2: this is not YAML"),
+    ],
+)
+def test_bad_input_is_one_clear_line(desk: Desk, arguments: list[str], told: str) -> None:
+    desk.write(bucket("logs"))
+    desk.write("\n", file="empty.yaml")
+    desk.write('{"a": 1}\n\n{"b": ', file="broken.json")
+    desk.write('{"a": ' + "[" * 100_000, file="deep.json")
+    desk.write("a: [\n", file="broken.yaml")
+
+    refused = desk.run(*arguments)
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"error: {told}")
+    assert refused.stderr.count("\n") == 1
+    assert not (desk.folder / ".setpoint").exists()
+
+
+def test_a_folder_that_is_not_there_is_named(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+
+    refused = desk.run("export", "--to", "nosuch/export.yaml")
+
+    assert refused.stderr == (
+        "error: --to nosuch/export.yaml: No such file or directory: name a file in a folder that you can write to\n"
+    )
+
+
+def test_json_may_be_laid_out_in_any_way(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    lines = desk.run("export", "-o", "json").stdout.splitlines()
+    pretty = "\n\n".join(json.dumps(json.loads(line), indent=2) for line in lines)
+    Path(desk.folder / "export.json").write_text(pretty, encoding="utf-8")
+
+    assert desk.run(*NEW, "import", "-f", "export.json").returncode == 0
+
+
+def test_an_export_is_no_manifest(desk: Desk) -> None:
+    desk.apply(bucket("logs"))
+    desk.run("export", "--to", "export.yaml")
+
+    refused = desk.run(*NEW, "apply", "-f", "export.yaml")
+
+    assert refused.stderr == "error: export.yaml:1: this is an export, and no manifest: `setpoint import` takes it\n"
+
+
+def test_what_has_an_owner_leaves_it_behind_and_that_is_told(desk: Desk) -> None:
+    owner = "  ownerReferences: [{apiVersion: v1, kind: Owner, name: o, uid: x}]\nspec:"
+    desk.apply(bucket("logs").replace("spec:", owner))
+
+    exported = desk.run("export")
+
+    assert exported.stderr == "StorageBucket default/logs: its owner stays behind, so that it has none elsewhere\n"
+    assert "ownerReferences" not in exported.stdout

@@ -1,0 +1,68 @@
+"""Calls that do not wait for a turn: the cluster has too much to do, or seems to be down, and they go all the same."""
+
+import asyncio
+
+import pytest
+
+from setpoint.clients.breaker import State
+from setpoint.clients.http import Answer
+from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kube_endpoints import Endpoint
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import RemoteUnavailable
+from tests.clients.clusters import Tokens
+from tests.clients.script import Script, says
+
+LEASES = Endpoint("coordination.k8s.io", "v1", "leases", "shop")
+PODS = Endpoint("", "v1", "pods", "shop")
+
+
+def _says(status: int, **headers: str) -> Answer:
+    return says(status, {"metadata": {}, "items": []}, Content_Type="application/json", **headers)
+
+
+def _client(*answers: Answer) -> tuple[KubernetesClient, Script]:
+    http = Script(*answers)
+    return KubernetesClient(Connection("context prod", "https://a.test"), Tokens(), http), http
+
+
+def test_they_go_while_the_cluster_wants_a_pause() -> None:
+    client, http = _client(_says(429, Retry_After="3600"), _says(200))
+
+    async def main() -> None:
+        for _ in range(2):
+            with pytest.raises(RemoteUnavailable):
+                await client.list(PODS)
+        await client.at_once().list(LEASES)
+
+    asyncio.run(main())
+
+    # The second list of pods was not sent.
+    assert [request.url.partition("?")[0].rpartition("/")[2] for request in http.requests] == ["pods", "leases"]
+
+
+def test_one_that_is_answered_tells_all_others_that_the_cluster_is_back() -> None:
+    client, _ = _client(_says(200))
+    (gate,) = client.budgets._gates.values()
+
+    async def main() -> State:
+        gate.breaker.state, gate.breaker._next_probe = State.OPEN, float("inf")
+        with pytest.raises(RemoteUnavailable):
+            await client.list(PODS)
+        await client.at_once().list(LEASES)
+        return gate.breaker.state
+
+    assert asyncio.run(main()) is State.CLOSED
+
+
+def test_they_are_counted_apart() -> None:
+    client, _ = _client(_says(200))
+
+    async def main() -> None:
+        await client.list(PODS)
+        await client.at_once().list(LEASES)
+
+    asyncio.run(main())
+
+    calls = {one.charge.quota: one.calls for one in client.budgets.snapshot().budgets}
+    assert calls == {"reads": 1, "writes": 0, "leases": 1}

@@ -1,0 +1,121 @@
+"""Gadgets in one store, and their move into another: everything that goes along has been text in between."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from setpoint.app import rehearse
+from setpoint.core.canonical import canonical
+from setpoint.core.paths import Path
+from setpoint.core.plan import Plan
+from setpoint.core.yaml_documents import Document
+from setpoint.engine.exporting import exported
+from setpoint.engine.exports import Export, Header, documents_of, read_export
+from setpoint.engine.importing import Arrival, Import, checked
+from setpoint.engine.kind import Reconciliation
+from setpoint.engine.ports import Store
+from setpoint.engine.reconcile import preview, step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import CookieLocation, Outcome, World
+from setpoint.errors import SetpointError
+from setpoint.stores.memory import MemoryStore
+from tests.engine.clock import FakeClock
+from tests.engine.gadget_stand import gadget
+from tests.engine.gadgets import GadgetKind, Service, gadget_ref
+
+HEADER = Header("0.1.0", "2026-01-01T00:00:00Z", "memory", secrets=True, paused=False)
+SECRET = ResourceRef("", "Secret", "default", "s")
+
+
+def new_store(clock: FakeClock, name: str = "uid") -> MemoryStore:
+    """An empty store with uids of its own."""
+    numbers = count(1)
+    return MemoryStore(clock, lambda: f"{name}-{next(numbers)}")
+
+
+@dataclass(slots=True)
+class House:
+    """Gadgets, where they are kept, and the service that they live in."""
+
+    store: Store
+    clock: FakeClock
+    service: Service = field(default_factory=Service)
+    reconciliation: Reconciliation = Reconciliation.STATEFUL
+    cookies: CookieLocation = CookieLocation.STATUS
+    revision: int = 1
+
+    @property
+    def world(self) -> World:
+        kind = GadgetKind(self.service, self.reconciliation, self.revision)
+        return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies)
+
+    async def apply(self, name: str, spec: Mapping[str, Any], **metadata: Any) -> None:
+        await self.store.apply(gadget(name, dict(spec), **metadata))
+
+    async def secret(self, text: str) -> None:
+        metadata = {"name": SECRET.name, "namespace": SECRET.namespace}
+        data = {"password": text}
+        await self.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data})
+
+    async def step(self, name: str) -> Outcome:
+        self.clock.seconds += 1
+        return await step(gadget_ref(name), self.world)
+
+    async def settle(self, *names: str) -> None:
+        for name in names:
+            await self.step(name)
+
+    async def resource(self, name: str) -> Resource:
+        found = await self.store.get(gadget_ref(name))
+        assert found is not None
+        return found
+
+    async def gadgets(self) -> list[Resource]:
+        return [one for one in (await self.store.list()).resources if one.ref.kind == "Gadget"]
+
+    async def plans(self) -> dict[str, Any]:
+        """What the next step of each would do, or be stopped by."""
+        return {one.ref.name: await self._plan(one.ref) for one in await self.gadgets()}
+
+    async def _plan(self, ref: ResourceRef) -> Any:
+        try:
+            found: Plan | SetpointError = await preview(ref, self.world)
+        except SetpointError as error:
+            found = error
+        return found.to_data() if isinstance(found, Plan) else (type(found).__name__, str(found))
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        return [call for call in self.service.calls if call[0] != "get"]
+
+
+async def export_of(house: House, *, with_secrets: bool = True, names: Sequence[str] = ()) -> Export:
+    """What is handed over, once it was text."""
+    gadgets = [one for one in await house.gadgets() if not names or one.ref.name in names]
+    secrets, resources = await exported(gadgets, house.world)
+    return reread(Export((HEADER,), secrets if with_secrets else (), resources))
+
+
+def reread(export: Export) -> Export:
+    """The export as it is read from a file, a document on each line."""
+    trees = [json.loads(canonical(tree)) for tree in documents_of(export)]
+    return read_export([Document(tree, "e.json", {Path(): line}) for line, tree in enumerate(trees, 1)])
+
+
+async def checked_in(house: House, export: Export, *, overwrite: bool = False) -> Import:
+    """The import, about to begin."""
+    return await checked(export, house.world, lambda tree: rehearse(tree, house.world), overwrite=overwrite)
+
+
+async def bring(house: House, export: Export, *, overwrite: bool = False) -> tuple[Arrival, ...]:
+    """The import, from its checks to its end."""
+    return await (await checked_in(house, export, overwrite=overwrite)).bring_in()
+
+
+async def moved(old: House, store: Store | None = None, *, with_secrets: bool = True) -> House:
+    """The house that everything was moved to, at the same service."""
+    new = House(store or new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies)
+    await bring(new, await export_of(old, with_secrets=with_secrets))
+    return new

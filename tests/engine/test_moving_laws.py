@@ -1,0 +1,250 @@
+"""For all programs: what follows a move is what would have followed without it, call by call."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.engine.kind import Reconciliation
+from setpoint.engine.remembered import REQUESTED
+from setpoint.engine.scene import CookieLocation, Outcome, Settled, Stopped
+from setpoint.errors import SetpointError
+from setpoint.stores.sqlite import open_sqlite
+from tests.engine.clock import FakeClock
+from tests.engine.gadgets import Fault, gadget_ref
+from tests.engine.movers import House, moved, new_store
+from tests.engine.stand import Trouble
+from tests.stores.scratch import scratch_folder
+
+pytestmark = pytest.mark.laws
+
+NAMES = ("a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """Something that is done in a house, and what it comes to."""
+
+    verb: Callable[[House], Awaitable[Any]]
+    told: str
+
+    def __repr__(self) -> str:
+        return self.told
+
+
+def _silent(verb: Callable[[House], Awaitable[object]]) -> Callable[[House], Awaitable[None]]:
+    """What it comes to may differ between stores, and does not count."""
+
+    async def silent(house: House) -> None:
+        await verb(house)
+
+    return silent
+
+
+def apply(name: str, spec: dict[str, Any], metadata: dict[str, Any]) -> Doing:
+    said = {**spec, "parentRef": "a"} if name == "b" else spec
+    return Doing(lambda house: house.apply(name, said, **metadata), f"apply {name} {said} {metadata}")
+
+
+def step(name: str) -> Doing:
+    async def verb(house: House) -> Any:
+        return _told(await house.step(name))
+
+    return Doing(verb, f"step {name}")
+
+
+def rotate(text: str) -> Doing:
+    return Doing(lambda house: house.secret(text), f"rotate to {text}")
+
+
+def drift(name: str, member: str, value: Any) -> Doing:
+    async def verb(house: House) -> None:
+        if name in house.service.objects:
+            house.service.objects[name][member] = value
+
+    return Doing(verb, f"drift {name}.{member} to {value}")
+
+
+def quarrel(name: str, times: int) -> Doing:
+    async def verb(house: House) -> Any:
+        told = []
+        for _ in range(times):
+            await drift(name, "size", 9).verb(house)
+            told.append(_told(await house.step(name)))
+        return told
+
+    return Doing(verb, f"quarrel {times} times about {name}.size")
+
+
+def insist(member: str, value: Any) -> Doing:
+    async def verb(house: House) -> None:
+        house.service.rewrites = {} if value is None else {member: value}
+
+    return Doing(verb, f"the service insists on {member} {value}")
+
+
+def fail(trouble: Trouble, verb_: str) -> Doing:
+    async def verb(house: House) -> None:
+        house.service.faults[:] = [Fault(trouble, [verb_], 1)]
+
+    return Doing(verb, f"the next {verb_}: {trouble}")
+
+
+def work_slowly(*, slow: bool) -> Doing:
+    async def verb(house: House) -> None:
+        house.service.slow = slow
+        if not slow:
+            house.service.finish()
+
+    return Doing(verb, f"slow: {slow}")
+
+
+def wait(seconds: float) -> Doing:
+    async def verb(house: House) -> None:
+        house.clock.seconds += seconds
+
+    return Doing(verb, f"{seconds} s later")
+
+
+def request(text: str) -> Doing:
+    async def verb(house: House) -> None:
+        await house.store.annotate(await house.resource("a"), {REQUESTED: text})
+
+    return Doing(verb, f"request {text}")
+
+
+def delete() -> Doing:
+    return Doing(_silent(lambda house: house.store.delete(gadget_ref("b"))), "delete b")
+
+
+def _told(outcome: Outcome) -> Any:
+    match outcome:
+        case Settled(plan, ready):
+            return plan.to_data(), ready
+        case Stopped(error):
+            return type(error).__name__, str(error)
+        case gone:
+            return gone
+
+
+names = st.sampled_from(NAMES)
+specs = st.fixed_dictionaries(
+    {"size": st.sampled_from((1, 2))},
+    optional={
+        "note": st.just("ours"),
+        "passwordRef": st.just("s"),
+        "password": st.sampled_from(("own", "other")),
+        "zone": st.just("z"),
+        "ports": st.just([{"name": "p", "number": 1}]),
+    },
+)
+metadatas = st.fixed_dictionaries(
+    {},
+    optional={
+        "labels": st.just({"team": "web"}),
+        "annotations": st.sampled_from(
+            (
+                {"setpoint.dev/management": "observe"},
+                {"setpoint.dev/management": "paused"},
+                {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"},
+                {"test.setpoint.dev/flavour": "sweet", "unknown": "x"},
+            )
+        ),
+    },
+)
+steps = st.builds(step, names)
+doings = st.one_of(
+    steps,
+    steps,
+    steps,
+    st.builds(apply, names, specs, metadatas),
+    st.builds(rotate, st.sampled_from(("first", "second"))),
+    st.builds(drift, names, st.sampled_from(("size", "mode", "note")), st.sampled_from((8, 9))).filter(
+        lambda one: "size" in one.told
+    ),
+    st.builds(drift, names, st.sampled_from(("mode", "note")), st.sampled_from(("theirs", "other"))),
+    st.builds(quarrel, names, st.sampled_from((1, 3, 4))),
+    st.builds(insist, st.just("size"), st.sampled_from((None, 7))),
+    st.builds(insist, st.just("mode"), st.sampled_from((None, "the service's"))),
+    st.builds(fail, st.sampled_from(list(Trouble)), st.sampled_from(("get", "create", "update", "delete"))),
+    st.builds(work_slowly, slow=st.booleans()),
+    st.builds(wait, st.sampled_from((60.0, 7200.0))),
+    st.builds(request, st.sampled_from(("one", "two"))),
+    st.builds(delete),
+)
+programs = st.lists(doings, max_size=14)
+settings_of_a_house = st.tuples(st.sampled_from(list(Reconciliation)), st.sampled_from(list(CookieLocation)))
+# A Secret goes along with those who refer to it: `c` does to the end.
+FIRST = [
+    rotate("first"),
+    apply("a", {"size": 1}, {}),
+    apply("b", {"size": 1, "passwordRef": "s"}, {}),
+    apply("c", {"passwordRef": "s"}, {}),
+    step("a"),
+    step("b"),
+]
+Setting = tuple[Reconciliation, CookieLocation]
+
+
+async def lived_in(program: list[Doing], setting: Setting) -> House:
+    """A house in which all of that has been done."""
+    clock = FakeClock()
+    reconciliation, cookies = setting
+    house = House(new_store(clock), clock, reconciliation=reconciliation, cookies=cookies)
+    for doing in [*FIRST, *program]:
+        await done(doing, house)
+    return house
+
+
+async def what_follows(house: House, future: list[Doing]) -> Any:
+    """Whatever can be seen from outside of what is done from here on."""
+    house.service.calls.clear()
+    plans = await house.plans()
+    told = [await done(doing, house) for doing in future]
+    return plans, told, house.service.calls, house.service.objects, house.service.passwords
+
+
+async def done(doing: Doing, house: House) -> Any:
+    """What it came to, or was refused as."""
+    try:
+        return await doing.verb(house)
+    except SetpointError as error:
+        return type(error).__name__
+
+
+@given(programs, st.lists(doings, max_size=8), settings_of_a_house)
+def test_what_follows_a_move_is_what_would_have_followed(
+    program: list[Doing], future: list[Doing], setting: Setting
+) -> None:
+    async def scenario() -> tuple[Any, Any]:
+        stayed, left = await lived_in(program, setting), await lived_in(program, setting)
+        new = await moved(left)
+        return await what_follows(new, future), await what_follows(stayed, future)
+
+    there, here = asyncio.run(scenario())
+
+    assert there == here
+
+
+@given(programs, st.lists(doings, max_size=4), settings_of_a_house)
+def test_what_follows_a_move_through_a_file_and_back_is_what_would_have_followed(
+    program: list[Doing], future: list[Doing], setting: Setting
+) -> None:
+    async def scenario(file: Path) -> tuple[Any, Any]:
+        stayed, left = await lived_in(program, setting), await lived_in(program, setting)
+        numbers = count(1)
+        store = await open_sqlite(file, left.clock, lambda: f"file-{next(numbers)}")
+        back = await moved(await moved(left, store))
+        await store.close()
+        return await what_follows(back, future), await what_follows(stayed, future)
+
+    with scratch_folder() as folder:
+        there, here = asyncio.run(scenario(folder / "state.db"))
+
+    assert there == here

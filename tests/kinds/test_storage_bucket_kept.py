@@ -1,0 +1,32 @@
+"""What a bucket keeps of what others decided."""
+
+import pytest
+
+from setpoint.engine.resource import Tree
+from setpoint.kinds.gcp.storage_bucket.bodies import patch_body
+from setpoint.localcloud.trees import merge_patch
+from tests.kinds.bench import bucket
+from tests.kinds.test_storage_bucket_laws import KIND, intent_for, plan_over, read, sent, wanted_over
+
+UNMANAGED = "cnrm.cloud.google.com/unmanaged"
+LIVE = {"name": "b", "location": "US", "storageClass": "STANDARD", "labels": {"managed-by-cnrm": "true"}}
+KEY = "projects/p/locations/eu/keyRings/r/cryptoKeys/k"
+
+
+@pytest.mark.parametrize("autoclass", [{}, {"autoclass": {"enabled": False}}])
+def test_no_class_to_end_in_is_asked_for_while_others_leave_autoclass_off(autoclass: Tree) -> None:
+    said = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
+    intent = intent_for(bucket(said, annotations={UNMANAGED: "spec.autoclass.enabled"}))
+
+    assert plan_over(intent, read({**LIVE, **autoclass})).changes == ()
+
+
+def test_a_key_that_is_removed_takes_nothing_with_it_that_the_spec_has_no_word_for() -> None:
+    enforced = {"customerSuppliedEncryptionEnforcementConfig": {"restrictionMode": "FullyRestricted"}}
+    intent, members = intent_for(bucket({})), {**LIVE, "encryption": {"defaultKmsKeyName": KEY, **enforced}}
+    view = KIND.view(read(members))
+    (write,) = plan_over(intent, read(members)).writes
+
+    body = patch_body(intent, wanted_over(intent, view), write, view)
+
+    assert merge_patch(members, sent(body))["encryption"] == enforced

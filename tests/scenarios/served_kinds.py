@@ -1,0 +1,40 @@
+"""A cluster that serves our kinds."""
+
+import time
+from http import HTTPStatus
+from typing import Any, Final
+
+from setpoint.app import definitions
+from tests.cluster.access import Access
+
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_PATIENCE: Final = 60.0
+
+
+def paths() -> list[str]:
+    """Where the resources of each kind are."""
+    specs: list[Any] = [definition["spec"] for definition in definitions().values()]
+    return [f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}" for spec in specs]
+
+
+def serve_kinds(cluster: Access) -> None:
+    """Returns when the cluster serves them."""
+    for definition in definitions().values():
+        made = cluster.call("POST", _CRDS, definition)
+        assert made.status in (HTTPStatus.CREATED, HTTPStatus.CONFLICT), made
+    end = time.monotonic() + _PATIENCE
+    while any(cluster.call("GET", path).status != HTTPStatus.OK for path in paths()):
+        assert time.monotonic() < end, "the kinds are not served"
+        time.sleep(0.05)
+
+
+def empty(cluster: Access, namespace: str) -> None:
+    """Nothing of ours is left in the namespace, and nobody was asked to clean up."""
+    for path in (*paths(), "/api/v1/secrets"):
+        group, _, plural = path.rpartition("/")
+        where = f"{group}/namespaces/{namespace}/{plural}"
+        for one in cluster.call("GET", where).body["items"]:
+            name = one["metadata"]["name"]
+            if one["metadata"].get("finalizers"):
+                cluster.call("PATCH", f"{where}/{name}", {"metadata": {"finalizers": None}})
+            cluster.call("DELETE", f"{where}/{name}")

@@ -1,0 +1,161 @@
+"""From a file into a cluster and back again, with real kinds: nothing that the resources stand for is written."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cli.desk import SETPOINT, Desk
+from tests.cluster.access import Access
+from tests.scenarios.served_kinds import serve_kinds
+
+SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
+OLD, CLUSTER, NEW = "sqlite:///old.db", "kubernetes", "sqlite:///new.db"
+NAMES: Final = ("SQLInstance/shop", "SQLDatabase/orders", "SQLUser/app", "StorageBucket/logs")
+# Those that keep a cookie.
+STATEFUL: Final = ("SQLInstance/shop", "StorageBucket/logs")
+
+
+@pytest.fixture(scope="module")
+def cluster(api_server: Access) -> Access:
+    serve_kinds(api_server)
+    return api_server
+
+
+@pytest.fixture
+def home(tmp_path: Path, cluster: Access, namespace: str) -> Iterator["Home"]:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    # Leases of our own: others look after parts of the same cluster.
+    here = {"KUBECONFIG": str(cluster.kubeconfig), "POD_NAMESPACE": namespace, "PYTHONUTF8": "1"}
+    with Desk(tmp_path, {**kept, **here}) as desk:
+        yield Home(desk, namespace)
+
+
+class Home:
+    """Somebody with resources, a cloud, a file and a cluster."""
+
+    def __init__(self, desk: Desk, namespace: str) -> None:
+        self.desk = desk
+        self._namespace = namespace
+
+    def declare(self) -> None:
+        """An instance with a root password, what is in it, and a bucket: made, and settled."""
+        secret = {"root": "first-Sesame-1", "app": "second-Sesame-2"}
+        spec = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-1-3840"}}
+        within = {"instanceRef": {"name": "shop"}}
+        self.desk.write(
+            self._manifest("v1", "Secret", "passwords", stringData=secret),
+            self._manifest(SQL, "SQLInstance", "shop", spec={**spec, "rootPassword": _from_secret("root")}),
+            self._manifest(SQL, "SQLDatabase", "orders", spec={**within, "charset": "UTF8"}),
+            self._manifest(SQL, "SQLUser", "app", spec={**within, "password": _from_secret("app")}),
+            self._manifest(STORAGE, "StorageBucket", "logs", spec={"location": "EU", "versioning": {"enabled": True}}),
+        )
+        self.run("--store", OLD, "apply", "-f", "manifest.yaml")
+
+    def _manifest(self, api_version: str, kind: str, name: str, **members: Any) -> str:
+        annotations = {"cnrm.cloud.google.com/project-id": "some-project"}
+        metadata = {"name": name, "namespace": self._namespace, "annotations": annotations}
+        return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": metadata, **members}) + "\n"
+
+    def run(self, *arguments: str) -> str:
+        """What the command prints."""
+        done = self.desk.run(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def move(self, source: str, target: str, *options: str) -> list[str]:
+        """What the import tells of a move through a pipe."""
+        given = f"{SETPOINT} --store {source} export -n {self._namespace} --pause --to - {' '.join(options)}"
+        taken = f"{SETPOINT} --store {target} import -f -"
+        done = self.desk.run_program("bash", "-euo", "pipefail", "-c", f"{given} | {taken}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [line.replace(f"{self._namespace}/", "") for line in done.stdout.splitlines()]
+
+    def plans(self, store: str) -> dict[str, Any]:
+        """The plan of each resource."""
+        shown = json.loads(self.run("--store", store, "plan", "-n", self._namespace, "-o", "json"))
+        return {f"{one['kind']}/{one['name']}": one["plan"] for one in shown}
+
+    def explained(self, store: str) -> Any:
+        """What `explain` tells of the last step of each."""
+        shown = json.loads(self.run("--store", store, "explain", "-n", self._namespace, "-o", "json"))
+        return {f"{one['kind']}/{one['name']}": one["step"] for one in shown}
+
+    def reconcile(self, store: str) -> list[str]:
+        """What a look at everything comes to."""
+        told = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
+        return sorted(line.replace(f"{self._namespace}/", "") for line in told)
+
+    def forget_requests(self) -> None:
+        self.desk.in_cloud(lambda cloud: cloud.journal.clear())
+
+    @property
+    def requests(self) -> list[str]:
+        """The methods of all requests that reached the cloud."""
+        return [entry.method for entry in self.desk.in_cloud(lambda cloud: cloud.journal.entries)]
+
+    @property
+    def has_passwords(self) -> tuple[bool, bool]:
+        """Whether the service has those of the Secret: the root password, and the user's."""
+
+        def both(cloud: Any) -> tuple[bool, bool]:
+            return (
+                cloud.password_matches("some-project", "shop", "postgres", "first-Sesame-1"),
+                cloud.password_matches("some-project", "shop", "app", "second-Sesame-2"),
+            )
+
+        return self.desk.in_cloud(both)
+
+
+def _from_secret(key: str) -> dict[str, Any]:
+    return {"valueFrom": {"secretKeyRef": {"name": "passwords", "key": key}}}
+
+
+IN_PLACE = [f"{kind} {name} moved" for kind, name in sorted(one.split("/") for one in NAMES)]
+UNCHANGED = [f"{kind} {name} unchanged" for kind, name in sorted(one.split("/") for one in NAMES)]
+
+
+def test_into_a_cluster_and_back_nothing_is_written_and_nothing_is_forgotten(home: Home, namespace: str) -> None:
+    home.declare()
+    told = home.explained(OLD)
+    home.forget_requests()
+
+    there = home.move(OLD, CLUSTER, "--with-secrets")
+    plans = home.plans(CLUSTER)
+    daemon = home.desk.daemon("--metrics", "127.0.0.1:0", before=("--store", f"{CLUSTER}?namespace={namespace}"))
+    looked = home.reconcile(CLUSTER)
+    daemon.interrupt()
+    daemon.end()
+    back = home.move(CLUSTER, NEW, "--with-secrets")
+
+    assert sorted(there[:-1]) == sorted(back[:-1]) == IN_PLACE
+    assert [plans[name]["decision"] for name in STATEFUL] == ["in sync", "in sync"]
+    assert [plan["writes"] for plan in plans.values()] == [[], [], [], []]
+    assert looked == UNCHANGED
+    assert home.reconcile(NEW) == UNCHANGED
+    assert told == home.explained(CLUSTER) == home.explained(NEW)
+    assert set(home.requests) == {"GET"}
+    assert plans.keys() == set(NAMES)
+    assert home.has_passwords == (True, True)
+
+
+def test_while_somebody_looks_after_a_cluster_it_can_be_copied_but_neither_paused_nor_filled(
+    home: Home, namespace: str
+) -> None:
+    home.declare()
+    home.move(OLD, CLUSTER, "--with-secrets")
+    daemon = home.desk.daemon(before=("--store", f"{CLUSTER}?namespace={namespace}"))
+
+    copied = home.desk.run("--store", CLUSTER, "export", "-n", namespace, "--to", "copy.yaml")
+    paused = home.desk.run("--store", CLUSTER, "export", "-n", namespace, "--pause")
+    filled = home.desk.run("--store", CLUSTER, "import", "-f", "copy.yaml")
+    daemon.interrupt()
+    daemon.end()
+
+    assert copied.stderr.splitlines()[0].startswith("somebody looks after this store: this is a copy of one moment")
+    assert (copied.returncode, paused.returncode, filled.returncode) == (0, 1, 1)
+    assert paused.stderr.startswith("error: somebody looks after this store, and would go on: end that first")
+    assert filled.stderr.startswith("error: somebody looks after this store, and would take steps before all is here")
