@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
+import click
 import pytest
 
 from setpoint.cli.main import main
@@ -29,6 +30,12 @@ def _container(installation: Installation) -> Any:
 def _list(value: Any) -> list[Any]:
     assert isinstance(value, list)
     return value
+
+
+def _parsed(command: str, options: list[str]) -> dict[str, Any]:
+    """What the command takes from its options, below the main one: a command remembers its help option for good."""
+    above = click.Context(main, **main.context_settings)
+    return main.commands[command].make_context(command, options, parent=above).params
 
 
 # --- Rights -----------------------------------------------------------------------------------------------------------
@@ -95,7 +102,7 @@ def test_every_kind_is_served_under_the_name_of_its_definition() -> None:
 def test_the_command_line_of_a_pod_is_one_that_there_is() -> None:
     command, *options = arguments(Installation(shards=3))
 
-    parsed = main.commands[str(command)].make_context("run", [str(option) for option in options]).params
+    parsed = _parsed(str(command), [str(option) for option in options])
 
     assert (parsed["shards"], parsed["identity"], parsed["metrics"]) == (3, "$(POD_NAME)", ":8080")
 
@@ -193,7 +200,7 @@ def test_what_cannot_be_installed_is_refused_before_anything_is_asked_of_a_clust
 
 
 def test_the_command_offers_what_is_chosen_when_nobody_chooses() -> None:
-    chosen = main.commands["install"].make_context("install", []).params
+    chosen = _parsed("install", [])
 
     assert Installation() == Installation(
         *(chosen[name] for name in ("namespace", "image", "replicas", "shards", "watch_namespace"))

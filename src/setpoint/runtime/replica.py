@@ -38,9 +38,9 @@ _log: Final = logging.getLogger(__name__)
 _SHARD: Final = f"{PREFIX}shard-"
 _LAYOUT: Final = f"{PREFIX}layout"
 # How often it looks at who is there and what is free: one question to the store. So long something that was given back
-# may wait for its next holder. The jitter adds up to a half.
+# may wait for its next holder, and so long a renewal may go unseen, after which the lease lasts. Jitter adds a fifth.
 LOOK_SECONDS: Final = 1.0
-LOOK_JITTER: Final = 0.5
+LOOK_JITTER: Final = 0.2
 # A lease is looked at right after it has run out.
 _AFTER: Final = 0.05
 
