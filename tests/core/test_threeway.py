@@ -252,19 +252,6 @@ def test_entries_of_one_name_are_told_apart_by_their_order() -> None:
     assert (edits, conflicts) == (['volumes[name="x#2"]'], [])
 
 
-def test_a_persons_second_copy_outlives_the_retired_first() -> None:
-    value, edits, _, _ = told({"secrets": ["a"]}, {"secrets": ["a", "a", "a"]}, {"secrets": []})
-
-    assert value == {"secrets": ["a", "a"]}
-    assert edits == ['secrets["a#2"]', 'secrets["a#3"]']
-
-
-def test_generated_copies_all_arrive() -> None:
-    value, _, _, _ = told({}, {}, {"secrets": ["a", "a#2", "a"]})
-
-    assert value == {"secrets": ["a", "a#2", "a"]}
-
-
 def test_an_entry_without_its_key_is_known_by_its_content() -> None:
     last: Json = [{"path": "/old"}]
     live: Json = ["text", {"path": "/mine"}, {"path": "/old"}]

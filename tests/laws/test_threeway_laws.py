@@ -73,10 +73,13 @@ def full(value: Json | Missing) -> Json:
 
 
 def in_any_order(spec: Json) -> Json:
-    """`spec` with the entries of its lists sorted."""
+    """`spec` with the entries of its lists sorted, and each there once: how often it is named says nothing."""
     if isinstance(spec, dict):
         return {name: in_any_order(member) for name, member in spec.items()}
-    return sorted(spec, key=canonical) if isinstance(spec, list) else spec
+    if not isinstance(spec, list):
+        return spec
+    once = {canonical(entry): entry for entry in spec}
+    return [once[key] for key in sorted(once)]
 
 
 def entries(spec: Spec, path: Path) -> dict[str, Json]:

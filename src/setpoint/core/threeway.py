@@ -6,7 +6,7 @@ they stand, and never a difference; only an entry of a map is there as soon as i
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Final, TypeAlias, TypeGuard, assert_never
@@ -100,24 +100,24 @@ def _digests(value: Json | Missing, path: Path, table: Table) -> Digests:
     if parts is None:
         return _digest(value) or {}
     if edits is not None:
-        return {name: digest(_bare(entry)) for name, entry in parts.items()}
+        return {name: digest(bare(entry)) for name, entry in parts.items()}
     below = {name: _digests(member, path / name, table) for name, member in parts.items()}
     return {name: digests for name, digests in below.items() if digests}
 
 
 def _digest(value: Json | Missing) -> str | None:
-    bare = _bare(value)
-    return None if bare is None else digest(bare)
+    held = bare(value)
+    return None if held is None else digest(held)
 
 
-def _bare(value: Json | Missing) -> Json:
+def bare(value: Json | Missing) -> Json:
     """`value` without empty members; None when that leaves nothing."""
     match value:
         case Mapping():
-            members = {name: _bare(member) for name, member in value.items()}
+            members = {name: bare(member) for name, member in value.items()}
             return {name: member for name, member in members.items() if member is not None} or None
         case list() | tuple():
-            return [_bare(element) for element in value] or None
+            return [bare(element) for element in value] or None
         case _:
             return None if value is MISSING or value == "" else value
 
@@ -129,33 +129,41 @@ def _parts(value: Json | Missing, edits: EntryMap | EntryList | None) -> Mapping
     """The entries, or a managed object's members, by name; None for a value without such parts."""
     match edits, value:
         case EntryList(key=key), list() | tuple():
-            return _named(value, key)
+            return _first_of_each(_named(value, key))
         case EntryMap(), Mapping():
             return {name: entry for name, entry in value.items() if entry is not None}
         case None, Mapping():
             return value
         case _:
-            return {} if _bare(value) is None else None
+            return {} if bare(value) is None else None
 
 
-def _named(entries: Sequence[Json], key: str | None) -> Mapping[str, Json]:
-    """Each entry under a name of its own: the second x is x#2, so that no entry can hide another."""
+def _named(entries: Sequence[Json], key: str | None) -> Iterator[tuple[str, Json]]:
+    """Each entry with its name: the second x is x#2, so that no entry can hide another; a mere copy is x again."""
     named: dict[str, Json] = {}
     for entry in entries:
         name = wanted = _name(entry, key)
         count = 1
-        while name in named:
+        while name in named and not same(bare(named[name]), bare(entry)):
             count += 1
             name = f"{wanted}#{count}"
-        named[name] = entry
-    return named
+        named.setdefault(name, entry)
+        yield name, entry
+
+
+def _first_of_each(entries: Iterable[tuple[str, Json]]) -> dict[str, Json]:
+    """The entries by name: one stands for all its copies."""
+    found: dict[str, Json] = {}
+    for name, entry in entries:
+        found.setdefault(name, entry)
+    return found
 
 
 def _name(entry: Json, key: str | None) -> str:
     """What `entry` is known by: its key, or its digest where it has none."""
     member = entry if key is None else child(entry, key)
     text = None if isinstance(member, Missing) else scalar_text(member)
-    return digest(_bare(entry)) if text is None else text
+    return digest(bare(entry)) if text is None else text
 
 
 def _entry_path(path: Path, name: str, edits: EntryMap | EntryList) -> Path:
@@ -172,14 +180,17 @@ class Merged:
     """What the child should be, and what became of people's changes to it.
 
     `value` is the very `live` when nothing is left to write. `edits` are the places where a person's value,
-    or its removal, was kept; `conflicts` those of them where the owner moved too; `reverted` the managed
-    places where a person's value was overwritten or, on first contact, any value.
+    or its removal, was kept; `conflicts` those of them where the owner moved too; `removals` those where nothing
+    is; `reverted` the managed places where a person's value was overwritten or, on first contact, any value;
+    `retired` the places of what the owner made, nobody touched and the owner no longer makes.
     """
 
     value: Json
     edits: tuple[Path, ...]
     conflicts: tuple[Path, ...]
     reverted: tuple[Path, ...]
+    removals: tuple[Path, ...] = ()
+    retired: tuple[Path, ...] = ()
 
 
 def merge(last: Memory | None, live: Json, generated: Json, table: Table) -> Merged:
@@ -192,7 +203,8 @@ def merge(last: Memory | None, live: Json, generated: Json, table: Table) -> Mer
     merging = _Merging(table)
     value = merging.place(Path(), _Sides(None if last is None else last.digests, live, generated))
     assert not isinstance(value, Missing)
-    return Merged(value, tuple(merging.edits), tuple(merging.conflicts), tuple(merging.reverted))
+    told = (merging.edits, merging.conflicts, merging.reverted, merging.removals, merging.retired)
+    return Merged(value, *map(tuple, told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +228,24 @@ class _Sides:
             return self.live
         return self.generated if _same_parts(merged, generated) else merged
 
+    def listed(self, merged: Mapping[str, Json], key: str | None) -> Json | Missing:
+        """`merged` as a list: in the live order, then what is new, each with its copies; or the very side it equals."""
+        old, new = (list(_named(_entries(side), key)) for side in (self.live, self.generated))
+        there = {name for name, _ in old}
+        pairs = [*old, *((name, entry) for name, entry in new if name not in there)]
+        firsts = _first_of_each(pairs)
+        # A copy is kept as it is, but shares what becomes of the first.
+        made = [entry if merged[name] is firsts[name] else merged[name] for name, entry in pairs if name in merged]
+        for side in (self.live, self.generated):
+            entries = _entries(side)
+            if len(made) == len(entries) and all(map(is_, made, entries)):
+                return side
+        return made
+
+
+def _entries(side: Json | Missing) -> Sequence[Json]:
+    return side if isinstance(side, list | tuple) else ()
+
 
 def _same_parts(a: Mapping[str, Json], b: Mapping[str, Json]) -> bool:
     return list(a) == list(b) and all(map(is_, a.values(), b.values()))
@@ -229,6 +259,8 @@ class _Merging:
         self.edits: list[Path] = []
         self.conflicts: list[Path] = []
         self.reverted: list[Path] = []
+        self.removals: list[Path] = []
+        self.retired: list[Path] = []
 
     def place(self, path: Path, sides: _Sides) -> Json | Missing:
         """What belongs at `path`."""
@@ -253,16 +285,18 @@ class _Merging:
         return sides.share(_without_missing(places), live, generated)
 
     def overwritten(self, path: Path, sides: _Sides) -> Json | Missing:
-        if same(_bare(sides.live), _bare(sides.generated)):
+        if same(bare(sides.live), bare(sides.generated)):
             return sides.live
         if sides.last is None or not same(_digests(sides.live, path, self.table), sides.last):
             self.reverted.append(path)
+        elif bare(sides.generated) is None:
+            self.retired.append(path)
         return sides.generated
 
     def whole(self, path: Path, sides: _Sides, edits: Whole) -> Json | Missing:
-        bare, live, generated = _bare(sides.live), _digest(sides.live), _digest(sides.generated)
+        held, live, generated = bare(sides.live), _digest(sides.live), _digest(sides.generated)
         last: str | None
-        if bare is None or any(same(bare, value) for value in edits.own):
+        if held is None or any(same(held, value) for value in edits.own):
             last = live
         elif isinstance(sides.last, str):
             last = sides.last
@@ -286,16 +320,19 @@ class _Merging:
             stands = self.live_stands(at, last.get(name), _entry_digest(mine), _entry_digest(new))
             places[name] = mine if stands else new
         merged = _without_missing(places)
-        shared = sides.share(merged, live, generated)
-        return list(merged.values()) if shared is merged and isinstance(edits, EntryList) else shared
+        return sides.listed(merged, edits.key) if isinstance(edits, EntryList) else sides.share(merged, live, generated)
 
     def live_stands(self, path: Path, last: Digests | None, live: str | None, generated: str | None) -> bool:
         """Whether the live side stays, by the digests of all three; None is absence, and may be an edit."""
         if live == generated:
             return True
         if live == last:
+            if generated is None:
+                self.retired.append(path)
             return False
         self.edits.append(path)
+        if live is None:
+            self.removals.append(path)
         if generated != last:
             self.conflicts.append(path)
         return True
@@ -308,12 +345,12 @@ def _last_entries(
     if isinstance(last, Mapping) and all(isinstance(entry, str) for entry in last.values()):
         return last
     if isinstance(edits, EntryList) and live:
-        return {name: digest(_bare(entry)) for name, entry in generated.items()}
-    return {name: digest(_bare(entry)) for name, entry in generated.items() if name in live}
+        return {name: digest(bare(entry)) for name, entry in generated.items()}
+    return {name: digest(bare(entry)) for name, entry in generated.items() if name in live}
 
 
 def _entry_digest(entry: Json | Missing) -> str | None:
-    return None if entry is MISSING else digest(_bare(entry))
+    return None if entry is MISSING else digest(bare(entry))
 
 
 def _without_missing(places: Mapping[str, Json | Missing]) -> dict[str, Json]:

@@ -1,0 +1,1 @@
+"""Kinds of Trustee: attestation and the keys that it opens."""

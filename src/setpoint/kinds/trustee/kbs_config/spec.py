@@ -1,0 +1,134 @@
+"""The spec of a KbsConfig, typed. Two of its fields start with a capital letter: that is how the API has them."""
+
+from enum import StrEnum
+from typing import Annotated, TypeAlias, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.core.numbers import Int32
+from setpoint.core.shape import Default
+
+T = TypeVar("T")
+# A value, an explicit null, or nothing.
+Maybe: TypeAlias = T | None | UnsetType
+
+
+class DeploymentType(StrEnum):
+    """How many containers share the work."""
+
+    ALL_IN_ONE = "AllInOneDeployment"
+    MICROSERVICES = "MicroservicesDeployment"
+
+
+class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A part of the spec: nothing in it that the type does not name."""
+
+
+class IbmSeConfigSpec(_Part, frozen=True):
+    certStorePvc: Maybe[str] = UNSET
+    """The PersistentVolumeClaim with the certificates of IBM Secure Execution."""
+
+
+class CertCacheEntry(_Part, frozen=True):
+    secretName: str
+    """The Secret with the certificates of one machine."""
+    mountPath: Maybe[str] = UNSET
+    """Where they are found; the usual store of VCEK certificates when left out."""
+
+
+class KbsLocalCertCacheSpec(_Part, frozen=True):
+    secrets: Maybe[list[CertCacheEntry]] = UNSET
+    """Certificates that need not be fetched."""
+
+
+class DeploymentSpec(_Part, frozen=True):
+    replicas: Annotated[Maybe[Int32], Default(1)] = UNSET
+    """How many pods there are; 0 is a number."""
+
+
+class KbsConfigSpec(_Part, frozen=True):
+    """The spec: one Trustee, by the names of what it is made of."""
+
+    kbsConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap with `kbs-config.toml`."""
+    kbsAsConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap of the attestation service, where it has a container of its own."""
+    kbsRvpsConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap of the reference value provider, where it has a container of its own."""
+    kbsRvpsRefValuesConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap with the reference values, under `reference_value`."""
+    kbsAuthSecretName: Maybe[str] = UNSET
+    """The Secret with the administrator's public key."""
+    kbsServiceType: Maybe[str] = UNSET
+    """The type of the Service; ClusterIP when left out."""
+    kbsDeploymentType: DeploymentType | UnsetType = UNSET
+    """One container, or three."""
+    kbsHttpsKeySecretName: Maybe[str] = UNSET
+    """The Secret with the server's private key, under `privateKey`."""
+    kbsHttpsCertSecretName: Maybe[str] = UNSET
+    """The Secret with the server's certificate, under `certificate`."""
+    kbsAttestationKeySecretName: Maybe[str] = UNSET
+    """The Secret with the key that tokens are signed with, under `token.key`."""
+    kbsAttestationCertSecretName: Maybe[str] = UNSET
+    """The Secret with the certificate of tokens, under `token.crt`."""
+    kbsSecretResources: Maybe[list[str]] = UNSET
+    """The Secrets that attested clients can have, as `default/<Secret>/<key>`."""
+    kbsAttestationPolicyConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap with the attestation policy, under `default_cpu.rego`."""
+    kbsGpuAttestationPolicyConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap with the attestation policy of GPUs, under `default_gpu.rego`."""
+    kbsResourcePolicyConfigMapName: Maybe[str] = UNSET
+    """The ConfigMap with the policy of resources, under `resource-policy.rego`."""
+    ibmSEConfigSpec: Maybe[IbmSeConfigSpec] = UNSET
+    """IBM Secure Execution."""
+    KbsEnvVars: Maybe[dict[str, str]] = UNSET
+    """Environment variables of every container."""
+    kbsLocalCertCacheSpec: Maybe[KbsLocalCertCacheSpec] = UNSET
+    """Certificates for machines without a way out."""
+    KbsDeploymentSpec: Maybe[DeploymentSpec] = UNSET
+    """The Deployment."""
+
+    @property
+    def is_all_in_one(self) -> bool:
+        """Whether one container does it all: so it is unless somebody says otherwise."""
+        return self.kbsDeploymentType != DeploymentType.MICROSERVICES
+
+    @property
+    def replicas(self) -> int:
+        """How many pods there should be."""
+        wanted = self.KbsDeploymentSpec.replicas if self.KbsDeploymentSpec else None
+        return wanted if isinstance(wanted, int) else 1
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment, sorted by name: else pods would be replaced for nothing."""
+        return dict(sorted((self.KbsEnvVars or {}).items()))
+
+    @property
+    def secret_resources(self) -> list[str]:
+        """The Secrets that clients can have."""
+        return list(self.kbsSecretResources or ())
+
+    @property
+    def cert_cache(self) -> list[CertCacheEntry]:
+        """The certificates that need not be fetched."""
+        return list((self.kbsLocalCertCacheSpec.secrets or ()) if self.kbsLocalCertCacheSpec else ())
+
+    @property
+    def cert_store_pvc(self) -> str:
+        """The claim with IBM's certificates; "" for none."""
+        return (self.ibmSEConfigSpec.certStorePvc or "") if self.ibmSEConfigSpec else ""
+
+    @property
+    def https_pair(self) -> tuple[str, str] | None:
+        """The Secrets with the server's key and certificate; None unless both are named."""
+        return _pair(self.kbsHttpsKeySecretName, self.kbsHttpsCertSecretName)
+
+    @property
+    def token_pair(self) -> tuple[str, str] | None:
+        """The Secrets with the key and certificate of tokens; None unless both are named."""
+        return _pair(self.kbsAttestationKeySecretName, self.kbsAttestationCertSecretName)
+
+
+def _pair(key: Maybe[str], certificate: Maybe[str]) -> tuple[str, str] | None:
+    return (key, certificate) if key and certificate else None

@@ -1,0 +1,125 @@
+"""The spec of a TrusteeConfig, typed."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from setpoint.core.shape import Check, Default
+from setpoint.core.values import Json
+from setpoint.engine.resource import Tree
+from setpoint.errors import ManifestInvalid
+
+T = TypeVar("T")
+# A value, an explicit null, or nothing.
+Maybe: TypeAlias = T | None | UnsetType
+
+INTERMEDIATE: Final = "intermediate"
+CUSTOM: Final = "custom"
+VERSION_PATTERN: Final = r"^1\.[0-3]$"
+ORDERED: Final = "minVersion must not be greater than maxVersion"
+
+
+class ProfileType(StrEnum):
+    """What a TrusteeConfig starts from."""
+
+    PERMISSIVE = "Permissive"
+    RESTRICTED = "Restricted"
+
+
+class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A part of the spec: nothing in it that the type does not name."""
+
+
+class HttpsSpec(_Part, frozen=True):
+    tlsSecretName: Maybe[str] = UNSET
+    """The Secret of type `kubernetes.io/tls`, in the same namespace, with the server's key and certificate."""
+
+
+class AttestationTokenVerificationSpec(_Part, frozen=True):
+    tlsSecretName: Maybe[str] = UNSET
+    """The Secret of type `kubernetes.io/tls`, in the same namespace, that tokens are signed and verified with."""
+
+
+class IbmSe(_Part, frozen=True):
+    pvName: str
+    """The PersistentVolume with the certificates of IBM Secure Execution. It has to be there already."""
+
+
+class TlsConfig(_Part, frozen=True):
+    profile: Annotated[Literal["old", "intermediate", "modern", "custom"] | UnsetType, Default(INTERMEDIATE)] = UNSET
+    """Mozilla's profile; `custom` is what the other fields say."""
+    minVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
+    """The oldest version of TLS that is spoken, with `custom`: 1.0 to 1.3."""
+    maxVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
+    """The newest version of TLS that is spoken, with `custom`: 1.0 to 1.3."""
+    ciphers: Maybe[list[str]] = UNSET
+    """The cipher suites, with `custom`, by the names of IANA or OpenSSL."""
+    groups: Maybe[list[str]] = UNSET
+    """The key exchange groups, with `custom`, such as x25519."""
+
+    __checks__: ClassVar = (
+        Check("!has(self.minVersion) || !has(self.maxVersion) || self.minVersion <= self.maxVersion", ORDERED),
+    )
+
+
+class TrusteeConfigSpec(_Part, frozen=True):
+    """The spec. One TrusteeConfig stands for a KbsConfig, and the ConfigMaps and Secrets that it names."""
+
+    profileType: Maybe[str] = UNSET
+    """`Restricted` wants HTTPS and attested clients; anything else is `Permissive`, for trying out."""
+    kbsServiceType: Maybe[str] = UNSET
+    """The type of the Service, such as ClusterIP or NodePort."""
+    httpsSpec: Maybe[HttpsSpec] = UNSET
+    """The server's certificate."""
+    attestationTokenVerificationSpec: Maybe[AttestationTokenVerificationSpec] = UNSET
+    """The certificate of attestation tokens."""
+    ibmSE: Maybe[IbmSe] = UNSET
+    """IBM Secure Execution instead of the usual attestation policies."""
+    tlsConfig: Maybe[TlsConfig] = UNSET
+    """Which TLS is spoken. Only a Restricted TrusteeConfig speaks it."""
+
+    @property
+    def profile(self) -> ProfileType:
+        """The profile that the name comes to."""
+        return ProfileType.RESTRICTED if self.profileType == ProfileType.RESTRICTED else ProfileType.PERMISSIVE
+
+    @property
+    def https_secret(self) -> str:
+        """The Secret with the server's certificate; "" for none."""
+        return (self.httpsSpec.tlsSecretName or "") if self.httpsSpec else ""
+
+    @property
+    def token_secret(self) -> str:
+        """The Secret with the certificate of tokens; "" for none."""
+        token = self.attestationTokenVerificationSpec
+        return (token.tlsSecretName or "") if token else ""
+
+
+def read_tls_config(tree: Tree | None) -> TlsConfig | None:
+    """A `tlsConfig` as a cluster would take it, an empty text being none; ManifestInvalid says what is wrong."""
+    if tree is None:
+        return None
+    said: dict[str, Json] = {name: value for name, value in tree.items() if value not in ("", None)}
+    try:
+        config = msgspec.convert(said, TlsConfig)
+    except msgspec.ValidationError as error:
+        raise ManifestInvalid(f"spec.tlsConfig: {error}") from error
+    check_tls(config)
+    return config
+
+
+def check_tls(config: TlsConfig) -> None:
+    """ManifestInvalid when the versions contradict each other."""
+    low, high = config.minVersion, config.maxVersion
+    if isinstance(low, str) and isinstance(high, str) and low > high:
+        raise ManifestInvalid(f"spec.tlsConfig: {ORDERED}: {low} is greater than {high}")
+
+
+def check_spec(spec: TrusteeConfigSpec) -> None:
+    """ManifestInvalid for a spec that no world could satisfy."""
+    if spec.tlsConfig:
+        check_tls(spec.tlsConfig)
+    if spec.ibmSE and not spec.ibmSE.pvName:
+        raise ManifestInvalid("spec.ibmSE.pvName must be set: name the PersistentVolume with the certificates")

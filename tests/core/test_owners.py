@@ -1,0 +1,50 @@
+"""Whose an object is."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.core.owners import Ownership, owned_by, owner_reference, ownership
+
+OWNER: dict[str, Any] = {"apiVersion": "x/v1", "kind": "Owner", "metadata": {"name": "o", "uid": "u1"}}
+REFERENCE = {
+    "apiVersion": "x/v1",
+    "kind": "Owner",
+    "name": "o",
+    "uid": "u1",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+
+
+def child(*references: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "c", "ownerReferences": list(references)}}
+
+
+def test_a_reference_makes_the_owner_the_controller() -> None:
+    assert owner_reference(OWNER) == REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("live", "whose"),
+    [
+        ({"metadata": {}}, Ownership.NOBODYS),
+        ({"metadata": {"ownerReferences": "odd"}}, Ownership.NOBODYS),
+        (child({"uid": "u1"}, "odd"), Ownership.NOBODYS),
+        (child(REFERENCE), Ownership.OURS),
+        (child({**REFERENCE, "name": "renamed"}), Ownership.OURS),
+        (child({**REFERENCE, "uid": "u2"}), Ownership.ANOTHERS),
+    ],
+)
+def test_an_object_is_its_controllers(live: dict[str, Any], whose: Ownership) -> None:
+    assert ownership(live, OWNER) is whose
+
+
+def test_adopting_keeps_the_other_owners_and_mends_our_own_reference() -> None:
+    other = {"uid": "u2", "controller": False}
+
+    adopted = owned_by(child(other, {"uid": "u1"}), OWNER)
+
+    assert adopted == child(other, REFERENCE)
+    assert owned_by(adopted, OWNER) is adopted
+    assert owned_by({"metadata": {"name": "c"}}, OWNER) == child(REFERENCE)

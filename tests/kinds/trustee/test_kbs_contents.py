@@ -1,0 +1,114 @@
+"""What a Trustee is made of, its trace, and whether it is ready."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.core.openapi import schema_of
+from setpoint.errors import DependencyNotFound
+from setpoint.kinds.descriptions import descriptions
+from setpoint.kinds.trustee.kbs_config import KbsConfigStatus, Part, Readiness, parts, readiness, versions
+from tests.kinds.trustee.worlds import kbs_config
+
+SETTINGS, AUTH = Part("ConfigMap", "settings"), Part("Secret", "auth")
+
+
+def found(**secret: Any) -> dict[Part, Any]:
+    return {
+        SETTINGS: {"data": {"kbs-config.toml": "x"}, "metadata": {"resourceVersion": "1"}},
+        AUTH: {"data": {"publicKey": "a2V5"}, "metadata": {"uid": "u9"}, **secret},
+    }
+
+
+def trace(objects: dict[Part, Any], **spec: Any) -> str:
+    return versions(kbs_config(**spec)[1], objects)
+
+
+def test_config_maps_come_first_and_each_part_once() -> None:
+    _, spec = kbs_config(
+        kbsRvpsRefValuesConfigMapName="values",
+        kbsAttestationPolicyConfigMapName="policies",
+        kbsGpuAttestationPolicyConfigMapName="policies",
+        kbsResourcePolicyConfigMapName="resources",
+        kbsAsConfigMapName="not for one container",
+        kbsHttpsKeySecretName="hk",
+        kbsHttpsCertSecretName="hc",
+        kbsAttestationKeySecretName="half",
+        kbsSecretResources=["auth", "s"],
+        kbsLocalCertCacheSpec={"secrets": [{"secretName": "chip"}]},
+    )
+
+    assert [str(part) for part in parts(spec)] == [
+        *("ConfigMap settings", "ConfigMap values", "ConfigMap policies", "ConfigMap resources"),
+        *("Secret auth", "Secret chip", "Secret hk", "Secret hc", "Secret s"),
+    ]
+
+
+def test_microservices_have_two_more() -> None:
+    _, spec = kbs_config(kbsDeploymentType="MicroservicesDeployment", kbsAsConfigMapName="a", kbsRvpsConfigMapName="r")
+
+    assert [part.name for part in parts(spec)] == ["settings", "a", "r", "auth"]
+
+
+def test_the_trace_is_the_same_until_something_in_it_changes() -> None:
+    before = trace(found())
+
+    assert [one.split(":")[0] for one in before.split(",")] == ["settings", "auth"]
+    assert (
+        trace({**found(), SETTINGS: {"data": {"kbs-config.toml": "x"}, "metadata": {"resourceVersion": "2"}}}) == before
+    )
+    assert trace({**found(), SETTINGS: {"data": {"kbs-config.toml": "y"}}}) != before
+    assert trace({**found(), SETTINGS: {"binaryData": {"kbs-config.toml": "x"}}}) != before
+    assert trace(found(data={"publicKey": "bmV3"})) != before
+
+
+def test_a_secret_leaves_no_trace_that_could_be_tried_out() -> None:
+    assert trace(found(metadata={"uid": "u9"})) == trace(found())
+    assert trace(found(metadata={"uid": "another"})) != trace(found())
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(DependencyNotFound, match="not found: ConfigMap settings, Secret s: create them"):
+        trace({AUTH: {}}, kbsSecretResources=["s"])
+
+
+def live(wanted: int = 2, generation: int = 3, observed: int = 3, **status: int) -> Any:
+    counts = {"replicas": wanted, "updatedReplicas": wanted, "availableReplicas": wanted, **status}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "trustee-deployment", "namespace": "trust", "generation": generation},
+        "spec": {"replicas": wanted},
+        "status": {"observedGeneration": observed, **counts},
+    }
+
+
+def test_all_pods_that_were_asked_for_make_it_ready() -> None:
+    assert readiness(live()).is_ready
+    assert readiness(live()).message == "Trustee deployment is ready"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        live(observed=2),
+        live(availableReplicas=1),
+        live(updatedReplicas=1),
+        live(replicas=3),
+        live(1, availableReplicas=0),
+    ],
+)
+def test_anything_less_does_not(one: Any) -> None:
+    assert readiness(one).readiness is Readiness.ROLLING_OUT
+    assert readiness(one).message.startswith("Deployment trust/trustee-deployment: ")
+
+
+def test_none_and_zero_are_two_things() -> None:
+    assert readiness(None).readiness is Readiness.ABSENT
+    assert readiness(live(0)).readiness is Readiness.SCALED_TO_ZERO
+    assert not readiness(live(0)).is_ready
+    assert readiness(live(0, replicas=1)).readiness is Readiness.ROLLING_OUT
+
+
+def test_the_status_has_to_say_whether_it_is_ready() -> None:
+    assert schema_of(KbsConfigStatus, descriptions)["required"] == ["isReady"]

@@ -1,0 +1,159 @@
+"""A KbsConfig that people edit: one claim at a time."""
+
+import pytest
+
+from setpoint.core.fates import Fate, summary
+from setpoint.core.paths import Path
+from setpoint.core.shape import paths_of, shape_of
+from setpoint.core.threeway import remember
+from setpoint.core.values import Json
+from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
+from setpoint.kinds.trustee.trustee_config import (
+    Dialect,
+    Policy,
+    field_policies,
+    last_for,
+    merge_kbs_config,
+    user_configurable,
+)
+
+OURS = user_configurable("tc")
+
+
+def spec(**fields: Json) -> dict[str, Json]:
+    return {"kbsConfigMapName": "tc-kbs-config", "KbsDeploymentSpec": {"replicas": 1}, **fields}
+
+
+def told(last: Json, live: Json, generated: Json) -> dict[str, Fate]:
+    merged = merge_kbs_config(remember(last, OURS), live, generated, OURS)
+    return {str(one.path): one.fate for one in merged.findings}
+
+
+def test_every_field_has_one_policy() -> None:
+    leaves = {path for path in paths_of(shape_of(KbsConfigSpec)) if "[" not in path}
+    holders = {path for path in leaves if any(other.startswith(f"{path}.") for other in leaves)}
+
+    assert set(field_policies()) == leaves - holders
+
+
+def test_six_fields_are_peoples() -> None:
+    theirs = {field: policy for field, policy in field_policies().items() if policy is not Policy.MANAGED}
+
+    assert theirs == {
+        "KbsDeploymentSpec.replicas": Policy.SCALAR,
+        "KbsEnvVars": Policy.MAP,
+        "kbsSecretResources": Policy.LIST,
+        "kbsLocalCertCacheSpec.secrets": Policy.LIST,
+        "ibmSEConfigSpec.certStorePvc": Policy.SCALAR,
+        "kbsAttestationPolicyConfigMapName": Policy.SCALAR,
+    }
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kept"),
+    [
+        (Dialect.SETPOINT, "mine"),
+        (Dialect.HEAD, "generated"),
+        (Dialect.V0_17_TO_V0_19, "generated"),
+        (Dialect.BRIEF, "mine"),
+        (Dialect.INITIAL, "mine"),
+    ],
+)
+def test_dialects_differ_in_the_attestation_policy(dialect: Dialect, kept: str) -> None:
+    live, generated = ({"kbsAttestationPolicyConfigMapName": name} for name in ("mine", "generated"))
+
+    merged = merge_kbs_config(None, live, generated, user_configurable("tc", dialect))
+
+    assert merged.spec == {"kbsAttestationPolicyConfigMapName": kept}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "is_kept"), [(Dialect.SETPOINT, False), (Dialect.HEAD, False), (Dialect.BRIEF, True)]
+)
+def test_a_claim_of_our_own_is_no_edit_in_the_newer_dialects(dialect: Dialect, is_kept: bool) -> None:
+    live: Json = {"ibmSEConfigSpec": {"certStorePvc": "tc-ibmse-certstore-pvc"}}
+
+    merged = merge_kbs_config(None, live, {}, user_configurable("tc", dialect))
+
+    assert bool(merged.changed) is is_kept
+    assert (merged.spec == live) is is_kept
+
+
+def test_a_profile_switch_takes_the_debug_log_away_again() -> None:
+    live = spec(KbsEnvVars={"RUST_LOG": "debug", "MINE": "1"})
+    last = remember(spec(KbsEnvVars={"RUST_LOG": "debug"}), OURS)
+
+    merged = merge_kbs_config(last, live, spec(), OURS)
+
+    assert merged.spec == spec(KbsEnvVars={"MINE": "1"})
+    assert (
+        summary(merged.findings) == "1 preserved: KbsConfig KbsEnvVars.MINE; 1 retired: KbsConfig KbsEnvVars.RUST_LOG"
+    )
+
+
+def test_whose_edit_was_kept_and_why_is_told() -> None:
+    last = spec(KbsEnvVars={"A": "1", "B": "1"}, kbsSecretResources=["old", "status"])
+    live = spec(KbsEnvVars={"A": "2", "C": "3"}, kbsSecretResources=["old", "mine"], kbsConfigMapName="mine")
+    generated = spec(KbsEnvVars={"A": "3", "B": "1"}, kbsSecretResources=["status"])
+
+    assert told(last, live, generated) == {
+        "KbsEnvVars.A": Fate.CONFLICTING,
+        "KbsEnvVars.B": Fate.PRESERVED,
+        "KbsEnvVars.C": Fate.PRESERVED,
+        "kbsSecretResources.mine": Fate.PRESERVED,
+        "kbsSecretResources.status": Fate.PRESERVED,
+        "kbsConfigMapName": Fate.REVERTED,
+        "kbsSecretResources.old": Fate.RETIRED,
+    }
+
+
+def test_a_removal_and_a_value_are_told_in_different_words() -> None:
+    merged = merge_kbs_config(
+        remember(spec(KbsEnvVars={"A": "1"}, kbsSecretResources=["a"]), OURS),
+        spec(KbsEnvVars={}, kbsSecretResources=["a", "b"]),
+        spec(KbsEnvVars={"A": "1"}, kbsSecretResources=["a"]),
+        OURS,
+    )
+
+    assert [str(one) for one in merged.findings] == [
+        "KbsConfig KbsEnvVars.A: removed by a person, and stays so: this field is theirs to set",
+        "KbsConfig kbsSecretResources.b: a person's value is kept: this field is theirs to set",
+    ]
+
+
+def test_two_ways_a_removal_comes_back() -> None:
+    live, generated = spec(kbsSecretResources=[]), spec(kbsSecretResources=["status"])
+    last = remember(generated, OURS)
+
+    three = merge_kbs_config(last, live, generated, OURS)
+    two = merge_kbs_config(last_for({"setpoint.dev/merge": "two-way"}, last), live, generated, OURS)
+
+    assert three.spec is live
+    assert two.spec == generated
+
+
+@pytest.mark.parametrize("annotations", [{}, {"setpoint.dev/merge": "three-way"}])
+def test_three_ways_is_the_rule(annotations: dict[str, str]) -> None:
+    last = remember(spec(), OURS)
+
+    assert last_for(annotations, last) is last
+
+
+def test_an_order_only_edit_is_one_without_a_memory_and_is_kept_in_any_case() -> None:
+    live, generated = spec(kbsSecretResources=["b", "a"]), spec(kbsSecretResources=["a", "b"])
+
+    first = merge_kbs_config(None, live, generated, OURS)
+    then = merge_kbs_config(first.memory, live, generated, OURS)
+
+    assert first.changed == (Path.parse("kbsSecretResources"),)
+    assert first.spec is live
+    assert then.spec is live
+
+
+def test_a_map_that_lacks_an_entry_is_changed_though_the_entry_comes_back() -> None:
+    live, generated = spec(KbsEnvVars={"A": "1"}), spec(KbsEnvVars={"A": "1", "B": "2"})
+
+    merged = merge_kbs_config(None, live, generated, OURS)
+
+    assert merged.changed == (Path.parse("KbsEnvVars"),)
+    assert merged.spec == generated

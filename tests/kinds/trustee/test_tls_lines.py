@@ -1,0 +1,59 @@
+"""TLS settings carried over line by line, with trustee-operator's habits."""
+
+import pytest
+
+from setpoint.kinds.trustee.trustee_config import is_tls_line, merge_tls_lines, read_tls_config, tls_settings
+
+BLOCK = '# TLS configuration - Mozilla modern profile\n\ntls_profile = "modern"\n\n'
+NEW = f"[http_server]\nworker_count = 4\n\n{BLOCK}[admin]\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ('tls_profile = "modern"', True),
+        ("tls_min_version =1", True),
+        ("# TLS configuration of any sort", True),
+        ('tls_profile="modern"', False),
+        ("# tls_profile", False),
+        ("worker_count = 4", False),
+        ("", False),
+    ],
+)
+def test_a_setting_is_known_by_how_it_starts(line: str, answer: bool) -> None:
+    assert is_tls_line(line) is answer
+
+
+def test_settings_go_to_the_end_of_their_section() -> None:
+    old = '[http_server]\ntls_profile = "old"\n\nworker_count = 8\n[admin]\nx = 1\n'
+
+    assert merge_tls_lines(old, NEW) == f"[http_server]\nworker_count = 8\n{BLOCK}[admin]\nx = 1\n"
+
+
+def test_a_section_may_be_the_last() -> None:
+    assert merge_tls_lines("[http_server]\nworker_count = 8", NEW) == f"[http_server]\nworker_count = 8\n{BLOCK}"
+
+
+def test_a_key_without_spaces_is_not_seen() -> None:
+    assert merge_tls_lines('[http_server]\ntls_profile="old"\n', NEW) == f'[http_server]\ntls_profile="old"\n{BLOCK}'
+
+
+@pytest.mark.parametrize("new", ["[http_server]\nworker_count = 4\n", f"[admin]\n{NEW}", ""])
+def test_without_new_settings_nothing_changes(new: str) -> None:
+    old = '[http_server]\r\ntls_profile = "old"'
+
+    assert merge_tls_lines(old, new) == old
+
+
+def test_a_file_without_the_section_stays_as_it_is() -> None:
+    assert merge_tls_lines('[admin]\ntls_profile = "mine"\n', NEW) == '[admin]\ntls_profile = "mine"\n'
+
+
+def test_only_the_first_section_of_that_name_gets_the_settings() -> None:
+    twice = "[http_server]\n[admin]\n[http_server]\na = 1\n"
+
+    assert merge_tls_lines(twice, NEW) == f"[http_server]\n{BLOCK}[admin]\n[http_server]\na = 1\n"
+
+
+def test_nothing_said_is_the_intermediate_profile() -> None:
+    assert tls_settings(read_tls_config(None)).values == {"tls_profile": "intermediate"}

@@ -1,0 +1,192 @@
+"""Generated objects that people edit, over several passes of their TrusteeConfig."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.children import memory_of_children, remembered, renewed
+from setpoint.core.fates import Fate
+from setpoint.core.values import Json
+from tests.kinds.trustee.worlds import made
+
+SETTINGS = "ConfigMap/tc-kbs-config"
+POLICY = "ConfigMap/tc-resource-policy"
+KBS = "KbsConfig/tc-kbs-config"
+RESTRICTED = {"profileType": "Restricted"}
+
+
+class Cluster:
+    """The children as they are, and what their owner remembers."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.live: dict[str, Any] = {key: child.object for key, child in made(**spec).items()}
+        self.memory: Json = memory_of_children(list(made(**spec).values()))
+        self.fates: dict[str, Fate] = {}
+
+    def edit(self, key: str, old: str, new: str) -> None:
+        """Changes the one text of a ConfigMap."""
+        ((name, text),) = self.live[key]["data"].items()
+        assert old in text
+        self.live[key] = {**self.live[key], "data": {name: text.replace(old, new)}}
+
+    def text(self, key: str) -> str:
+        (text,) = self.live[key]["data"].values()
+        return str(text)
+
+    def reconcile(self, **spec: Any) -> set[str]:
+        """One pass: what it wrote."""
+        written, self.fates = set(), {}
+        for key, child in made(**spec).items():
+            renewal = renewed(child, self.live[key], remembered(self.memory, child))
+            self.fates |= {f"{key} {one.path}": one.fate for one in renewal.findings}
+            if renewal.object is not self.live[key]:
+                self.live[key] = renewal.object
+                written.add(key)
+        self.memory = memory_of_children(list(made(**spec).values()))
+        return written
+
+
+def test_an_idle_pass_writes_nothing() -> None:
+    cluster = Cluster()
+
+    assert [cluster.reconcile() for _ in range(3)] == [set(), set(), set()]
+
+
+def test_a_profile_switch_switches_what_nobody_edited() -> None:
+    cluster = Cluster()
+
+    assert cluster.reconcile(**RESTRICTED) == {SETTINGS, POLICY, KBS}
+    assert "affirming" in cluster.text(POLICY)
+    assert "insecure_http = false" in cluster.text(SETTINGS)
+    assert "KbsEnvVars" not in cluster.live[KBS]["spec"]
+    assert cluster.reconcile(**RESTRICTED) == set()
+    assert cluster.fates == {}
+
+
+def test_and_switches_back() -> None:
+    cluster, fresh = Cluster(), Cluster()
+    cluster.reconcile(**RESTRICTED)
+    cluster.reconcile()
+
+    assert cluster.text(SETTINGS) == fresh.text(SETTINGS)
+    assert cluster.live[KBS]["spec"]["KbsEnvVars"] == {"RUST_LOG": "debug"}
+
+
+def test_a_profile_switch_keeps_what_somebody_edited_and_says_so() -> None:
+    cluster = Cluster()
+    cluster.edit(POLICY, "default allow := false", "default allow := true")
+
+    written = cluster.reconcile(**RESTRICTED)
+
+    assert POLICY not in written
+    assert cluster.fates[f'{POLICY} data["resource-policy.rego"]'] is Fate.CONFLICTING
+    cluster.reconcile(**RESTRICTED)
+    assert cluster.fates == {f'{POLICY} data["resource-policy.rego"]': Fate.PRESERVED}
+
+
+def test_tls_follows_its_config_in_a_file_that_somebody_edited() -> None:
+    cluster = Cluster(**RESTRICTED)
+    cluster.edit(SETTINGS, "worker_count = 4", "worker_count = 16 # more")
+
+    assert cluster.reconcile(**RESTRICTED, tlsConfig={"profile": "modern"}) == {SETTINGS}
+    assert "worker_count = 16 # more" in cluster.text(SETTINGS)
+    assert 'tls_profile = "modern"' in cluster.text(SETTINGS)
+    assert "# TLS configuration - Mozilla modern profile" in cluster.text(SETTINGS)
+    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].text': Fate.PRESERVED}
+    assert cluster.reconcile(**RESTRICTED, tlsConfig={"profile": "modern"}) == set()
+
+
+def test_a_tls_setting_that_somebody_changed_is_put_back() -> None:
+    cluster = Cluster(**RESTRICTED)
+    before = cluster.text(SETTINGS)
+    cluster.edit(SETTINGS, '"intermediate"', '"old"')
+
+    assert cluster.reconcile(**RESTRICTED) == {SETTINGS}
+    assert cluster.text(SETTINGS) == before
+    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].tls.tls_profile': Fate.REVERTED}
+
+
+def test_a_file_that_is_no_toml_is_left_with_its_author() -> None:
+    cluster = Cluster(**RESTRICTED)
+    cluster.edit(SETTINGS, "worker_count = 4", "worker_count = ")
+
+    cluster.reconcile(**RESTRICTED)
+
+    assert "worker_count = \n" in cluster.text(SETTINGS)
+    assert cluster.reconcile(**RESTRICTED) == set()
+
+
+def test_an_emptied_file_is_made_anew() -> None:
+    cluster = Cluster(**RESTRICTED)
+    before = cluster.text(SETTINGS)
+    cluster.live[SETTINGS] = {**cluster.live[SETTINGS], "data": {"kbs-config.toml": ""}}
+
+    assert cluster.reconcile(**RESTRICTED) == {SETTINGS}
+    assert cluster.text(SETTINGS) == before
+
+
+def test_more_keys_of_a_config_map_are_nobodys_business() -> None:
+    cluster = Cluster()
+    cluster.live[SETTINGS]["data"]["trust.pem"] = "mine"
+
+    cluster.reconcile(**RESTRICTED)
+
+    assert cluster.live[SETTINGS]["data"]["trust.pem"] == "mine"
+    assert "insecure_http = false" in cluster.live[SETTINGS]["data"]["kbs-config.toml"]
+
+
+def test_blank_lines_are_no_edit() -> None:
+    cluster = Cluster()
+    cluster.edit(SETTINGS, "\n[admin]", "\n\n\n[admin]")
+
+    assert cluster.reconcile() == set()
+    assert cluster.fates == {}
+
+
+def test_a_childs_fields_are_kept_by_entry() -> None:
+    cluster = Cluster()
+    spec = cluster.live[KBS]["spec"]
+    cluster.live[KBS] = {**cluster.live[KBS], "spec": {**spec, "kbsSecretResources": ["attestation-status", "mine"]}}
+
+    assert cluster.reconcile(kbsServiceType="NodePort") == {KBS}
+    assert cluster.live[KBS]["spec"]["kbsSecretResources"] == ["attestation-status", "mine"]
+    assert cluster.live[KBS]["spec"]["kbsServiceType"] == "NodePort"
+    assert cluster.fates == {f"{KBS} spec.kbsSecretResources.mine": Fate.PRESERVED}
+
+
+# --- For every history ------------------------------------------------------------------------------------------------
+
+EDITS = (
+    (SETTINGS, "worker_count = 4", "worker_count = 8"),
+    (SETTINGS, "[admin]", "# mine\n[admin]"),
+    (SETTINGS, "tls_profile", "tls_profile_gone"),
+    (SETTINGS, "tls_profile = ", "tls_profile="),
+    (SETTINGS, "[http_server]", "[other]"),
+    (SETTINGS, "authorization_mode = ", "authorization_mode = = "),
+    (POLICY, "default allow := false", "default allow := true"),
+    (POLICY, "package policy", "# mine\npackage policy"),
+)
+WISHES: tuple[dict[str, Any], ...] = (
+    {},
+    RESTRICTED,
+    {**RESTRICTED, "tlsConfig": {"profile": "modern"}},
+    {**RESTRICTED, "tlsConfig": {"profile": "custom", "groups": ["x25519"]}},
+    {"kbsServiceType": "NodePort"},
+)
+
+
+@pytest.mark.laws
+@given(st.lists(st.sampled_from(EDITS) | st.sampled_from(WISHES), max_size=6))
+def test_whatever_happens_a_second_pass_writes_nothing(history: list[Any]) -> None:
+    cluster, wishes = Cluster(), WISHES[0]
+    for event in history:
+        if isinstance(event, dict):
+            wishes = event
+        elif event[1] in cluster.text(event[0]):
+            cluster.edit(*event)
+        cluster.reconcile(**wishes)
+
+        assert cluster.reconcile(**wishes) == set()
+        assert Fate.REVERTED not in cluster.fates.values()
