@@ -93,8 +93,20 @@ class OperationRunning(NotReady):
         self.begun = begun
 
 
+class StillWaiting(OperationRunning):
+    """The object is as declared, and what is waited for has not come yet. `left` is what is left of its time."""
+
+    def __init__(self, message: str, left: float, begun: str = "") -> None:
+        super().__init__(message, None, begun)
+        self.left = left
+
+
 class WaitTimedOut(NotReady):
     """A wait used up its time. The object stays; the next run goes on waiting."""
+
+
+class WaitFailed(NotReady):
+    """What is waited for will not come: the object says that it has failed, or is another one by now."""
 
 
 class Blocked(NotReady):

@@ -24,6 +24,7 @@ from setpoint.engine.graph import in_order
 from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
+from setpoint.engine.needs import needs_of
 from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
 from setpoint.engine.resource import Resource, ResourceRef
@@ -198,7 +199,7 @@ def checked(manifests: Sequence[Manifest], world: World) -> list[ResourceRef]:
         try:
             kind = world.kind_of(resource)
             check_manifest(resource, kind)
-            needs[manifest.ref] = kind.needs(resource)
+            needs[manifest.ref] = needs_of(resource, world.kinds)
         except SetpointError as error:
             raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
     return list(in_order(needs))

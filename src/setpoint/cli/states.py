@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from setpoint.core.plan import Action
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
-from setpoint.errors import NotReady, RemoteUnavailable, Retry
+from setpoint.errors import NotReady, RemoteUnavailable, Retry, WaitFailed, WaitTimedOut
 
 
 class Exit(IntEnum):
@@ -47,6 +47,10 @@ def state_of(outcome: Outcome) -> State:
             code = _CODES.get(ready.reason, Exit.FAILED)
             word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
             return State(word, ready.message, "red" if code is Exit.FAILED else "yellow", code)
+        case Stopped(WaitFailed() as error):
+            return State("failed", str(error), "red", Exit.FAILED)
+        case Stopped(WaitTimedOut() as error):
+            return State("timed out", str(error), "yellow", Exit.WAITING)
         case Stopped(error) if isinstance(error, NotReady | RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
             word = "retrying" if isinstance(error, RemoteUnavailable) else "waiting"
             return State(word, str(error), "yellow", Exit.WAITING)

@@ -8,7 +8,7 @@ from setpoint.core.plan import Action, Plan, Write
 from setpoint.engine.creation import begin_creation, finish_creation, forget_creation
 from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation, look_at
 from setpoint.engine.operations import wait_for
-from setpoint.engine.planning import Planned, mark_of, planned_for, wanted_tree
+from setpoint.engine.planning import Planned, mark_of, planned_for, rehearse, wanted_tree
 from setpoint.engine.record import record_of
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import Attempt, Remembered
@@ -31,6 +31,7 @@ async def carry_out(planned: Planned, intent: Intent, look: Look, scene: Scene) 
         if isinstance(look, Absent):
             raise OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
         scene = await finish_creation(scene, intent, look)
+        scene = await rehearse(first.decision, intent, look, scene)
         planned = planned_for(first.decision, intent, look, scene)
     return scene, look, planned
 

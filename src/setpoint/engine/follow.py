@@ -7,6 +7,7 @@ such as a service that does not answer, cannot be seen from here: the resource i
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 from setpoint.core.canonical import same
@@ -30,6 +31,9 @@ from setpoint.errors import (
     Retry,
     RevisionExpired,
     SetpointError,
+    StillWaiting,
+    WaitFailed,
+    WaitTimedOut,
 )
 
 # Requests another look at these; it is on record when it returns.
@@ -37,8 +41,17 @@ Ask = Callable[[Sequence[ResourceRef]], Awaitable[None]]
 
 _NAMED_AFTER_ERRORS: Final[Mapping[str, type[SetpointError]]] = {
     one.__name__: one
-    for one in (DependencyNotFound, DependencyInvalid, DependencyNotReady, Blocked, ImmutableFieldChanged)
+    for one in (
+        DependencyNotFound,
+        DependencyInvalid,
+        DependencyNotReady,
+        Blocked,
+        ImmutableFieldChanged,
+        WaitTimedOut,
+        WaitFailed,
+    )
 }
+_ENDS: Final = (RemoteRefused, ImmutableFieldChanged, WaitTimedOut, WaitFailed)
 # What a step says of a resource that is to go; anything else was said before.
 _OF_A_DELETION: Final = ("Deleting", "DeleteFailed", "Paused")
 
@@ -148,7 +161,7 @@ class Follow:
         self.outcomes[ref] = outcome
         self._troubled.discard(ref)
         self._blocked.discard(ref)
-        if not isinstance(outcome, Stopped) or isinstance(outcome.error, RemoteRefused | ImmutableFieldChanged):
+        if not isinstance(outcome, Stopped) or isinstance(outcome.error, _ENDS):
             del self._open[ref]
             self._done += 1
         elif isinstance(outcome.error, DependencyNotReady | Blocked):
@@ -194,6 +207,8 @@ def outcome_of(resource: Resource, before: Tree | None = None) -> Outcome | None
             return Stopped(OperationRunning(f"operation {operation.name} is running" if operation else ready.message))
         case "UpdateFailed" | "DeleteFailed":
             return Stopped(RemoteRefused(rest))
+        case "Waiting":
+            return Stopped(StillWaiting(ready.message, inf))
         case reason if reason in _NAMED_AFTER_ERRORS:
             return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
         case _:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from setpoint.engine.kind import Need, Reference
+from setpoint.engine.kind import Need, Reference, SecretKey, target_of
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
 
@@ -24,8 +24,12 @@ def in_order(needs: Mapping[ResourceRef, Sequence[Need]]) -> tuple[ResourceRef, 
 
 
 def _named(needs: Sequence[Need], known: Mapping[ResourceRef, object], *, must_be_ready: bool) -> set[ResourceRef]:
-    references = (need for need in needs if isinstance(need, Reference) and need.must_be_ready is must_be_ready)
-    return {reference.target for reference in references if reference.target in known}
+    named = (need for need in needs if not isinstance(need, SecretKey) and _has_to_be_ready(need) is must_be_ready)
+    return {target for need in named if (target := target_of(need)) in known}
+
+
+def _has_to_be_ready(need: Need) -> bool:
+    return need.must_be_ready if isinstance(need, Reference) else True
 
 
 def _break(cycle: Sequence[ResourceRef], naming: Mapping[ResourceRef, set[ResourceRef]]) -> None:

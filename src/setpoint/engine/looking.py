@@ -4,7 +4,7 @@ from typing import Any
 
 from setpoint.core.canonical import same
 from setpoint.engine.kind import Intent, Look, Present, Reconciliation, Unmoved
-from setpoint.engine.references import is_ready
+from setpoint.engine.references import OUTPUT, is_ready
 from setpoint.engine.remembered import Remembered, outputs_in
 from setpoint.engine.rest import Rest, state_of
 from setpoint.engine.scene import Management, Scene
@@ -47,7 +47,9 @@ def body_to_keep(scene: Scene, after: Remembered, look: Present[Any]) -> str | N
     """The digest of the bytes to remember. Bytes that changed without anybody noticing are not worth a write."""
     if after.cookie is None:
         return None
-    is_same = after.cookie == scene.remembered.cookie and same(look.outputs, outputs_in(scene.resource.status))
+    # What others are offered comes from more than the look.
+    shown = {name: value for name, value in outputs_in(scene.resource.status).items() if name != OUTPUT}
+    is_same = after.cookie == scene.remembered.cookie and same(look.outputs, shown)
     return scene.remembered.body if is_same else look.body
 
 

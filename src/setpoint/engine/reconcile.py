@@ -15,20 +15,21 @@ from setpoint.engine import report
 from setpoint.engine.carrying_out import carry_out
 from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.creation import finish_creation
+from setpoint.engine.giving_way import as_replacement, give_way, has_to_give_way
 from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
 from setpoint.engine.intent import resolve
-from setpoint.engine.kind import Absent, Intent, Look, Reconciliation, Unmoved, look_at
+from setpoint.engine.kind import Intent, Look, Reconciliation, Unmoved
 from setpoint.engine.looking import is_shown, look_for, rest
 from setpoint.engine.operations import finish_operation
-from setpoint.engine.planning import live_digest, mark_of, planned_for
+from setpoint.engine.planning import live_digest, mark_of, planned_for, rehearse
 from setpoint.engine.remembered import REQUESTED, Remembered
 from setpoint.engine.removal import preview_removal, remove
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import FINALIZER, Gone, Management, Outcome, Scene, Settled, Stopped, World
 from setpoint.engine.settling import settle
+from setpoint.engine.waiting import unread
 from setpoint.errors import (
     Bug,
-    LocationChanged,
     ManifestInvalid,
     RemoteUnavailable,
     Retry,
@@ -40,14 +41,16 @@ from setpoint.errors import (
 _log: Final = logging.getLogger(__name__)
 
 
-async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False) -> Outcome:
+async def step(
+    ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False, anew: bool = False
+) -> Outcome:
     """One step for `ref`. `asked`: the author wants another try at what the service, or somebody else, does not follow.
 
-    `trigger` is for people: what made somebody take this step.
+    `trigger` is for people: what made somebody take this step. `anew`: a wait that ran out has all of its time again.
     """
     started = world.clock.monotonic()
     try:
-        outcome = await _step(ref, world, trigger, asked=asked)
+        outcome = await _step(ref, world, trigger, asked=asked, anew=anew)
     except StoreError as error:
         outcome = Stopped(error)
     except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
@@ -64,7 +67,7 @@ def _word(outcome: Outcome) -> str:
     return outcome.error.retry.name.lower() if isinstance(outcome, Stopped) else type(outcome).__name__.lower()
 
 
-async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) -> Outcome:
+async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool, anew: bool) -> Outcome:
     undisturbed = None if asked else await _at_rest(ref, world)
     if undisturbed is not None:
         return undisturbed
@@ -82,7 +85,7 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) ->
         cookie = None if remembered.server_defaults else remembered.cookie
         remembered = replace(remembered, attempt=None, server_defaults={}, cookie=cookie, handled=request)
     try:
-        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger, asked)
+        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger, asked, anew or asked)
     except UserError as error:
         return Stopped(error)
     try:
@@ -118,14 +121,15 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
         return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
     if resource.is_deleting:
         return await preview_removal(scene)
-    intent = await resolve(resource, scene.kind, world.store)
+    intent = await resolve(resource, world)
     _require_meaning(scene, intent)
-    await _require_same_place(scene, intent)
+    is_moving = await has_to_give_way(scene, intent)
     look = await look_for(intent, scene)
     if isinstance(look, Unmoved):
         return Plan(Decision.IN_SYNC)
-    scene = _catch_up(scene, intent, look)
-    plan = planned_for(_decide(intent, look, scene), intent, look, scene).plan
+    scene, decision = _catch_up(scene, intent, look), _decide(intent, look, scene)
+    plan = planned_for(decision, intent, look, await rehearse(decision, intent, look, scene)).plan
+    plan = as_replacement(plan) if is_moving else plan
     return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
 
 
@@ -134,17 +138,20 @@ async def _keep(scene: Scene) -> Outcome:
     if scene.management is Management.PAUSED:
         return await pause(scene)
     scene = await finish_operation(scene)
-    intent = await resolve(scene.resource, scene.kind, scene.world.store)
+    intent = await resolve(scene.resource, scene.world)
     _require_meaning(scene, intent)
-    await _require_same_place(scene, intent)
+    if await has_to_give_way(scene, intent):
+        await give_way(scene)
     look = Unmoved() if is_shown(intent, scene) else await look_for(intent, scene)
     if isinstance(look, Unmoved):
         rest(scene, intent, scene.remembered.body, inf)
         return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
     scene = _catch_up(await finish_creation(scene, intent, look), intent, look)
-    planned = planned_for(_decide(intent, look, scene), intent, look, scene)
+    decision = _decide(intent, look, scene)
+    scene = await rehearse(decision, intent, look, scene)
+    planned = planned_for(decision, intent, look, scene)
     if scene.management is Management.OBSERVE:
-        return await observe_only(scene, planned.plan, look)
+        return await observe_only(scene, intent, planned.plan, look)
     scene = await _claim(scene, intent)
     scene, look, left = await carry_out(planned, intent, look, scene)
     return await settle(scene, look, planned.plan, left)
@@ -160,17 +167,6 @@ def _require_meaning(scene: Scene, intent: Intent) -> None:
     cookie = scene.remembered.cookie
     if cookie is None or cookie.intent != intent.digest:
         _ = intent.declared
-
-
-async def _require_same_place(scene: Scene, intent: Intent) -> None:
-    """LocationChanged when the resource would stand for another object than before, and the one before is there."""
-    before = scene.remembered.location
-    if before is None or before == intent.location or isinstance(await look_at(before, scene.kind), Absent):
-        return
-    raise LocationChanged(
-        f"{scene.resource.ref} stands for {before} and cannot move to {intent.location}: "
-        "put the old name or reference back, or delete the resource and apply it again"
-    )
 
 
 def _catch_up(scene: Scene, intent: Intent, look: Look) -> Scene:
@@ -198,12 +194,17 @@ async def _claim(scene: Scene, intent: Intent) -> Scene:
 
 async def _stop(scene: Scene, error: SetpointError) -> Outcome:
     """The step ends with `error` in the status, unless nothing is wrong with the resource: then another look is due."""
-    if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
+    shown = unread(scene, error)
+    is_passing = isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN
+    if is_passing and shown is None:
         return Stopped(error)
     # Read again, for the step may have written since.
     resource = await scene.world.store.get(scene.resource.ref)
     if resource is not None:
         remembered = replace(Remembered.of(resource), handled=scene.remembered.handled)
         now = replace(scene, resource=resource, remembered=remembered)
-        await now.tell(report.failure(error, deleting=resource.is_deleting))
+        if shown is not None:
+            now = await now.show(shown)
+        if not is_passing:
+            await now.tell(report.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

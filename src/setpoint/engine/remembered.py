@@ -32,6 +32,17 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitMemory:
+    """A wait: what it is satisfied for, the object, the intent; since when it goes on, or when it was done."""
+
+    key: str
+    uid: str
+    intent: str
+    since: str
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """The engine's memory of one resource."""
 
@@ -51,6 +62,7 @@ class Remembered:
     body: str | None = None
     # The versions of the secrets that a creation under way hands over; None when there is none under way.
     creating: Mapping[str, str] | None = None
+    wait: WaitMemory | None = None
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -71,6 +83,7 @@ class Remembered:
             Contests.of(ours.get("contests")),
             body if isinstance(body := ours.get("body"), str) else None,
             _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
+            _wait(_tree(ours.get("wait"))),
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
@@ -96,6 +109,7 @@ class Remembered:
             "body": self.body,
             "contests": self.contests.to_data() if self.contests.fields else None,
             "creating": self.creating,
+            "wait": None if self.wait is None else _wait_data(self.wait),
         }
         return {name: value for name, value in members.items() if value is not None}
 
@@ -124,6 +138,19 @@ def _attempt_data(attempt: Attempt) -> Json:
     if attempt.stuck_at is not None:
         data["stuckAt"] = str(attempt.stuck_at)
     return data
+
+
+def _wait(data: Tree) -> WaitMemory | None:
+    match data:
+        case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since)}:
+            return WaitMemory(key, uid, intent, since, is_done=data.get("done") is True)
+        case _:
+            return None
+
+
+def _wait_data(wait: WaitMemory) -> Json:
+    data: dict[str, Json] = {"for": wait.key, "uid": wait.uid, "intent": wait.intent, "since": wait.since}
+    return {**data, "done": True} if wait.is_done else data
 
 
 def _tree(value: Json) -> Tree:

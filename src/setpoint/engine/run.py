@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from setpoint.engine.abilities import Audible
+from setpoint.engine.listening import Ear
 from setpoint.engine.reconcile import step
+from setpoint.engine.remembered import location_in
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.retries import Delays
 from setpoint.engine.scene import Outcome, Stopped, World
@@ -14,6 +17,9 @@ from setpoint.errors import (
     RemoteRefused,
     Retry,
     SetpointError,
+    StillWaiting,
+    WaitFailed,
+    WaitTimedOut,
 )
 
 Listener = Callable[[ResourceRef, Outcome], None]
@@ -36,6 +42,7 @@ class Run:
     # How many were done when each of those that wait last looked.
     _blocked: dict[ResourceRef, int] = field(default_factory=dict)
     _done: int = 0
+    _ears: dict[ResourceRef, Ear] = field(default_factory=dict)
     _moved: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def until_done(
@@ -49,14 +56,18 @@ class Run:
                     group.create_task(self._follow(ref))
         except TimeoutError:
             pass
+        finally:
+            for ear in self._ears.values():
+                await ear.close()
         return self.outcomes
 
     async def _follow(self, ref: ResourceRef) -> None:
-        delays, asked = Delays(), self.asked
+        delays, is_first = Delays(), True
         while True:
             seen = self._done
-            outcome = await step(ref, self.world, trigger=self.trigger, asked=asked)
-            asked = False
+            asked = self.asked and is_first
+            outcome = await step(ref, self.world, trigger=self.trigger, asked=asked, anew=is_first)
+            is_first = False
             self.outcomes[ref] = outcome
             if await self._may_be_too_early(ref, outcome) and await self._another_moves(ref, seen):
                 continue
@@ -67,7 +78,22 @@ class Run:
                 if not await self._another_moves(ref, seen):
                     return await self._finish(ref)
             else:
-                await self.world.clock.sleep(delays.after(outcome.error))
+                await self._pause(ref, outcome.error, delays.after(outcome.error))
+
+    async def _pause(self, ref: ResourceRef, error: SetpointError, seconds: float) -> None:
+        """Waits so long, or until the object has changed whose state is waited for."""
+        ear = None
+        if isinstance(error, StillWaiting):
+            ear = self._ears.get(ref) or await self._new_ear(ref)
+        await (self.world.clock.sleep(seconds) if ear is None else ear.changed_within(seconds))
+
+    async def _new_ear(self, ref: ResourceRef) -> Ear | None:
+        kind, resource = self.world.kinds[ref.group, ref.kind], await self.world.store.get(ref)
+        location = None if resource is None else location_in(resource.status)
+        if not isinstance(kind, Audible) or location is None:
+            return None
+        ear = self._ears[ref] = Ear(kind, location, self.world.clock)
+        return ear
 
     async def _may_be_too_early(self, ref: ResourceRef, outcome: Outcome) -> bool:
         """Whether a deletion was refused, as it is while something is there that has to go first: a replica, say."""
@@ -96,5 +122,9 @@ class Run:
 
 
 def _is_final(error: SetpointError) -> bool:
-    """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug."""
-    return error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG) or isinstance(error, RemoteRefused)
+    """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug.
+
+    A wait that is over goes on when a person runs this again.
+    """
+    is_over = isinstance(error, RemoteRefused | WaitTimedOut | WaitFailed)
+    return is_over or error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG)

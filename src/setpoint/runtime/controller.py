@@ -11,7 +11,15 @@ from setpoint.engine.reconcile import step
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
 from setpoint.engine.shelf import Listable
-from setpoint.errors import Blocked, DependencyNotReady, OperationRunning, Retry, SetpointError
+from setpoint.errors import (
+    Blocked,
+    DependencyNotReady,
+    OperationRunning,
+    Retry,
+    SetpointError,
+    WaitFailed,
+    WaitTimedOut,
+)
 from setpoint.runtime.ages import Ages, Measures
 from setpoint.runtime.crew import Crew
 from setpoint.runtime.duty import Duty
@@ -23,6 +31,8 @@ from setpoint.runtime.reasons import RESYNC, Reason, reason_for
 from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
 
 _log: Final = logging.getLogger(__name__)
+# After these somebody tells when there is something new.
+_TOLD_OF: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
 _STEPS_IN_A_ROW: Final = 16
 
 
@@ -174,7 +184,7 @@ class Controller:
     def _after(self, ref: ResourceRef, error: SetpointError) -> None:
         if error.retry is Retry.STOP:
             self._duty.end(error)
-        elif error.retry is Retry.ON_EDIT or isinstance(error, DependencyNotReady | Blocked):
+        elif error.retry is Retry.ON_EDIT or isinstance(error, _TOLD_OF):
             # The author, or news of what it waits for, will call; the regular look is for what nobody tells us.
             self.queue.forget(ref)
             self._look_again(ref, is_done=False)
