@@ -14,6 +14,7 @@ from setpoint.cli.columns import one_line
 from setpoint.cli.handover import APPLY, DELETE, RECONCILE, hands_for
 from setpoint.cli.looked_after import is_looked_at_again
 from setpoint.cli.manifests import Manifest, load
+from setpoint.cli.outputs_view import has_output
 from setpoint.cli.requests import Command, Request, carry_out, one_of, target_ref
 from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.show import plan_view
@@ -79,7 +80,7 @@ async def get(request: Request) -> Exit:
         query = Query(namespace=request.namespace)
         listing = await world.store.list(query)
         resources = [one for one in listing.resources if is_wanted(one, wanted)]
-        table = view.ResourceTable(wide=request.output == "wide")
+        table = view.ResourceTable(wide=request.output == "wide", outputs=any(map(has_output, resources)))
         if not request.watch:
             require_found(wanted, resources)
         _show(resources, table, request)

@@ -5,6 +5,7 @@ import logging
 from typing import Final
 
 from setpoint.clients.callers import calling_for
+from setpoint.engine.abilities import Audible
 from setpoint.engine.cadence import MEAN_SECONDS, spread
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.reconcile import step
@@ -25,6 +26,7 @@ from setpoint.runtime.crew import Crew
 from setpoint.runtime.duty import Duty
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.informer import News
+from setpoint.runtime.listener import Deaf, Listener
 from setpoint.runtime.lister import Lister, Unlisted
 from setpoint.runtime.priorities import Priority
 from setpoint.runtime.reasons import RESYNC, Reason, reason_for
@@ -48,6 +50,8 @@ class Controller:
         self._duty = duty
         self._crew = crew
         self.lister = self._new_lister(crew.kind)
+        kind = crew.kind
+        self.listener = Listener(kind, world.clock, self.call) if isinstance(kind, Audible) else Deaf()
         # Why each of those that are to be retried stopped; the status says so only where that is the resource's state.
         self.troubles: dict[ResourceRef, SetpointError] = {}
         # What is in work: why, and since when.
@@ -77,6 +81,7 @@ class Controller:
     def hear(self, news: News) -> None:
         """A resource of this kind changed."""
         self.lister.hear(news)
+        self.listener.hear(news)
         if news.after is None:
             self._forget(news.ref)
             return
@@ -113,6 +118,7 @@ class Controller:
         """Takes steps until the queue is shut down and everything in work is done."""
         async with asyncio.TaskGroup() as group:
             self.lister.start(group)
+            self.listener.start(group)
             for _ in range(self._crew.size):
                 group.create_task(self._work())
 
@@ -120,6 +126,7 @@ class Controller:
         """Begins no step any more."""
         self.queue.shut_down()
         self.lister.stop()
+        self.listener.stop()
         for ref in self._crew.release_all():
             self.queue.done(ref)
 
