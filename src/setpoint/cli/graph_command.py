@@ -1,7 +1,7 @@
 """`setpoint graph`: who needs whom, and how it stands with each."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -15,6 +15,8 @@ from setpoint.engine.dependencies import graph_of
 from setpoint.engine.ports import Query
 from setpoint.engine.resource import Resource
 from setpoint.engine.scene import World
+
+_WIDEST: Final = 100_000
 
 
 def draw_graph(options: dict[str, Any]) -> int:
@@ -36,8 +38,10 @@ async def _graph(request: Request) -> Exit:
     if request.output in FORMS:
         request.console.file.write(FORMS[request.output](graph))
     else:
+        # A pipe gets every line whole.
+        width = None if request.console.is_terminal else _WIDEST
         for tree in forest_of(graph):
-            request.console.print(tree, soft_wrap=True)
+            request.console.print(tree, width=width, crop=False)
     if graph.cycle:
         request.console.stderr = True
         request.console.print(Text(f"error: {graph.cycle}", style="red"), soft_wrap=True)

@@ -15,6 +15,7 @@ from setpoint.engine.resource import ResourceRef
 _COLOURS: Final[Mapping[State, str]] = {
     State.READY: "green",
     State.WAITING: "yellow",
+    State.TIMED_OUT: "yellow",
     State.BLOCKED: "magenta",
     State.FAILED: "red",
     State.DELETING: "dim",
@@ -26,6 +27,7 @@ _COLOURS: Final[Mapping[State, str]] = {
 _FILLS: Final[Mapping[State, str]] = {
     State.READY: "#d3f9d8",
     State.WAITING: "#fff3bf",
+    State.TIMED_OUT: "#ffe8cc",
     State.BLOCKED: "#e5dbff",
     State.FAILED: "#ffe3e3",
     State.DELETING: "#e9ecef",

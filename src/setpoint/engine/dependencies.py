@@ -20,6 +20,7 @@ class State(StrEnum):
 
     READY = "ready"
     WAITING = "waiting"
+    TIMED_OUT = "timed out"
     BLOCKED = "blocked"
     FAILED = "failed"
     DELETING = "deleting"
@@ -138,6 +139,8 @@ def _state(ready: Ready) -> State:
     match ready.reason:
         case "Blocked" | "DependencyNotFound" | "DependencyNotReady" | "DependencyInvalid":
             return State.BLOCKED
+        case "WaitTimedOut":
+            return State.TIMED_OUT
         case "Paused":
             return State.PAUSED
         case _:
