@@ -21,6 +21,7 @@ from setpoint.cli.show import plan_view
 from setpoint.cli.states import Exit, worst
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
+from setpoint.engine.abilities import Protectable
 from setpoint.engine.graph import in_order
 from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
@@ -28,9 +29,10 @@ from setpoint.engine.kind import Need
 from setpoint.engine.needs import needs_of
 from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
+from setpoint.engine.removal import is_abandoned
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import World
-from setpoint.errors import ManifestInvalid, NotReady, SetpointError
+from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
 
 
 async def apply(request: Request) -> Exit:
@@ -55,6 +57,7 @@ async def delete(request: Request) -> Exit:
     """Asks for deletion, then takes steps until all are gone."""
     async with hands_for(request) as hands:
         refs = await _refs(request, hands.world, missing_is_fine=True)
+        await _require_unprotected(refs, hands.world)
         await hands.delete(refs)
         return await hands.settle(refs, DELETE)
 
@@ -229,6 +232,24 @@ async def _refs(request: Request, world: World, *, missing_is_fine: bool = False
     return named
 
 
+async def _require_unprotected(refs: Sequence[ResourceRef], world: World) -> None:
+    """UserError for what must not be deleted: once it is marked for that, its spec cannot be changed any more."""
+    for ref in refs:
+        resource = await world.store.get(ref)
+        if resource is not None and not resource.is_deleting and _is_protected(resource, world):
+            raise UserError(
+                f"{ref} is protected by spec.deleteProtection: set that to false and apply it first; "
+                "nothing was deleted"
+            )
+
+
+def _is_protected(resource: Resource, world: World) -> bool:
+    kind = world.kinds.get((resource.ref.group, resource.ref.kind))
+    if kind is None or is_abandoned(resource, kind):
+        return False
+    return isinstance(kind, Protectable) and kind.is_protected(resource)
+
+
 async def _declared(ref: ResourceRef, world: World) -> Resource:
     found = await world.store.get(ref)
     if found is None:
@@ -278,8 +299,19 @@ def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: Requ
         if isinstance(one, Plan):
             request.console.print(plan_view(one), soft_wrap=True)
         else:
-            word, style = ("waiting", "yellow") if isinstance(one, NotReady) else ("failed", "red")
+            word, style = _why_there_is_none(one)
             request.console.print(Text(f"{word}: {one_line(str(one))}", style=style))
+
+
+def _why_there_is_none(error: SetpointError) -> tuple[str, str]:
+    """In one word, and its colour."""
+    match error:
+        case Blocked():
+            return "blocked", "magenta"
+        case NotReady():
+            return "waiting", "yellow"
+        case _:
+            return "failed", "red"
 
 
 def _plan_data(ref: ResourceRef, one: Plan | SetpointError) -> Json:

@@ -45,6 +45,24 @@ class Replaceable(Protocol):
 
 
 @runtime_checkable
+class Protectable(Protocol):
+    """A kind whose authors can say that an object must not be deleted."""
+
+    def is_protected(self, resource: Resource) -> bool:
+        """Whether the author says so, and the deletion of the resource would be that of its object."""
+        ...
+
+
+@runtime_checkable
+class Lasting(Protocol):
+    """A kind whose objects may be in several places at once: in two versions, say, or under two names of a service."""
+
+    async def stands_for(self, resource: Resource, location: Location) -> bool:
+        """Whether the very object is there that the status of `resource` tells of: then it has not moved."""
+        ...
+
+
+@runtime_checkable
 class Audible(Protocol):
     """A kind whose service tells of changes."""
 

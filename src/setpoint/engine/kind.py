@@ -63,11 +63,15 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A field that names another resource. `target` is read for its value once it is ready."""
+    """A field that names another resource. `target` is read for its value once it is ready.
+
+    `is_used`: something of it is; otherwise it only comes first.
+    """
 
     field: str
     target: ResourceRef
     must_be_ready: bool = True
+    is_used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Value:
     target: ResourceRef
     path: Path
     is_awaited: bool = False
+    must_be_ready: bool = True
 
 
 Need: TypeAlias = Reference | SecretKey | Value

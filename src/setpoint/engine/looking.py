@@ -6,6 +6,7 @@ from setpoint.core.canonical import same
 from setpoint.engine.kind import Intent, Look, Present, Reconciliation, Unmoved
 from setpoint.engine.references import OUTPUT, is_ready
 from setpoint.engine.remembered import Remembered, outputs_in
+from setpoint.engine.resource import Resource
 from setpoint.engine.rest import Rest, state_of
 from setpoint.engine.scene import Management, Scene
 from setpoint.engine.sightings import Sighting
@@ -40,7 +41,17 @@ def _is_settled(intent: Intent, scene: Scene) -> bool:
         and scene.kind.reconciliation is Reconciliation.STATEFUL
         and scene.management is Management.FULL
         and is_ready(scene.resource)
+        and _is_offered(scene.resource)
     )
+
+
+def _is_offered(resource: Resource) -> bool:
+    """Whether what others get is settled: a read that failed leaves it unknown, though nothing has moved."""
+    match resource.status.get(OUTPUT, {"state": "null"}):
+        case {"state": "null" | "known"}:
+            return True
+        case _:
+            return False
 
 
 def body_to_keep(scene: Scene, after: Remembered, look: Present[Any]) -> str | None:

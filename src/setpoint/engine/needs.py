@@ -40,7 +40,7 @@ def _completed(need: Value, kinds: Kinds) -> Value:
 def _first(resource: Resource, kinds: Kinds) -> tuple[Reference, ...]:
     text = resource.annotations.get(DEPENDS_ON, "")
     targets = dict.fromkeys(_named(word, resource, kinds) for word in re.split(r"[,\s]+", text) if word)
-    return tuple(Reference(f"{DEPENDS_ON} {target}", target) for target in targets)
+    return tuple(Reference(DEPENDS_ON, target, is_used=False) for target in targets)
 
 
 def _named(word: str, resource: Resource, kinds: Kinds) -> ResourceRef:

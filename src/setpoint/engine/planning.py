@@ -1,6 +1,6 @@
 """The plan of one step: what differs, less what was tried already, and what is contested and has to wait."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from setpoint.core.canonical import digest
@@ -9,7 +9,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared, overlay
 from setpoint.core.paths import Path
-from setpoint.core.plan import Plan, Write, plan_fields
+from setpoint.core.plan import Action, Plan, Write, plan_fields
 from setpoint.core.policy import Rule
 from setpoint.core.shape import unit_at
 from setpoint.core.values import MISSING, Missing
@@ -125,8 +125,13 @@ def _rehearsed(intent: Intent, scene: Scene) -> tuple[Write, ...]:
     def is_ours(change: FieldChange) -> bool:
         return not any(path.covers(change.path) for path in others)
 
-    ours = (replace(write, changes=tuple(filter(is_ours, write.changes))) for write in scene.rehearsed or ())
-    return tuple(write for write in ours if write.changes)
+    return _only(is_ours, scene.rehearsed or ())
+
+
+def _only(is_wanted: Callable[[FieldChange], bool], writes: Iterable[Write]) -> tuple[Write, ...]:
+    """The writes with these changes alone; one that has none left is not sent. Making an object always is."""
+    cut = (replace(write, changes=tuple(filter(is_wanted, write.changes))) for write in writes)
+    return tuple(write for write in cut if write.changes or write.action is Action.CREATE)
 
 
 def residual(intent: Intent, look: Look, scene: Scene) -> tuple[tuple[str, ...], Mapping[str, str]]:
@@ -172,8 +177,7 @@ def _without_tried(plan: Plan, intent: Intent, remembered: Remembered) -> Plan:
         insists = remembered.server_defaults.get(path) == _value_of(change)
         return path not in sent and (change.rule is Rule.SPEC or not insists)
 
-    writes = (replace(write, changes=tuple(filter(is_left, write.changes))) for write in plan.writes)
-    return replace(plan, writes=tuple(write for write in writes if write.changes))
+    return replace(plan, writes=_only(is_left, plan.writes))
 
 
 def _paths(changes: Iterable[FieldChange]) -> tuple[str, ...]:

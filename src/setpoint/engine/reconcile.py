@@ -12,6 +12,7 @@ from typing import Final
 from setpoint.core.decide import Decision, decide
 from setpoint.core.plan import Plan
 from setpoint.engine import report
+from setpoint.engine.abilities import Awaited
 from setpoint.engine.carrying_out import carry_out
 from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.creation import finish_creation
@@ -27,10 +28,11 @@ from setpoint.engine.removal import preview_removal, remove
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import FINALIZER, Gone, Management, Outcome, Scene, Settled, Stopped, World
 from setpoint.engine.settling import settle
-from setpoint.engine.waiting import unread
+from setpoint.engine.waiting import show_unread
 from setpoint.errors import (
     Bug,
     ManifestInvalid,
+    RemoteError,
     RemoteUnavailable,
     Retry,
     SetpointError,
@@ -101,11 +103,12 @@ async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
     rest = world.rests.of(ref) if world.rests is not None else None
     if rest is None or world.clock.monotonic() >= rest.until:
         return None
+    kind = world.kinds[ref.group, ref.kind]
     try:
-        found = await world.kinds[ref.group, ref.kind].observe(rest.location, rest.body)
-    except RemoteUnavailable as error:
-        return Stopped(error)
-    except SetpointError:
+        found = await kind.observe(rest.location, rest.body)
+    except SetpointError as error:
+        if isinstance(error, RemoteUnavailable) and not isinstance(kind, Awaited):
+            return Stopped(error)
         # The step that follows looks again, and puts on record whatever this was.
         return None
     return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE) if isinstance(found, Unmoved) else None
@@ -142,7 +145,7 @@ async def _keep(scene: Scene) -> Outcome:
     _require_meaning(scene, intent)
     if await has_to_give_way(scene, intent):
         await give_way(scene)
-    look = Unmoved() if is_shown(intent, scene) else await look_for(intent, scene)
+    look = Unmoved() if is_shown(intent, scene) else await _look_at_it(intent, scene)
     if isinstance(look, Unmoved):
         rest(scene, intent, scene.remembered.body, inf)
         return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
@@ -155,6 +158,14 @@ async def _keep(scene: Scene) -> Outcome:
     scene = await _claim(scene, intent)
     scene, look, left = await carry_out(planned, intent, look, scene)
     return await settle(scene, look, planned.plan, left)
+
+
+async def _look_at_it(intent: Intent, scene: Scene) -> Look | Unmoved:
+    try:
+        return await look_for(intent, scene)
+    except RemoteError as error:
+        await show_unread(scene, error)
+        raise
 
 
 def _decide(intent: Intent, look: Look, scene: Scene) -> Decision:
@@ -187,24 +198,20 @@ async def _claim(scene: Scene, intent: Intent) -> Scene:
         scene = replace(scene, resource=held)
     if scene.remembered.location == intent.location:
         return scene
-    # What was begun elsewhere came to nothing.
-    scene = replace(scene, remembered=replace(scene.remembered, location=intent.location, creating=None))
+    # What was begun elsewhere came to nothing, and what was settled there says nothing of this object.
+    here = replace(scene.remembered, location=intent.location, creating=None, cookie=None, attempt=None)
+    scene = replace(scene, remembered=here)
     return await scene.tell(report.updating("first look"))
 
 
 async def _stop(scene: Scene, error: SetpointError) -> Outcome:
     """The step ends with `error` in the status, unless nothing is wrong with the resource: then another look is due."""
-    shown = unread(scene, error)
-    is_passing = isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN
-    if is_passing and shown is None:
+    if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
         return Stopped(error)
     # Read again, for the step may have written since.
     resource = await scene.world.store.get(scene.resource.ref)
     if resource is not None:
         remembered = replace(Remembered.of(resource), handled=scene.remembered.handled)
         now = replace(scene, resource=resource, remembered=remembered)
-        if shown is not None:
-            now = await now.show(shown)
-        if not is_passing:
-            await now.tell(report.failure(error, deleting=resource.is_deleting))
+        await now.tell(report.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from sys import intern
 from typing import Final
 
@@ -33,13 +34,18 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class WaitMemory:
-    """A wait: what it is satisfied for, the object, the intent; since when it goes on, or when it was done."""
+    """A wait: what it is satisfied for, the object, the intent; since when it goes on, or when it was done.
+
+    `said` is what was last put on record of one that goes on, its reason first, and `told` is when that was.
+    """
 
     key: str
     uid: str
     intent: str
     since: str
     is_done: bool
+    said: str = ""
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +148,30 @@ def _attempt_data(attempt: Attempt) -> Json:
 
 def _wait(data: Tree) -> WaitMemory | None:
     match data:
+        case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since), "done": True}:
+            return WaitMemory(key, uid, intent, since, is_done=True)
         case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since)}:
-            return WaitMemory(key, uid, intent, since, is_done=data.get("done") is True)
+            said, told = _text(data.get("said")), _text(data.get("told"))
+            is_time = _is_time(since) and _is_time(told)
+            return WaitMemory(key, uid, intent, since, is_done=False, said=said, told=told) if is_time else None
         case _:
             return None
 
 
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def _wait_data(wait: WaitMemory) -> Json:
     data: dict[str, Json] = {"for": wait.key, "uid": wait.uid, "intent": wait.intent, "since": wait.since}
-    return {**data, "done": True} if wait.is_done else data
+    return {**data, "done": True} if wait.is_done else {**data, "said": wait.said, "told": wait.told}
 
 
 def _tree(value: Json) -> Tree:

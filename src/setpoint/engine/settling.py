@@ -17,7 +17,7 @@ from setpoint.engine.record import record_of, told
 from setpoint.engine.remembered import Attempt, Remembered
 from setpoint.engine.report import Ready
 from setpoint.engine.scene import Outcome, Scene, Settled, Stopped
-from setpoint.engine.waiting import how_it_waits, waited
+from setpoint.engine.waiting import waited
 from setpoint.errors import SetpointError, StillWaiting
 
 
@@ -40,8 +40,8 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
     wait = waited(scene, intent, look)
     ready = _ready(left, plan)
     trouble = wait.trouble if wait is not None and ready is report.UP_TO_DATE else None
-    if trouble is not None:
-        ready = how_it_waits(trouble)
+    if wait is not None and trouble is not None:
+        ready = wait.ready
     found = _after(scene, left, at)
     remembered = replace(
         found,

@@ -1,0 +1,49 @@
+"""Where the tests of a running `setpoint` take place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from soak.fleet.process import RunProcess
+from tests.cluster.access import Access
+from tests.cluster.running.kubectl import Kubectl, install_kinds
+from tests.cluster.running.site import Site
+
+
+@pytest.fixture(scope="session")
+def program(api_server: Access) -> Path:
+    """kubectl."""
+    if api_server.kubectl is None:
+        pytest.skip("there is no kubectl: put one on the PATH")
+    return api_server.kubectl
+
+
+@pytest.fixture(scope="session")
+def cluster(api_server: Access, program: Path) -> Access:
+    """The shared API server once it serves our kinds."""
+    install_kinds(api_server, program)
+    return api_server
+
+
+@pytest.fixture
+def site(cluster: Access, program: Path, namespace: str, tmp_path: Path) -> Iterator[Site]:
+    """A place of the test's own, in which nothing runs yet."""
+    with Site(Kubectl(program, cluster, namespace), tmp_path) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def busy_site(cluster: Access, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A place that many tests share, with a process at work: each keeps to names of its own."""
+    namespace = cluster.new_namespace()
+    with Site(Kubectl(program, cluster, namespace), tmp_path_factory.mktemp("busy")) as site:
+        site.process()
+        yield site
+    cluster.delete_namespace(namespace)
+
+
+@pytest.fixture
+def keeper(busy_site: Site) -> RunProcess:
+    """The process that is at work there."""
+    return busy_site.processes[0]

@@ -1,0 +1,63 @@
+"""kubectl as the hand of a user, in one namespace."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setpoint.app import definitions
+from tests.cluster.access import Access
+from tests.cluster.patience import until
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """The program, the cluster that it speaks to, and the namespace that it means."""
+
+    program: Path
+    access: Access
+    namespace: str
+
+    def __call__(self, *arguments: str, stdin: str | None = None) -> str:
+        """What it prints; AssertionError with what it complains about."""
+        done = self.run(*arguments, stdin=stdin)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def run(self, *arguments: str, stdin: str | None = None, editor: str = "") -> "subprocess.CompletedProcess[str]":
+        """How it ended. `editor` is the command that its user edits with."""
+        place = (f"--kubeconfig={self.access.kubeconfig}", f"--namespace={self.namespace}")
+        command, environment = [str(self.program), *place, *arguments], {**os.environ, "KUBE_EDITOR": editor}
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, env=environment)
+
+    def apply(self, *manifests: Any) -> None:
+        """`kubectl apply`, as people type it."""
+        self("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+
+    def get(self, target: str) -> Any:
+        """The object as it is, `KIND/NAME`; None when it is not there."""
+        text = self("get", target, "--ignore-not-found", "--show-managed-fields", "-o", "json")
+        return json.loads(text) if text else None
+
+    def until_ready(self, *targets: str) -> None:
+        """`kubectl wait`, as people type it."""
+        self("wait", "--for=condition=Ready", *targets, "--timeout=120s")
+
+
+def install_kinds(access: Access, program: Path) -> None:
+    """Our kinds are served when this returns."""
+    found = list(definitions().values())
+    kubectl = Kubectl(program, access, "default")
+    kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": found}))
+
+    def are_served() -> bool:
+        return all(access.call("GET", _collection(one)).status == 200 for one in found)
+
+    until(are_served)
+
+
+def _collection(definition: Any) -> str:
+    spec = definition["spec"]
+    return f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"

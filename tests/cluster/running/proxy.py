@@ -1,0 +1,210 @@
+"""A way to an API server that counts who asks for what, and can be made a bad one."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import aiohttp
+import yaml
+from aiohttp import web
+
+from tests.cluster.access import Access
+
+# What belongs to one connection, or is ours to say.
+_NOT_PASSED_ON: Final = {"host", "authorization", "connection", "transfer-encoding", "content-length", "keep-alive"}
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request, and the status it was answered with; 0 until its end, and for ever when it was cut off."""
+
+    method: str
+    path: str
+    query: str
+    accept: str
+    status: int = 0
+
+    @property
+    def is_about_leases(self) -> bool:
+        """Whether it only says that somebody is there."""
+        return "/leases" in self.path
+
+    @property
+    def is_watch(self) -> bool:
+        """Whether its answer goes on for ever."""
+        return "watch=true" in self.query
+
+
+# What becomes of a request instead of being passed on; None to pass it on.
+Weather: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse | None]]
+
+
+async def blue_sky(_: web.BaseRequest) -> web.StreamResponse | None:
+    """Everything is passed on."""
+    return None
+
+
+def _never(_: web.BaseRequest) -> bool:
+    return False
+
+
+class Proxy:
+    """Speaks plain HTTP on one side, and to the API server as its administrator on the other."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self.asked: list[Asked] = []
+        self.weather: Weather = blue_sky
+        # Whether a request is carried out, and nobody hears of it.
+        self.loses_answer: Callable[[web.BaseRequest], bool] = _never
+        self._runner: web.ServerRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._open: dict[int, web.BaseRequest] = {}
+        self.url = ""
+
+    async def start(self) -> None:
+        """Listens."""
+        connector = aiohttp.TCPConnector(ssl=self._access.tls(), limit=0)
+        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=_NO_END)
+        self._runner = web.ServerRunner(
+            # Who does not wait for an answer any more is not to keep the API server waiting either.
+            web.Server(self._respond, handler_cancellation=True),
+            shutdown_timeout=0.1,
+        )
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        """Ends every connection."""
+        assert self._runner is not None
+        assert self._session is not None
+        self.cut()
+        await self._runner.cleanup()
+        await self._session.close()
+
+    def write_kubeconfig(self, file: Path) -> Path:
+        """The file for whoever is to come this way."""
+        content: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "tests", "cluster": {"server": self.url}}],
+            "contexts": [{"name": "tests", "context": {"cluster": "tests"}}],
+            "current-context": "tests",
+        }
+        file.write_text(yaml.safe_dump(content), encoding="utf-8")
+        return file
+
+    def cut(self) -> int:
+        """Cuts every connection that waits for an answer, or for the rest of one; how many."""
+        cut = tuple(self._open.values())
+        for incoming in cut:
+            if incoming.transport is not None:
+                incoming.transport.abort()
+        return len(cut)
+
+    async def _respond(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        url = incoming.rel_url
+        asked = Asked(incoming.method, url.raw_path, url.raw_query_string, incoming.headers.get("Accept", ""))
+        self.asked.append(asked)
+        self._open[id(incoming)] = incoming
+        try:
+            answer = await self.weather(incoming)
+            if answer is None and self.loses_answer(incoming):
+                await self._carried_out(incoming)
+                answer = await cut_off(incoming)
+            answer = answer or await self._passed_on(incoming)
+            asked.status = answer.status
+            return answer
+        except (aiohttp.ClientError, OSError):
+            # As if the wire had been cut: whoever asked has to find out.
+            if incoming.transport is not None:
+                incoming.transport.abort()
+            return web.Response(status=502)
+        finally:
+            del self._open[id(incoming)]
+
+    async def _carried_out(self, incoming: web.BaseRequest) -> None:
+        async with self._sent(incoming, await incoming.read()) as found:
+            await found.read()
+
+    async def _passed_on(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        async with self._sent(incoming, await incoming.read()) as found:
+            kept = {name: text for name, text in found.headers.items() if name.lower() not in _NOT_PASSED_ON}
+            answer = web.StreamResponse(status=found.status, headers=kept)
+            await answer.prepare(incoming)
+            async for piece in found.content.iter_any():
+                await answer.write(piece)
+            await answer.write_eof()
+        return answer
+
+    def _sent(self, incoming: web.BaseRequest, body: bytes) -> "aiohttp.client._RequestContextManager":
+        assert self._session is not None
+        headers = {name: text for name, text in incoming.headers.items() if name.lower() not in _NOT_PASSED_ON}
+        url = f"{self._access.url}{incoming.rel_url.raw_path_qs}"
+        return self._session.request(incoming.method, url, headers=headers, data=body or None)
+
+
+_NO_END: Final = aiohttp.ClientTimeout(total=None)
+
+
+# --- Bad weather ------------------------------------------------------------------------------------------------------
+
+
+async def cut_off(incoming: web.BaseRequest) -> web.StreamResponse | None:
+    """Nobody gets an answer."""
+    assert incoming.transport is not None
+    incoming.transport.abort()
+    return web.Response(status=502)
+
+
+def slow(seconds: float) -> Weather:
+    """Everything takes so much longer."""
+
+    async def delay(_: web.BaseRequest) -> web.StreamResponse | None:
+        await asyncio.sleep(seconds)
+        return None
+
+    return delay
+
+
+def too_many(retry_after: int) -> Weather:
+    """429 to everything, as an API server says it that has too much to do."""
+
+    async def refuse(_: web.BaseRequest) -> web.StreamResponse | None:
+        answer = _status(429, "TooManyRequests", "too many requests, please try again later")
+        answer.headers["Retry-After"] = str(retry_after)
+        return answer
+
+    return refuse
+
+
+async def no_events(incoming: web.BaseRequest) -> web.StreamResponse | None:
+    """403 to new Events, as an API server says it in a namespace that is being deleted."""
+    if incoming.method == "POST" and incoming.rel_url.raw_path.endswith("/events"):
+        return _status(403, "Forbidden", "unable to create new content in namespace because it is being terminated")
+    return None
+
+
+def _status(code: int, reason: str, message: str) -> web.Response:
+    status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+    return web.json_response({**status, "reason": reason, "message": message}, status=code)
+
+
+def now_and_then(weather: Weather, part: float) -> Weather:
+    """Bad weather for that part of all requests, drawn."""
+    draw = random.Random(1)
+
+    async def change(incoming: web.BaseRequest) -> web.StreamResponse | None:
+        return await weather(incoming) if draw.random() < part else None
+
+    return change
+
+
+def lost_answers(part: float) -> Callable[[web.BaseRequest], bool]:
+    """That part of all writes is carried out, and their answers do not arrive."""
+    draw = random.Random(1)
+    return lambda incoming: incoming.method != "GET" and draw.random() < part
