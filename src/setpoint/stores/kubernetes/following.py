@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Final
+from itertools import count
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,7 @@ from setpoint.stores.kubernetes.served import ServedKind, Territory, selection_f
 
 # How many events may wait to be heard: beyond that the cluster has to wait.
 _AHEAD: Final = 1_000
+_IN_A_ROW: Final = 32
 CLOSED: Final = "the store is closed: open it again"
 _CHANGES: Final = {
     Change.ADDED: StoreChange.ADDED,
@@ -28,8 +29,7 @@ _CHANGES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """One change of one kind; without an object it says only how far that kind has been told."""
 
     kind: KindName
@@ -46,15 +46,18 @@ class Following:
         self._territory = territory
         self._query = query
         self._news: asyncio.Queue[Told | BaseException] = asyncio.Queue(_AHEAD)
-        self._closed = asyncio.Event()
+        self._is_closed = False
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     async def close(self) -> None:
         """Ends the watches; the next step of whoever follows is a StoreError."""
-        self._closed.set()
+        self._is_closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._news.empty():
+            # Whoever waits is to hear of it as well.
+            self._news.put_nowait(StoreError(CLOSED))
 
     async def events(self, positions: Mapping[KindName, str]) -> AsyncGenerator[tuple[Event, Kept], None]:
         """Every change after these positions, without an end, with the bytes that it came in."""
@@ -63,24 +66,21 @@ class Following:
             asyncio.create_task(self._follow(kind, at[kind.name])) for kind in self._territory.asked_for(self._query)
         )
         try:
-            while True:
+            for number in count(1):
                 told = await self._next()
                 at[told.kind] = told.at
                 if told.kept is not None and told.change is not None:
                     yield Event(told.change, ClusterResource(told.kept), to_revision(at)), told.kept
+                if number % _IN_A_ROW == 0:
+                    # While there is news nobody has to wait for it: others would never have their turn.
+                    await asyncio.sleep(0)
         finally:
             await self.close()
 
     async def _next(self) -> Told:
-        getting, closing = asyncio.ensure_future(self._news.get()), asyncio.ensure_future(self._closed.wait())
-        try:
-            await asyncio.wait((getting, closing), return_when=asyncio.FIRST_COMPLETED)
-            if not getting.done():
-                raise StoreError(CLOSED)
-            found = getting.result()
-        finally:
-            getting.cancel()
-            closing.cancel()
+        found = await self._news.get()
+        if self._is_closed:
+            raise StoreError(CLOSED)
         if isinstance(found, BaseException):
             raise found
         return found

@@ -1,5 +1,7 @@
 """Holds, renews and gives back leases of the cluster."""
 
+from typing import Final
+
 from setpoint.clients.kube_endpoints import Endpoint
 from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.engine.ports import Clock, Lease
@@ -16,6 +18,9 @@ from setpoint.stores.kubernetes.tenancies import (
 )
 from setpoint.stores.leases import wall_seconds
 
+# How often somebody else who holds it as well may be quicker.
+_TRIES: Final = 10
+
 
 class LeaseKeeper:
     """The leases of a store, all in one namespace."""
@@ -31,15 +36,18 @@ class LeaseKeeper:
         before = self._sightings.get(name)
         if before is None or before.lease.holder != holder:
             before = await self._look(name)
-        if before is not None and before.lease.holder != holder and before.left(self._clock.monotonic()) > 0:
-            return None
-        written = await self._write(name, holder, seconds, before)
-        if written is None:
-            # Somebody was quicker, or our memory was of the past: what there is now decides the next time.
-            now = await self._look(name)
-            is_ours = now is not None and now.lease.holder == holder
-            written = await self._write(name, holder, seconds, now) if is_ours else None
-        return written
+        for _ in range(_TRIES):
+            if before is not None and before.lease.holder != holder and before.left(self._clock.monotonic()) > 0:
+                return None
+            written = await self._write(name, holder, seconds, before)
+            if written is not None:
+                return written
+            # Somebody was quicker, or our memory was of the past: what there is now decides. One that is held in
+            # common is renewed by many at once.
+            before = await self._look(name)
+            if before is None or before.lease.holder != holder:
+                return None
+        return None
 
     async def release(self, lease: Lease) -> None:
         """See Store."""

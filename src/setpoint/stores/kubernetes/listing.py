@@ -18,7 +18,7 @@ from setpoint.stores.kubernetes.objects import ClusterResource, kept_from
 from setpoint.stores.kubernetes.positions import to_revision
 from setpoint.stores.kubernetes.served import ServedKind, Territory, selection_for
 
-_AT_ONCE: Final = 32
+_AT_ONCE: Final = 16
 
 
 class Lister:

@@ -9,7 +9,8 @@ _LEVEL: Final = 3
 # How far back in bytes, as a power of two, something can be said to be the same as before.
 _REACH: Final = 14
 _MEMORY: Final = 7
-# A text that is not made this many times smaller is unlike all that was seen before it.
+# What two have in common many have. After that only a text that is not made this many times smaller is worth a lesson.
+_FIRST_LESSONS: Final = 2
 _WORTH: Final = 3
 _MOST_LESSONS: Final = 8
 
@@ -26,7 +27,7 @@ class Packed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Packer:
-    """Packs texts of one sort. A few of those that are unlike the others before them become a part of the sample."""
+    """Packs texts of one sort. The first, and a few that are unlike all before them, become a part of the sample."""
 
     def __init__(self) -> None:
         self._sample = b""
@@ -36,7 +37,7 @@ class Packer:
     def pack(self, text: bytes) -> Packed:
         """The text, made small."""
         data = self._said(text)
-        if not self._sample or (len(data) * _WORTH > len(text) and self._lessons < _MOST_LESSONS):
+        if self._lessons < _FIRST_LESSONS or (len(data) * _WORTH > len(text) and self._lessons < _MOST_LESSONS):
             self._learn(text)
             data = self._said(text)
         return Packed(self._sample, data)
