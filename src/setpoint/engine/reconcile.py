@@ -15,7 +15,7 @@ from setpoint.engine import report
 from setpoint.engine.abilities import Awaited
 from setpoint.engine.carrying_out import carry_out
 from setpoint.engine.contest import NO_CONTESTS
-from setpoint.engine.creation import finish_creation
+from setpoint.engine.creation import as_creation, finish_creation, is_begun
 from setpoint.engine.giving_way import as_replacement, give_way, has_to_give_way
 from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
 from setpoint.engine.intent import resolve
@@ -149,6 +149,7 @@ async def _keep(scene: Scene) -> Outcome:
     if isinstance(look, Unmoved):
         rest(scene, intent, scene.remembered.body, inf)
         return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
+    was_begun = is_begun(scene, intent, look)
     scene = _catch_up(await finish_creation(scene, intent, look), intent, look)
     decision = _decide(intent, look, scene)
     scene = await rehearse(decision, intent, look, scene)
@@ -157,7 +158,7 @@ async def _keep(scene: Scene) -> Outcome:
         return await observe_only(scene, intent, planned.plan, look)
     scene = await _claim(scene, intent)
     scene, look, left = await carry_out(planned, intent, look, scene)
-    return await settle(scene, look, planned.plan, left)
+    return await settle(scene, look, as_creation(planned.plan) if was_begun else planned.plan, left)
 
 
 async def _look_at_it(intent: Intent, scene: Scene) -> Look | Unmoved:
