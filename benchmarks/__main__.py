@@ -1,17 +1,18 @@
 """`python -m benchmarks`: measures the core, the process and the command against the alternatives, in one run."""
 
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Final, TypeAlias
 
 import click
 
-from benchmarks import canonical, fast_path, kubernetes, plans, runtime, start_up, three_way
+from benchmarks import canonical, cluster, fast_path, kubernetes, plans, runtime, start_up, three_way
 from benchmarks.bars import verdicts
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, check_agreement, measure
 from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
 from benchmarks.report import Report, as_json, show
-from benchmarks.surveys import Reading, Survey, Trial
+from benchmarks.surveys import Reading, Survey, Trial, Unmeasured
 
 Group: TypeAlias = Callable[[Opponents, Pace], Generator[Trial, None, None]]
 
@@ -31,6 +32,7 @@ GROUPS: Final[dict[str, Group]] = {
     "start-up": _at_any_pace(start_up.contests),
     "runtime": runtime.trials,
     "kubernetes": kubernetes.trials,
+    "cluster": cluster.trials,
 }
 
 
@@ -52,12 +54,16 @@ def main(*, groups: tuple[str, ...], output: str, quick: bool, alone: bool) -> N
         click.echo(as_json(report))
     else:
         show(report)
+    # Among all groups one that cannot be measured here is told of; whoever names it wants no other.
+    if groups and report.unmeasured:
+        sys.exit(1)
 
 
 def run(groups: tuple[str, ...], opponents: Opponents, pace: Pace) -> Report:
     """The report on `groups`; Disagreement as soon as a contestant gives a wrong answer, which is before its turn."""
     figures: list[Figure] = []
     readings: list[Reading] = []
+    unmeasured: list[Unmeasured] = []
     for group in groups:
         with closing(GROUPS[group](opponents, pace)) as trials:
             for trial in trials:
@@ -67,8 +73,10 @@ def run(groups: tuple[str, ...], opponents: Opponents, pace: Pace) -> Report:
                         figures += measure(trial, pace)
                     case Survey():
                         readings += trial.take()
+                    case Unmeasured():
+                        unmeasured.append(trial)
     bars = verdicts(figures, readings, fast_path.cookie_bytes())
-    return Report(tuple(figures), tuple(readings), bars, opponents.versions, pace)
+    return Report(tuple(figures), tuple(readings), bars, opponents.versions, pace, tuple(unmeasured))
 
 
 if __name__ == "__main__":

@@ -81,6 +81,17 @@ class Connector:
 
 
 @dataclass(frozen=True, slots=True)
+class Keeper:
+    """A package that can have all of a cluster's resources in mind: `module` has its ways to do so.
+
+    They are called in a process of their own. `start` hears of everything, `storm` of what happens afterwards.
+    """
+
+    name: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
 class Opponents:
     """The packages to measure against."""
 
@@ -90,6 +101,7 @@ class Opponents:
     commands: tuple[str, ...] = ()
     operators: tuple[Operator, ...] = ()
     clusters: tuple[Connector, ...] = ()
+    keepers: tuple[Keeper, ...] = ()
 
     @property
     def versions(self) -> dict[str, str]:
@@ -97,13 +109,18 @@ class Opponents:
         canonicalizers = [one.name for one in self.canonicalizers]
         differs = [one.name for one in self.differs]
         operators = [one.name for one in self.operators]
-        clusters = [one.name for one in self.clusters]
+        clusters = [*(one.name for one in self.clusters), *(one.name for one in self.keepers)]
         names = ("msgspec", "orjson", *canonicalizers, *differs, *self.commands, *operators, *clusters)
         return {name: metadata.version(name) for name in names}
 
 
 NOBODY: Final = Opponents((), ())
 _COMMANDS: Final = ("kopf",)
+_KEEPERS: Final = (
+    Keeper("kubernetes_asyncio", "benchmarks.cluster_kubernetes_asyncio"),
+    Keeper("lightkube", "benchmarks.cluster_lightkube"),
+    Keeper("kopf", "benchmarks.cluster_kopf"),
+)
 
 
 def all_opponents() -> Opponents:
@@ -113,7 +130,7 @@ def all_opponents() -> Opponents:
         Canonicalizer("jcs", _package("jcs").canonicalize),
     )
     differs = (_deepdiff(), _jsondiff(), _jsonpatch(), _dictdiffer())
-    return Opponents(canonicalizers, differs, _COMMANDS, (_kopf(),), _clusters())
+    return Opponents(canonicalizers, differs, _COMMANDS, (_kopf(),), _clusters(), _KEEPERS)
 
 
 def _package(name: str) -> ModuleType:

@@ -14,7 +14,7 @@ from rich.text import Text
 from benchmarks import queue, sql_instance
 from benchmarks.bars import COOKIE, Verdict
 from benchmarks.measuring import Figure, Pace
-from benchmarks.surveys import Reading, Unit
+from benchmarks.surveys import Reading, Unit, Unmeasured
 
 SIZES: Final = ("1 KB", "6 KB", "60 KB")
 _NO_SIZE: Final = ""
@@ -32,6 +32,7 @@ class Report:
     verdicts: tuple[Verdict, ...]
     versions: Mapping[str, str]
     pace: Pace
+    unmeasured: tuple[Unmeasured, ...] = ()
 
     @property
     def bars_met(self) -> str:
@@ -40,13 +41,14 @@ class Report:
 
 
 def as_json(report: Report) -> str:
-    """The report for programs: nanoseconds, seconds and bytes, plain ratios, every verdict."""
+    """The report for programs: nanoseconds, seconds, bytes and numbers, plain ratios, every verdict."""
     data = {
         "python": platform.python_version(),
         "versions": report.versions,
         "rounds": report.pace.rounds,
         "figures": [asdict(figure) for figure in report.figures],
         "readings": [asdict(reading) for reading in report.readings],
+        "unmeasured": [asdict(one) for one in report.unmeasured],
         "bars": [asdict(verdict) for verdict in report.verdicts],
         "bars_met": sum(verdict.is_met for verdict in report.verdicts),
     }
@@ -77,6 +79,8 @@ def _draw(report: Report, console: Console) -> None:
             console.print(_table(report, sizes))
     if report.readings:
         console.print(_readings_table(report))
+    for one in report.unmeasured:
+        console.print(Text(f"not measured: {one.subject}: {one.reason}\n", style="red"), soft_wrap=True)
     console.print(Text(report.bars_met))
 
 
@@ -117,14 +121,20 @@ def _readings_table(report: Report) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("", overflow="fold")
     table.add_column("", justify="right", no_wrap=True)
+    table.add_column("×", justify="right", no_wrap=True)
     table.add_column("bar")
     for subject in dict.fromkeys(reading.subject for reading in report.readings):
         table.add_row(Text(subject, style="bold"))
         for reading in report.readings:
             if reading.subject == subject:
-                table.add_row(Text(f"  {reading.name}"), Text(_amount(reading)), *_bars(report, subject, reading.name))
+                table.add_row(*_amounts(reading), *_bars(report, subject, reading.name))
         table.add_row()
     return table
+
+
+def _amounts(reading: Reading) -> tuple[Text, Text, Text]:
+    ratio = "" if reading.ratio is None else _multiple(reading.ratio)
+    return Text(f"  {reading.name}"), Text(_amount(reading)), Text(ratio, style="dim")
 
 
 def _rows(figures: Sequence[Figure], sizes: tuple[str, ...], report: Report) -> Iterator[list[Text]]:
@@ -157,6 +167,8 @@ def _amount(reading: Reading) -> str:
             return _duration(reading.value * 1e9)
         case Unit.BYTES:
             return f"{reading.value / 1e6:,.0f} MB" if reading.value >= 1e6 else f"{reading.value:,.0f} bytes"
+        case Unit.NUMBER:
+            return f"{reading.value:,.0f}"
 
 
 def _multiple(ratio: float) -> str:

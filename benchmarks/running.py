@@ -86,8 +86,7 @@ class Running:
     def _samples(self, name: str) -> list[Sample]:
         """What the page of metrics shows under that name, and is not zero."""
         page, _ = self.loop.run_until_complete(self.telemetry.page())
-        samples = [sample for family in text_string_to_metric_families(page.decode()) for sample in family.samples]
-        return [sample for sample in samples if sample.name == name and sample.value]
+        return samples_in(page, name)
 
     def revision(self) -> Revision:
         """How far the store is."""
@@ -142,6 +141,12 @@ class Running:
         if self._task.done():
             self._task.result()
             raise AssertionError("the process has ended")
+
+
+def samples_in(page: bytes, name: str) -> list[Sample]:
+    """What a page of metrics shows under that name, and is not zero."""
+    samples = [sample for family in text_string_to_metric_families(page.decode()) for sample in family.samples]
+    return [sample for sample in samples if sample.name == name and sample.value]
 
 
 @contextmanager

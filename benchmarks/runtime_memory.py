@@ -1,7 +1,5 @@
 """A survey: the memory of a process that keeps many resources, measured in a process that has done nothing else."""
 
-import gc
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +9,7 @@ import msgspec
 
 from benchmarks.buckets import USUAL, Service, body_of
 from benchmarks.measuring import Disagreement
+from benchmarks.residence import in_memory
 from benchmarks.running import running
 from benchmarks.settled import settle
 from benchmarks.surveys import Reading, Unit
@@ -50,22 +49,10 @@ def memory(folder: Path, count: int) -> tuple[Reading, ...]:
 
 def _found(path: Path) -> Found:
     service = Service(lambda name: body_of(name, USUAL))
-    before = _bytes("VmRSS")
+    before = in_memory("VmRSS")
     with running(path, service) as process:
         process.until_at_rest()
-        return Found(before, _bytes("VmRSS"), _bytes("VmHWM"), process.decisions().get(Decision.IN_SYNC.value, 0))
-
-
-def _bytes(name: str) -> int:
-    """What the system says of this process under `name`; where it does not say so, the most that was in memory."""
-    gc.collect()
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
-    kilobytes = next(line.split()[1] for line in lines if line.startswith(f"{name}:"))
-    return int(kilobytes) * 1024
+        return Found(before, in_memory("VmRSS"), in_memory("VmHWM"), process.decisions().get(Decision.IN_SYNC.value, 0))
 
 
 if __name__ == "__main__":

@@ -13,16 +13,18 @@ class Unit(StrEnum):
 
     SECONDS = "seconds"
     BYTES = "bytes"
+    NUMBER = "number"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One figure of a survey."""
+    """One figure of a survey; and how often that is what ours takes, where there is something to compare."""
 
     subject: str
     name: str
     value: float
     unit: Unit
+    ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +34,12 @@ class Survey:
     take: Callable[[], tuple[Reading, ...]]
 
 
-Trial: TypeAlias = Contest | Survey
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """Something that cannot be looked at here, and why."""
+
+    subject: str
+    reason: str
+
+
+Trial: TypeAlias = Contest | Survey | Unmeasured

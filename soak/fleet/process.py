@@ -98,8 +98,9 @@ class RunProcess:
 
     def metrics(self) -> str:
         """The page of its metrics."""
-        (serving,) = self.said("serving")
-        with urlopen(f"{serving['address']}/metrics", timeout=60) as answer:
+        # Beside a store in a file it also serves other commands, by a socket.
+        (address,) = (one["address"] for one in self.said("serving") if one["address"].startswith("http"))
+        with urlopen(f"{address}/metrics", timeout=60) as answer:
             page: bytes = answer.read()
         return page.decode()
 

@@ -27,6 +27,8 @@ from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
+from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite import OpenMode, open_sqlite
 
@@ -102,13 +104,17 @@ async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
         http = HttpClient()
         google = GoogleClient(http, settings_from(settings.environment))
         stack.push_async_callback(google.close)
-        kinds, counts = _kinds(google), [http.counts]
+        counts = [http.counts]
+        clusters = Clusters(settings.environment, budgets=google.budgets, counted=counts.append)
+        stack.push_async_callback(clusters.close)
+        kinds = _kinds(google, clusters, clock)
         if is_shared(settings):
-            client = _cluster_client(settings, google.budgets)
+            clusters.own = client = _cluster_client(settings, google.budgets)
             counts.append(client.http.counts)
             store = _open_cluster(settings, client, kinds, access)
         else:
             store = await _open_store(settings, access)
+        clusters.secret = store.get
         stack.push_async_callback(store.close)
         world = World(store, clock, kinds, settings.cookies)
         yield Opened(world, google.budgets, counts, shared=is_shared(settings))
@@ -121,7 +127,8 @@ def definitions() -> Mapping[tuple[str, str], Tree]:
     from setpoint.stores.kubernetes.definitions import definition_of
 
     # Nothing is asked of any service: what the kinds say of themselves is enough.
-    kinds = _kinds(GoogleClient(HttpClient(), GoogleSettings(auth=Auth.ANONYMOUS)))
+    google = GoogleClient(HttpClient(), GoogleSettings(auth=Auth.ANONYMOUS))
+    kinds = _kinds(google, Clusters(), SystemClock())
     return {name: definition_of(kinds[name], descriptions) for name in sorted(kinds)}
 
 
@@ -217,11 +224,12 @@ def _path(url: str) -> Path | None:
     return Path(rest.removeprefix("/"))
 
 
-def _kinds(google: GoogleClient) -> Mapping[tuple[str, str], AnyKind]:
+def _kinds(google: GoogleClient, clusters: Clusters, clock: Clock) -> Mapping[tuple[str, str], AnyKind]:
     kinds: tuple[AnyKind, ...] = (
         StorageBucketKind(google),
         SqlInstanceKind(google),
         SqlDatabaseKind(google),
         SqlUserKind(google),
+        KubernetesObjectKind(clusters, clock),
     )
     return {(kind.group, kind.name): kind for kind in kinds}

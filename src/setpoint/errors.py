@@ -1,6 +1,7 @@
 """Every error `setpoint` raises. The class decides what happens next; the message says what, where and what to do."""
 
 from enum import Enum
+from math import inf
 from typing import ClassVar
 
 
@@ -93,8 +94,27 @@ class OperationRunning(NotReady):
         self.begun = begun
 
 
+class StillWaiting(OperationRunning):
+    """The object is as declared, and what is waited for has not come yet.
+
+    `left` is what is left of its time, where whoever raises it knows.
+    """
+
+    def __init__(self, message: str, left: float = inf, begun: str = "") -> None:
+        super().__init__(message, None, begun)
+        self.left = left
+
+
 class WaitTimedOut(NotReady):
-    """A wait used up its time. The object stays; the next run goes on waiting."""
+    """A wait used up its time. The object stays; the next run goes on waiting. `why`: what is missing, in short."""
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why or message
+
+
+class WaitFailed(NotReady):
+    """What is waited for will not come: the object says that it has failed, or is another one by now."""
 
 
 class Blocked(NotReady):

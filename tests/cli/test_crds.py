@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from setpoint.cli.main import main
 
 NAMES = [
+    "kubernetesobjects.setpoint.dev",
     "sqldatabases.sql.cnrm.cloud.google.com",
     "sqlinstances.sql.cnrm.cloud.google.com",
     "sqlusers.sql.cnrm.cloud.google.com",
@@ -54,7 +55,8 @@ def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
     refused = crds("Bucket")
 
     assert refused.exit_code == 1
-    assert "no kind 'Bucket' is known here; there is SQLDatabase, SQLInstance, SQLUser, StorageBucket" in refused.output
+    known = "KubernetesObject, SQLDatabase, SQLInstance, SQLUser, StorageBucket"
+    assert f"no kind 'Bucket' is known here; there is {known}" in refused.output
 
 
 def test_no_store_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -310,12 +310,18 @@ def test_an_object_deleted_while_waited_for_fails_the_wait() -> None:
 
 
 def test_an_object_recreated_while_waited_for_fails_the_wait() -> None:
-    ready = live(conditions=[condition("Ready", "True")])
+    unready = live(conditions=[condition("Ready", "False")])
 
-    assert judge_observed(READY, Seen(ready), "u-1") == Satisfied()
-    assert judge_observed(READY, Seen(ready), "u-0") == Failed(
+    assert isinstance(judge_observed(READY, Seen(unready), "u-1"), Waiting)
+    assert judge_observed(READY, Seen(unready), "u-0") == Failed(
         "Recreated", "Service shop/web was replaced by another while it was waited for"
     )
+
+
+def test_what_is_there_in_an_object_that_was_recreated_need_not_be_waited_for() -> None:
+    ready = live(conditions=[condition("Ready", "True")])
+
+    assert judge_observed(READY, Seen(ready), "u-0") == Satisfied()
 
 
 def test_an_object_that_does_not_tell_its_uid_was_not_recreated() -> None:

@@ -17,6 +17,7 @@ from tests.deployment.conftest import Kubectl
 from tests.deployment.objects import by_key, in_stream, process, types
 
 CREATED = [
+    "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
     "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
     "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
     "CustomResourceDefinition sqlusers.sql.cnrm.cloud.google.com created",

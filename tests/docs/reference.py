@@ -24,6 +24,7 @@ from setpoint.kinds.gcp.sql_user.spec import SqlUserTree
 from setpoint.kinds.gcp.sql_user.status import SqlUserStatus
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketTree
 from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
+from setpoint.kinds.kubernetes_object.spec import KubernetesObjectStatus, KubernetesObjectTree
 from setpoint.stores.kubernetes.definitions import EveryStatus
 
 
@@ -42,6 +43,7 @@ PAGES: Final[Mapping[Path, Types]] = {
     FOLDER / "sql-database.md": Types(SqlDatabaseTree, SqlDatabaseStatus),
     FOLDER / "sql-user.md": Types(SqlUserTree, SqlUserStatus),
     FOLDER / "storage-bucket.md": Types(StorageBucketTree, StorageBucketStatus),
+    FOLDER / "kubernetes-object.md": Types(KubernetesObjectTree, KubernetesObjectStatus),
 }
 HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
 STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
@@ -54,7 +56,10 @@ WORDS: Final = {
     Mark.ASKED: "sent once",
     Mark.OUTPUT_ONLY: "output",
 }
-_SCALARS: Final = {inspect.StrType: "text", inspect.IntType: "integer", inspect.BoolType: "true or false"}
+_SCALARS: Final = {
+    **{inspect.StrType: "text", inspect.IntType: "integer", inspect.BoolType: "true or false"},
+    **{inspect.FloatType: "number", inspect.AnyType: "anything"},
+}
 
 
 def with_tables(page: str, types: Types) -> str:
@@ -127,6 +132,8 @@ def _type_name(type_: inspect.Type) -> str:
             return f"list of {'objects' if isinstance(item, inspect.StructType) else _type_name(item)}"
         case inspect.DictType(value_type=value):
             return f"{_type_name(value)} by key"
+        case inspect.UnionType(types=types):
+            return " or ".join(map(_type_name, types))
         case inspect.LiteralType(values=values):
             return " or ".join(f"`{msgspec.json.encode(value).decode()}`" for value in values)
         case plain:

@@ -44,6 +44,10 @@ ENDINGS: dict[str, tuple[Callable[[GadgetStand], None], dict[str, tuple[Spec, di
     "not converged": (_stubborn, {"a": ({"size": 1}, {})}),
     "blocked": (_nothing, {"a": ({"parentRef": "nowhere"}, {}), "b": ({"parentRef": "a"}, {}), "c": ({}, {})}),
     "blocked by each other": (_nothing, {"a": ({"parentRef": "b"}, {}), "b": ({"parentRef": "a"}, {})}),
+    "in a ring": (
+        _nothing,
+        {"a": ({"parentRef": "b"}, {}), "b": ({"parentRef": "c"}, {}), "c": ({"parentRef": "a"}, {})},
+    ),
     "paused": (_nothing, {"a": ({"size": 1}, {MANAGEMENT: "paused"})}),
     "observed": (_nothing, {"a": ({"size": 1}, {MANAGEMENT: "observe"})}),
     "a word that means nothing": (_nothing, {"a": ({"size": 1}, {MANAGEMENT: "perhaps"})}),

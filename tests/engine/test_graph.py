@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.graph import in_order
+from setpoint.engine.graph import before_each, in_order
 from setpoint.engine.kind import Need, Reference, SecretKey
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
@@ -88,3 +88,18 @@ def test_two_may_name_each_other_where_only_one_has_to_wait() -> None:
 
 def test_a_resource_may_name_itself_where_nobody_has_to_wait() -> None:
     assert in_order({A: names(A)}) == (A,)
+
+
+@given(pairs, pairs)
+def test_all_that_have_to_be_ready_come_before_unless_some_wait_for_each_other(
+    waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
+) -> None:
+    before = before_each(_graph(waiting, naming))
+
+    try:
+        in_order(_graph(waiting, []))
+    except DependencyCycle:
+        assert before == {}
+    else:
+        wanted = {_ref(str(one)): {_ref(str(other)) for at, other in waiting if at == one} for one in range(10)}
+        assert before == wanted

@@ -238,7 +238,8 @@ def test_a_lock_is_kept_in_silence_and_cannot_be_undone() -> None:
     async def scenario(world: Bench) -> Any:
         await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
         silent = await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
-        opened = await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": False}}))
+        opening: dict[str, Any] = {"retentionPolicy": {"retentionPeriod": 60, "isLocked": False}, "requesterPays": True}
+        opened = await world.settle(bucket(opening))
         return silent, opened, len(world.sent)
 
     silent, opened, sent = on_bench(scenario)

@@ -14,21 +14,25 @@ from setpoint.cli.columns import one_line
 from setpoint.cli.handover import APPLY, DELETE, RECONCILE, hands_for
 from setpoint.cli.looked_after import is_looked_at_again
 from setpoint.cli.manifests import Manifest, load
+from setpoint.cli.outputs_view import has_output
 from setpoint.cli.requests import Command, Request, carry_out, one_of, target_ref
 from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.show import plan_view
 from setpoint.cli.states import Exit, worst
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
+from setpoint.engine.abilities import Protectable
 from setpoint.engine.graph import in_order
 from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
+from setpoint.engine.needs import needs_of
 from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
+from setpoint.engine.removal import is_abandoned
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import World
-from setpoint.errors import ManifestInvalid, NotReady, SetpointError
+from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
 
 
 async def apply(request: Request) -> Exit:
@@ -53,6 +57,7 @@ async def delete(request: Request) -> Exit:
     """Asks for deletion, then takes steps until all are gone."""
     async with hands_for(request) as hands:
         refs = await _refs(request, hands.world, missing_is_fine=True)
+        await _require_unprotected(refs, hands.world)
         await hands.delete(refs)
         return await hands.settle(refs, DELETE)
 
@@ -78,7 +83,7 @@ async def get(request: Request) -> Exit:
         query = Query(namespace=request.namespace)
         listing = await world.store.list(query)
         resources = [one for one in listing.resources if is_wanted(one, wanted)]
-        table = view.ResourceTable(wide=request.output == "wide")
+        table = view.ResourceTable(wide=request.output == "wide", outputs=any(map(has_output, resources)))
         if not request.watch:
             require_found(wanted, resources)
         _show(resources, table, request)
@@ -198,7 +203,7 @@ def checked(manifests: Sequence[Manifest], world: World) -> list[ResourceRef]:
         try:
             kind = world.kind_of(resource)
             check_manifest(resource, kind)
-            needs[manifest.ref] = kind.needs(resource)
+            needs[manifest.ref] = needs_of(resource, world.kinds)
         except SetpointError as error:
             raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
     return list(in_order(needs))
@@ -225,6 +230,24 @@ async def _refs(request: Request, world: World, *, missing_is_fine: bool = False
         for ref in named:
             await _declared(ref, world)
     return named
+
+
+async def _require_unprotected(refs: Sequence[ResourceRef], world: World) -> None:
+    """UserError for what must not be deleted: once it is marked for that, its spec cannot be changed any more."""
+    for ref in refs:
+        resource = await world.store.get(ref)
+        if resource is not None and not resource.is_deleting and _is_protected(resource, world):
+            raise UserError(
+                f"{ref} is protected by spec.deleteProtection: set that to false and apply it first; "
+                "nothing was deleted"
+            )
+
+
+def _is_protected(resource: Resource, world: World) -> bool:
+    kind = world.kinds.get((resource.ref.group, resource.ref.kind))
+    if kind is None or is_abandoned(resource, kind):
+        return False
+    return isinstance(kind, Protectable) and kind.is_protected(resource)
 
 
 async def _declared(ref: ResourceRef, world: World) -> Resource:
@@ -276,8 +299,19 @@ def _show_plans(previews: dict[ResourceRef, Plan | SetpointError], request: Requ
         if isinstance(one, Plan):
             request.console.print(plan_view(one), soft_wrap=True)
         else:
-            word, style = ("waiting", "yellow") if isinstance(one, NotReady) else ("failed", "red")
+            word, style = _why_there_is_none(one)
             request.console.print(Text(f"{word}: {one_line(str(one))}", style=style))
+
+
+def _why_there_is_none(error: SetpointError) -> tuple[str, str]:
+    """In one word, and its colour."""
+    match error:
+        case Blocked():
+            return "blocked", "magenta"
+        case NotReady():
+            return "waiting", "yellow"
+        case _:
+            return "failed", "red"
 
 
 def _plan_data(ref: ResourceRef, one: Plan | SetpointError) -> Json:

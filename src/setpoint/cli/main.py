@@ -207,6 +207,19 @@ def export(context: click.Context, /, **options: object) -> None:
     context.exit(export_resources({**options, "store": store, "cookies": cookies}))
 
 
+@main.command()
+@_options(_FILES, _TARGETS, _NAMESPACE)
+@click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
+@click.option("-o", "--output", type=click.Choice(["text", "dot", "mermaid", "json"]), default="text", help="The form.")
+@click.pass_context
+def graph(context: click.Context, /, **options: object) -> None:
+    """Draw who needs whom, and how it stands with each. Exit 1 when they wait for each other."""
+    from setpoint.cli.graph_command import draw_graph
+
+    store, cookies = context.obj
+    context.exit(draw_graph({**options, "store": store, "cookies": cookies}))
+
+
 @main.command("import")
 @_FILES
 @click.option("--overwrite", is_flag=True, help="Give up what is here already and says something else.")

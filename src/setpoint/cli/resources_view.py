@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from setpoint.cli.columns import Columns, one_line
+from setpoint.cli.outputs_view import output_word
 from setpoint.cli.show import value_text
 from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.cookie import Cookie
@@ -22,15 +23,17 @@ from setpoint.engine.report import CONTESTED
 from setpoint.engine.resource import Resource, Tree
 
 _COLUMNS: Final = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "AGE")
-_WIDE_COLUMNS: Final = (*_COLUMNS, "LOCATION", "MESSAGE")
+_MORE_COLUMNS: Final = ("LOCATION", "MESSAGE")
 
 
 class ResourceTable:
-    """A line for each resource, however often it is asked for more of them."""
+    """A line for each resource, however often it is asked for more of them; `outputs`: and what each offers."""
 
-    def __init__(self, *, wide: bool) -> None:
+    def __init__(self, *, wide: bool, outputs: bool = False) -> None:
         self._is_wide = wide
-        self._columns = Columns(*(_WIDE_COLUMNS if wide else _COLUMNS))
+        self._has_outputs = outputs
+        offered = ("OUTPUT",) if outputs else ()
+        self._columns = Columns(*_COLUMNS, *offered, *(_MORE_COLUMNS if wide else ()))
 
     def lines(self, resources: Iterable[Resource], now: datetime.datetime) -> Text:
         """The resources, the first time below the header."""
@@ -42,8 +45,10 @@ class ResourceTable:
         unseen = ("-", "-") if resource.ref.kind == "Secret" else ("Unknown", "NotLookedAt")
         words = (ready.status, ready.reason) if ready else unseen
         words = ("False", "Deleted") if is_gone(resource) else words
+        offered = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
         more = (Remembered.of(resource).location or "", _messages(resource)) if self._is_wide else ()
-        cells = (resource.ref.kind, resource.ref.namespace, resource.ref.name, *words, age_of(resource, now), *more)
+        names = (resource.ref.kind, resource.ref.namespace, resource.ref.name)
+        cells = (*names, *words, age_of(resource, now), *offered, *more)
         return cells, "dim" if is_gone(resource) else _colour(ready)
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from setpoint.core.plan import Action
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
-from setpoint.errors import NotReady, RemoteUnavailable, Retry
+from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError, WaitFailed, WaitTimedOut
 
 
 class Exit(IntEnum):
@@ -47,11 +47,24 @@ def state_of(outcome: Outcome) -> State:
             code = _CODES.get(ready.reason, Exit.FAILED)
             word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
             return State(word, ready.message, "red" if code is Exit.FAILED else "yellow", code)
-        case Stopped(error) if isinstance(error, NotReady | RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
-            word = "retrying" if isinstance(error, RemoteUnavailable) else "waiting"
-            return State(word, str(error), "yellow", Exit.WAITING)
         case Stopped(error):
+            return _stopped(error)
+
+
+def _stopped(error: SetpointError) -> State:
+    match error:
+        case Blocked():
+            return State("blocked", str(error), "magenta", Exit.WAITING)
+        case WaitTimedOut():
+            return State("timed out", str(error), "yellow", Exit.WAITING)
+        case WaitFailed():
             return State("failed", str(error), "red", Exit.FAILED)
+        case RemoteUnavailable():
+            return State("retrying", str(error), "yellow", Exit.WAITING)
+        case _:
+            is_waiting = isinstance(error, NotReady) or error.retry is Retry.STEP_AGAIN
+            word, style, code = ("waiting", "yellow", Exit.WAITING) if is_waiting else ("failed", "red", Exit.FAILED)
+            return State(word, str(error), style, code)
 
 
 def worst(codes: Iterable[Exit]) -> Exit:

@@ -15,6 +15,7 @@ from setpoint.clients.kube_config_file import (
     UserEntry,
     from_base64,
     read_all,
+    read_text,
 )
 from setpoint.clients.kube_connection import (
     Anybody,
@@ -39,12 +40,26 @@ def connection_from(environment: Mapping[str, str], context: str | None = None, 
 
     UserError says what is missing or wrong, and in which file.
     """
-    named = environment.get(KUBECONFIG, "")
-    if not named and context is None and environment.get(HOST) and (account / "token").exists():
+    if context is None and _is_around(environment, account):
         return in_cluster(environment, account)
+    return from_files(_files(environment), context)
+
+
+def current_context(environment: Mapping[str, str], account: Path = ACCOUNT) -> str | None:
+    """The name of the context that `connection_from` takes when none is named; None for the cluster around us."""
+    if _is_around(environment, account):
+        return None
+    return _name_of(_read(_files(environment)), None)
+
+
+def _is_around(environment: Mapping[str, str], account: Path) -> bool:
+    return bool(not environment.get(KUBECONFIG) and environment.get(HOST) and (account / "token").exists())
+
+
+def _files(environment: Mapping[str, str]) -> tuple[Path, ...]:
     home = environment.get("HOME") or str(Path.home())
-    files = [Path(name) for name in named.split(os.pathsep) if name] or [Path(home, ".kube", "config")]
-    return from_files(files, context)
+    named = environment.get(KUBECONFIG, "").split(os.pathsep)
+    return tuple(Path(name) for name in named if name) or (Path(home, ".kube", "config"),)
 
 
 def in_cluster(environment: Mapping[str, str], account: Path = ACCOUNT) -> Connection:
@@ -67,12 +82,44 @@ def in_cluster(environment: Mapping[str, str], account: Path = ACCOUNT) -> Conne
 
 def from_files(files: Iterable[Path], context: str | None = None) -> Connection:
     """The cluster and the user of `context` in these files, or of the current context."""
-    files = tuple(files)
+    config = _read(tuple(files))
+    return _Chosen(config, _name_of(config, context)).connection()
+
+
+def from_text(text: str, source: str, context: str | None = None) -> Connection:
+    """The same for a kubeconfig that somebody handed over; `source` is how it is called in messages.
+
+    What it would have to read or run on this machine is not its author's to choose: UserError.
+    """
+    config = read_text(text, source)
+    name = _name_of(config, context)
+    _require_whole(config, name)
+    return _Chosen(config, name).connection()
+
+
+def _read(files: tuple[Path, ...]) -> KubeConfig:
     config = read_all(files)
     if not config.files:
         looked_at = ", ".join(map(str, files))
         raise UserError(f"there is no kubeconfig at {looked_at}: put one there, or name one in {KUBECONFIG}")
-    return _Chosen(config, _name_of(config, context)).connection()
+    return config
+
+
+def _require_whole(config: KubeConfig, name: str) -> None:
+    context = config.contexts[name].value
+    cluster, user = config.clusters.get(context.cluster), config.users.get(context.user)
+    at_hand = {
+        "certificate-authority": cluster is not None and cluster.value.certificate_authority,
+        "client-certificate": user is not None and user.value.client_certificate,
+        "client-key": user is not None and user.value.client_key,
+        "tokenFile": user is not None and user.value.token_file,
+        "exec": user is not None and user.value.exec is not None,
+    }
+    if said := [field for field, found in at_hand.items() if found]:
+        raise UserError(
+            f"{config}: context {name}: {', '.join(said)}: a kubeconfig that is handed over reads no files and runs no "
+            "commands here: write the certificates, the key and the token themselves"
+        )
 
 
 def _name_of(config: KubeConfig, context: str | None) -> str:

@@ -164,6 +164,14 @@ def read_all(files: Iterable[Path]) -> KubeConfig:
     return merged
 
 
+def read_text(text: str, source: str) -> KubeConfig:
+    """The same for the text of one; `source` is how it is called."""
+    merged = KubeConfig()
+    _add(merged, Path(source), read_one(text, Path(source)))
+    merged.files.append(Path(source))
+    return merged
+
+
 def read_one(text: str, file: Path) -> _Config:
     """What stands in a file; UserError when that is no kubeconfig."""
     documents = read_documents(text, str(file))

@@ -24,6 +24,9 @@ from setpoint.errors import (
 _LONGEST_MESSAGE: Final = 1000
 # One kind is not there yet, for a moment: that is no reason to ask for less of the others.
 _ONE_KIND: Final = "storage is (re)initializing"
+# What an apply is told whose fields the kind does not have, or not with such values: as an error of the server.
+_UNTYPED: Final = "failed to create typed patch object"
+_AT: Final = re.compile(r"\.([^\s:]+): ([^\n]+)")
 _HOLDER: Final = re.compile(r'conflict with "([^"]*)"')
 _FORBIDDEN: Final = re.compile(
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
@@ -87,6 +90,8 @@ def refusal(request: object, answer: Answer) -> RemoteError:
 def error_for(request: object, code: int, status: Status, headers: Mapping[str, str] | None = None) -> RemoteError:
     """The error that a status stands for."""
     told = f"{request}: {_told(code, status)}"
+    if code == 500 and status.message.startswith(_UNTYPED):
+        return RemoteInvalid(told, tuple(_AT.findall(status.message)))
     if code in (408, 429) or code >= 500:
         return RemoteUnavailable(told, _seconds_to_wait(status, headers or {}))
     match code:
@@ -112,7 +117,8 @@ def ending_of(answer: Answer) -> Ending:
     if answer.status == 429 and _ONE_KIND not in status.message:
         return Throttled(_seconds_to_wait(status, answer.headers))
     # An error inside of it, such as a webhook that does not answer, is of this one request.
-    if answer.status >= 500 and status.reason != "InternalError":
+    is_of_request = status.reason == "InternalError" or status.message.startswith(_UNTYPED)
+    if answer.status >= 500 and not is_of_request:
         return Unavailable(_seconds_to_wait(status, answer.headers))
     return ANSWERED
 

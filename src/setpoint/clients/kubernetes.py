@@ -1,5 +1,6 @@
 """A cluster's API server: calls that succeed, or raise one of our errors. Objects are bytes: none is decoded here."""
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from copy import copy
 from typing import Final, Protocol, TypeAlias
@@ -41,6 +42,7 @@ Body: TypeAlias = Json | msgspec.Raw | msgspec.Struct
 READS: Final = Pace(start=500, burst=1000, ceiling=5000, growth=50)
 WRITES: Final = Pace(start=300, burst=600, ceiling=2000, growth=50)
 _JSON: Final = "application/json"
+_NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class Credentials(Protocol):
@@ -172,7 +174,10 @@ class KubernetesClient:
 
     async def _write(self, method: str, target: str, body: Body, content_type: str) -> bytes:
         headers = {"Accept": _JSON, "Content-Type": content_type}
-        return _succeeded(*await self._send(method, target, headers, msgspec.json.encode(body)))
+        encoded = msgspec.json.encode(body)
+        if content_type == Patch.APPLY.value:
+            encoded = _as_yaml(encoded)
+        return _succeeded(*await self._send(method, target, headers, encoded))
 
     async def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
@@ -224,6 +229,13 @@ class KubernetesClient:
     def _budget(self, quota: str, pace: Pace) -> Budget:
         charge = Charge(f"kubernetes {urlsplit(self.connection.server).netloc}", "", quota)
         return self.budgets.find(charge) or self.budgets.make(charge, pace, self.connection.server)
+
+
+def _as_yaml(encoded: bytes) -> bytes:
+    """JSON that a reader of YAML takes for the same: it does not have some characters, and breaks lines at others."""
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()
 
 
 def _caller_of(request: Request) -> Caller:

@@ -5,7 +5,7 @@ You get only what you wait for: a `field` wait offers the object cut to its path
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from setpoint.core.canonical import canonical, same
 from setpoint.core.paths import Path, Selector, Step, child, get_at
@@ -19,11 +19,15 @@ from setpoint.core.verdict import (
     Seen,
     TimedOut,
     Waiting,
-    is_there,
+    is_there_at,
     judge,
 )
+from setpoint.core.volatile import lasting
 from setpoint.core.wait_for import FieldWait, Wait
 from setpoint.errors import Blocked, ManifestInvalid, NotJson
+
+# Why a value that was known is not known any more.
+DISAPPEARED: Final = "disappeared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def output_of(wait: Wait | None, observation: Observation, previous: Output, now
         case Seen(live):
             found = _found(wait, live, last)
         case NotThere(what):
-            found = f"{what} does not exist yet" if last is MISSING else "disappeared"
+            found = f"{what} does not exist yet" if last is MISSING else DISAPPEARED
         case ReadFailed(why):
             found = f"the read failed: {why}"
         case TimedOut(why):
@@ -168,19 +172,20 @@ def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | str:
         case Failed(reason, message):
             return f"{reason}: {message}"
         case Waiting(missing):
-            gone = last is not MISSING and not is_there(get_at(live, wait.path))
-            return "disappeared" if gone else missing
+            gone = last is not MISSING and not is_there_at(live, wait.path)
+            return DISAPPEARED if gone else missing
         case verdict:
             assert_never(verdict)
 
 
 def _storable(value: Json | Missing) -> Known | str:
     assert value is not MISSING
+    known = Known(lasting(value, Path(())))
     try:
-        canonical(to_data(Known(value)))
+        canonical(to_data(known))
     except NotJson as error:
         return f"the value cannot be stored: {error}"
-    return Known(value)
+    return known
 
 
 def _last_value(previous: Output, path: Path) -> Json | Missing:

@@ -20,6 +20,7 @@ from setpoint.core.kubernetes import (
 from setpoint.core.paths import Path, get_at, scalar_text
 from setpoint.core.rollout import rollout_left
 from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.volatile import lasting
 from setpoint.core.wait_for import ConditionWait, FieldValueWait, FieldWait, RolloutWait, Wait
 from setpoint.errors import NotJson
 
@@ -95,10 +96,11 @@ def judge_observed(wait: Wait, observation: Seen | NotThere, uid: str | Missing)
         case NotThere(what):
             return Failed("Deleted", f"{what} was deleted while it was waited for")
         case Seen(live):
-            now = text_at(live, "metadata", "uid")
-            if uid is not MISSING and now and now != uid:
+            now, verdict = text_at(live, "metadata", "uid"), judge(wait, live)
+            # What is there need not be waited for, in whichever object.
+            if uid is not MISSING and now and now != uid and not isinstance(verdict, Satisfied):
                 return Failed("Recreated", f"{title(live)} was replaced by another while it was waited for")
-            return judge(wait, live)
+            return verdict
         case _:
             assert_never(observation)
 
@@ -123,8 +125,14 @@ def is_there(value: Json | Missing) -> bool:
     return bool(value) or isinstance(value, bool | int | float)
 
 
+def is_there_at(live: Json, path: Path) -> bool:
+    """The same for what `live` has at `path`: what changes without anybody's doing is no answer."""
+    found = get_at(live, path)
+    return found is not MISSING and is_there(lasting(found, path))
+
+
 def _field_missing(path: Path, live: Json) -> str | None:
-    if not is_there(get_at(live, path)):
+    if not is_there_at(live, path):
         no_status = path.steps[:1] == ("status",) and not is_there(get_at(live, Path(("status",))))
         return f"{path} is not there yet{': the object has no status' if no_status else ''}"
     return _out_of_date(path, live)

@@ -11,6 +11,7 @@ from setpoint.core.durations import seconds_of
 from setpoint.core.kubernetes import count_at, text_at
 from setpoint.core.paths import Path, nearest
 from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.volatile import volatile_step
 from setpoint.errors import ManifestInvalid, UnknownField
 
 
@@ -98,7 +99,14 @@ def _members(data: object, where: str, known: tuple[str, ...]) -> Mapping[str, J
 
 
 def _read_field(data: Json) -> Wait:
-    return FieldWait(_path(data, "waitFor.field"))
+    path = _path(data, "waitFor.field")
+    step = volatile_step(path)
+    if step is not None:
+        raise ManifestInvalid(
+            f"waitFor.field is {path}: {step} changes without anybody's doing, and is no value for others. "
+            "To wait for what it is to be, write fieldValue"
+        )
+    return FieldWait(path)
 
 
 def _read_field_value(data: Json) -> Wait:
@@ -186,4 +194,9 @@ def satisfaction_key(wait: Wait, live: Json) -> SatisfactionKey | Missing:
     uid = text_at(live, "metadata", "uid")
     if not uid:
         return MISSING
-    return SatisfactionKey(uid, count_at(live, "metadata", "generation"), digest(_wait_data(wait)))
+    return SatisfactionKey(uid, count_at(live, "metadata", "generation"), wait_digest(wait))
+
+
+def wait_digest(wait: Wait) -> str:
+    """What stands for the wait itself."""
+    return digest(_wait_data(wait))

@@ -8,7 +8,7 @@ from setpoint.core.plan import Action, Plan, Write
 from setpoint.engine.creation import begin_creation, finish_creation, forget_creation
 from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation, look_at
 from setpoint.engine.operations import wait_for
-from setpoint.engine.planning import Planned, mark_of, planned_for, wanted_tree
+from setpoint.engine.planning import Planned, mark_of, planned_for, rehearse, wanted_tree
 from setpoint.engine.record import record_of
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import Attempt, Remembered
@@ -29,10 +29,18 @@ async def carry_out(planned: Planned, intent: Intent, look: Look, scene: Scene) 
             await wait_for(operation, replace(scene, remembered=replace(scene.remembered, step=record)), first)
         look = await look_at(intent.location, scene.kind)
         if isinstance(look, Absent):
-            raise OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
+            raise _not_seen(write, intent)
         scene = await finish_creation(scene, intent, look)
+        scene = await rehearse(first.decision, intent, look, scene)
         planned = planned_for(first.decision, intent, look, scene)
     return scene, look, planned
+
+
+def _not_seen(write: Write, intent: Intent) -> OperationRunning:
+    if write.action is Action.REPLACE:
+        # The next step makes it anew.
+        return OperationRunning(f"{intent.location} gives way", after=0, begun=write.action.value)
+    return OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
 
 
 async def _begin(plan: Plan, intent: Intent, look: Look, scene: Scene) -> Scene:

@@ -6,10 +6,11 @@ on with it, and does not take it for somebody else's.
 
 from dataclasses import replace
 
-from setpoint.core.plan import Action, Write
+from setpoint.core.plan import Action, Plan, Write
 from setpoint.engine.kind import Absent, Intent, Look
 from setpoint.engine.operations import wait_for
 from setpoint.engine.planning import wanted_tree
+from setpoint.engine.record import is_of_creation
 from setpoint.engine.scene import Management, Scene
 
 
@@ -22,6 +23,18 @@ async def begin_creation(scene: Scene, intent: Intent) -> Scene:
 async def forget_creation(scene: Scene) -> Scene:
     """The scene after it turned out that somebody else had made the object."""
     return await replace(scene, remembered=replace(scene.remembered, creating=None)).remember()
+
+
+def is_begun(scene: Scene, intent: Intent, look: Look) -> bool:
+    """Whether the object is there because an earlier step made it, and was cut short before it could say so."""
+    memory = scene.remembered
+    is_ours = memory.creating is not None and memory.location == intent.location and not isinstance(look, Absent)
+    return is_ours and not is_of_creation(memory.step)
+
+
+def as_creation(plan: Plan) -> Plan:
+    """What a step did that ends a creation, for people: whatever it sent, the object is new."""
+    return replace(plan, writes=(Write(Action.CREATE, "create", plan.changes),))
 
 
 async def finish_creation(scene: Scene, intent: Intent, look: Look) -> Scene:

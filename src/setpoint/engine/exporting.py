@@ -1,6 +1,7 @@
 """Taking resources out of a store, with all that another one needs to go on with them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from setpoint.core.values import Json
@@ -25,8 +26,8 @@ async def exported(
     """The Secrets that the resources refer to, and the resources, each as it is here with what it came to."""
     secrets = await _secrets_of(resources, world)
     # Whatever happens meanwhile: the facts are about the very states that go along.
-    seen = Drafts(world.store, {one.ref: one for one in (*resources, *secrets)})
-    taken = [ExportedResource(_as_kept(one), await _facts(one, world.kind_of(one), seen)) for one in resources]
+    seen = replace(world, store=Drafts(world.store, {one.ref: one for one in (*resources, *secrets)}))
+    taken = [ExportedResource(_as_kept(one), await _facts(one, seen)) for one in resources]
     named = [ExportedSecret(_as_kept(one), SecretFacts(f"{one.uid}/{one.revision}")) for one in secrets]
     return tuple(named), tuple(taken)
 
@@ -58,12 +59,13 @@ async def _secrets_of(resources: Sequence[Resource], world: World) -> list[Resou
     return [one for one in found if one is not None]
 
 
-async def _facts(resource: Resource, kind: AnyKind, store: Store) -> Facts:
+async def _facts(resource: Resource, world: World) -> Facts:
     is_observed = resource.status.get("observedGeneration") == resource.generation
     try:
-        intent = await resolve_as_it_is(resource, kind, store)
+        intent = await resolve_as_it_is(resource, world)
     except (NotReady, UserError):
-        secrets = await resolve_what_is_there(secret_keys(resource, kind), store)
+        keys = secret_keys(resource, world.kind_of(resource))
+        secrets = await resolve_what_is_there(keys, world.store)
         return Facts(None, dict(secrets.versions), is_observed, resource.is_deleting)
     return Facts(intent.digest, dict(intent.resolved.versions), is_observed, resource.is_deleting)
 

@@ -7,12 +7,14 @@ such as a service that does not answer, cannot be seen from here: the resource i
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 from setpoint.core.canonical import same
 from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, Write
+from setpoint.engine import report
 from setpoint.engine.ports import EVERYTHING, Store
 from setpoint.engine.remembered import REQUESTED, Remembered
 from setpoint.engine.report import Ready, updating
@@ -30,6 +32,9 @@ from setpoint.errors import (
     Retry,
     RevisionExpired,
     SetpointError,
+    StillWaiting,
+    WaitFailed,
+    WaitTimedOut,
 )
 
 # Requests another look at these; it is on record when it returns.
@@ -37,10 +42,19 @@ Ask = Callable[[Sequence[ResourceRef]], Awaitable[None]]
 
 _NAMED_AFTER_ERRORS: Final[Mapping[str, type[SetpointError]]] = {
     one.__name__: one
-    for one in (DependencyNotFound, DependencyInvalid, DependencyNotReady, Blocked, ImmutableFieldChanged)
+    for one in (
+        DependencyNotFound,
+        DependencyInvalid,
+        DependencyNotReady,
+        Blocked,
+        ImmutableFieldChanged,
+        WaitTimedOut,
+        WaitFailed,
+    )
 }
+_ENDS: Final = (RemoteRefused, ImmutableFieldChanged, WaitTimedOut, WaitFailed)
 # What a step says of a resource that is to go; anything else was said before.
-_OF_A_DELETION: Final = ("Deleting", "DeleteFailed", "Paused")
+_OF_A_DELETION: Final = ("Deleting", "DeleteFailed", report.DELETION_TIMED_OUT, "Paused")
 
 
 async def records_of(refs: Iterable[ResourceRef], store: Store) -> Mapping[ResourceRef, Tree | None]:
@@ -61,9 +75,9 @@ class Follow:
     # Those that are not done, each with its uid once that is known.
     _open: dict[ResourceRef, str | None] = field(default_factory=dict)
     _blocked: set[ResourceRef] = field(default_factory=set)
-    # How many were done when a look was last asked for.
+    # How much there was to hear of others when a look was last asked for.
     _asked_at: dict[ResourceRef, int] = field(default_factory=dict)
-    _done: int = 0
+    _news: int = 0
     # Those of which only their trouble was heard.
     _troubled: set[ResourceRef] = field(default_factory=set)
 
@@ -143,16 +157,19 @@ class Follow:
         outcome = self._outcome(ref, resource)
         if outcome is None:
             return
-        if not _says_the_same(self.outcomes.get(ref), outcome):
+        is_new = not _says_the_same(self.outcomes.get(ref), outcome)
+        if is_new:
             self.listener(ref, outcome)
         self.outcomes[ref] = outcome
         self._troubled.discard(ref)
         self._blocked.discard(ref)
-        if not isinstance(outcome, Stopped) or isinstance(outcome.error, RemoteRefused | ImmutableFieldChanged):
+        if not isinstance(outcome, Stopped) or isinstance(outcome.error, _ENDS):
             del self._open[ref]
-            self._done += 1
+            self._news += 1
         elif isinstance(outcome.error, DependencyNotReady | Blocked):
             self._blocked.add(ref)
+            # It is part of what those say that wait for it.
+            self._news += is_new and len(self._open) > 1
 
     def _outcome(self, ref: ResourceRef, resource: Resource | None) -> Outcome | None:
         if resource is None:
@@ -162,14 +179,14 @@ class Follow:
         return outcome_of(resource, self.before.get(ref)) if resource.uid == first else Gone()
 
     async def _nothing_moves(self) -> bool:
-        """Whether all that are left wait in vain: none moves, and each was looked at since the last was done."""
+        """Whether all that are left wait in vain: none moves, and each was looked at since there was news."""
         if set(self._open) - self._blocked:
             return False
-        stale = sorted(ref for ref in self._open if self._asked_at.get(ref, 0) < self._done)
+        stale = sorted(ref for ref in self._open if self._asked_at.get(ref, 0) < self._news)
         if not stale:
             return True
         for ref in stale:
-            self._asked_at[ref] = self._done
+            self._asked_at[ref] = self._news
         self._blocked.difference_update(stale)
         await self.ask(stale)
         return False
@@ -181,29 +198,43 @@ def outcome_of(resource: Resource, before: Tree | None = None) -> Outcome | None
     `before` is the record of a step that was taken earlier, and does not count.
     """
     ready = find_condition(from_data(resource.status.get("conditions")), "Ready")
-    if ready is None or not _is_of_now(resource) or ready.message == updating("first look").message:
-        return None
-    if resource.is_deleting and ready.reason not in _OF_A_DELETION:
+    if ready is None or not _is_of_now(resource) or _was_said_before(resource, ready):
         return None
     rest = ready.message.partition(": ")[2] or ready.message
     match ready.reason:
         case "Updating":
             return Stopped(OperationRunning(rest))
         case "Deleting":
-            operation = Remembered.of(resource).operation
-            return Stopped(OperationRunning(f"operation {operation.name} is running" if operation else ready.message))
+            return Stopped(_deleting(resource, ready))
+        case report.DELETION_TIMED_OUT:
+            return Stopped(WaitTimedOut(ready.message))
         case "UpdateFailed" | "DeleteFailed":
             return Stopped(RemoteRefused(rest))
+        case "Waiting":
+            return Stopped(StillWaiting(ready.message, inf))
         case reason if reason in _NAMED_AFTER_ERRORS:
             return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
         case _:
             return Settled(_plan(resource, before), _ready(ready))
 
 
+def _deleting(resource: Resource, ready: Condition) -> OperationRunning:
+    _, colon, held_by = ready.message.partition(f"{report.DELETING.message}: ")
+    if colon:
+        return StillWaiting(held_by, inf)
+    operation = Remembered.of(resource).operation
+    return OperationRunning(f"operation {operation.name} is running" if operation else ready.message)
+
+
 def _says_the_same(before: Outcome | None, after: Outcome) -> bool:
     if isinstance(before, Stopped) and isinstance(after, Stopped):
         return repr(before.error) == repr(after.error)
     return before == after
+
+
+def _was_said_before(resource: Resource, ready: Condition) -> bool:
+    is_of_before = resource.is_deleting and ready.reason not in _OF_A_DELETION
+    return is_of_before or ready.message == updating("first look").message
 
 
 def _is_of_now(resource: Resource) -> bool:

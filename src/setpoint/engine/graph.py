@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from setpoint.engine.kind import Need, Reference
+from setpoint.engine.kind import Need, SecretKey, target_of
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
 
@@ -23,9 +23,19 @@ def in_order(needs: Mapping[ResourceRef, Sequence[Need]]) -> tuple[ResourceRef, 
             _break(error.args[1], naming)
 
 
+def before_each(needs: Mapping[ResourceRef, Sequence[Need]]) -> Mapping[ResourceRef, set[ResourceRef]]:
+    """Those among them that have to be ready for each; for none, where some wait for each other."""
+    waiting = {ref: _named(needs[ref], needs, must_be_ready=True) for ref in needs}
+    try:
+        TopologicalSorter(waiting).prepare()
+    except CycleError:
+        return {}
+    return waiting
+
+
 def _named(needs: Sequence[Need], known: Mapping[ResourceRef, object], *, must_be_ready: bool) -> set[ResourceRef]:
-    references = (need for need in needs if isinstance(need, Reference) and need.must_be_ready is must_be_ready)
-    return {reference.target for reference in references if reference.target in known}
+    named = (need for need in needs if not isinstance(need, SecretKey) and need.must_be_ready is must_be_ready)
+    return {target for need in named if (target := target_of(need)) in known}
 
 
 def _break(cycle: Sequence[ResourceRef], naming: Mapping[ResourceRef, set[ResourceRef]]) -> None:

@@ -13,8 +13,9 @@ from setpoint.core.canonical import same
 from setpoint.engine.exports import Export, ExportedResource, ExportedSecret, Item
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
-from setpoint.engine.kind import Need, Reference
+from setpoint.engine.kind import Need, target_of
 from setpoint.engine.moving import ENGINE_ANNOTATIONS, arriving, manifest_of, own_annotations, settled_in
+from setpoint.engine.needs import needs_of
 from setpoint.engine.passage import Crossing, crossing_for
 from setpoint.engine.ports import Store
 from setpoint.engine.remembered import Remembered
@@ -90,7 +91,7 @@ class _Check:
         try:
             kind = self.world.kind_of(item.resource)
             check_manifest(item.resource, kind)
-            return kind.needs(item.resource)
+            return needs_of(item.resource, self.world.kinds)
         except UserError as error:
             raise ManifestInvalid(f"{item.place}: {error}") from error
 
@@ -98,7 +99,7 @@ class _Check:
         """UserError for what a resource had at hand where it comes from, and would not have here."""
         here = {item.ref for item in self.export.items}
         had = [item.ref for item in self.export.resources if item.facts.intent is not None]
-        targets = dict.fromkeys(_target(need) for ref in had for need in needs[ref])
+        targets = dict.fromkeys(target_of(need) for ref in had for need in needs[ref])
         missing = [str(one) for one in targets if one not in here and await self.world.store.get(one) is None]
         if missing:
             raise UserError(
@@ -151,7 +152,7 @@ class _Crossings:
     secrets: Mapping[ResourceRef, ExportedSecret]
 
     async def of(self, item: ExportedResource, there: Resource) -> Crossing:
-        return await crossing_for(item, there, self.world.kind_of(there), self.secrets, self.world.store)
+        return await crossing_for(item, there, self.secrets, self.world)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +203,6 @@ class Import:
     @property
     def _store(self) -> Store:
         return self.crossings.world.store
-
-
-def _target(need: Need) -> ResourceRef:
-    return need.target if isinstance(need, Reference) else need.secret
 
 
 def _holds(present: Resource, secret: Resource) -> bool:

@@ -12,11 +12,11 @@ from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, 
 from setpoint.core.shape import Field, Object, field_at, paths_of, shape_of
 from setpoint.core.values import Json, Missing
 from setpoint.engine.cadence import mean_seconds
-from setpoint.engine.kind import AnyKind, Intent, Reference, Resolved
-from setpoint.engine.ports import Store
+from setpoint.engine.kind import AnyKind, Intent, Resolved, SecretKey
+from setpoint.engine.needs import needs_of
 from setpoint.engine.references import resolve_needs
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import management_of
+from setpoint.engine.scene import World, management_of
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
@@ -29,18 +29,19 @@ def check_manifest(resource: Resource, kind: AnyKind) -> None:
     kind.check(resource)
 
 
-async def resolve(resource: Resource, kind: AnyKind, store: Store) -> Intent:
+async def resolve(resource: Resource, world: World) -> Intent:
     """The intent of `resource` as it is now; what it refers to has to be there and ready."""
-    resolved = await resolve_needs(kind.needs(resource), store)
-    return intent_of(resource, kind, resolved)
+    resolved = await resolve_needs(needs_of(resource, world.kinds), world.store, resource.ref)
+    return intent_of(resource, world.kind_of(resource), resolved)
 
 
-async def resolve_as_it_is(resource: Resource, kind: AnyKind, store: Store) -> Intent:
+async def resolve_as_it_is(resource: Resource, world: World) -> Intent:
     """The same for those who take no step: what it refers to has to be there, and counts as ready as it is."""
     needs = (
-        replace(need, must_be_ready=False) if isinstance(need, Reference) else need for need in kind.needs(resource)
+        need if isinstance(need, SecretKey) else replace(need, must_be_ready=False)
+        for need in needs_of(resource, world.kinds)
     )
-    return intent_of(resource, kind, await resolve_needs(tuple(needs), store))
+    return intent_of(resource, world.kind_of(resource), await resolve_needs(tuple(needs), world.store))
 
 
 def intent_of(resource: Resource, kind: AnyKind, resolved: Resolved) -> Intent:
@@ -51,7 +52,7 @@ def intent_of(resource: Resource, kind: AnyKind, resolved: Resolved) -> Intent:
     def declare() -> Declared:
         return Declared(kind.declare(resource, resolved), shape, FieldPolicy.parse(resource.annotations, shape))
 
-    if not (resolved.resources or _uncompared(shape)):
+    if not (resolved.resources or resolved.values or _uncompared(shape)):
         # Everything that `declare` goes by is in the document itself.
         return Intent(resource, location, declare, resolved, _digest(None, resource, kind, resolved))
     declared = declare()

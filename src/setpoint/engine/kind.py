@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, NewType, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from setpoint.core.overlay import Declared
+from setpoint.core.paths import Path
 from setpoint.core.plan import Sending, Write
+from setpoint.core.values import Json
 from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
 
 L = TypeVar("L", bound=msgspec.Struct)
@@ -43,6 +45,8 @@ class Present(Generic[L]):
     version: str | None = None
     # What the status shows of it, times and certificates too: compared, never part of the cookie.
     outputs: Tree = field(default_factory=dict)
+    # All that the service shows, for those who wait for something in it.
+    whole: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,15 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A field that names another resource. `target` is read for its value once it is ready."""
+    """A field that names another resource. `target` is read for its value once it is ready.
+
+    `is_used`: something of it is; otherwise it only comes first.
+    """
 
     field: str
     target: ResourceRef
     must_be_ready: bool = True
+    is_used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,28 @@ class SecretKey:
     key: str
 
 
-Need: TypeAlias = Reference | SecretKey
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A place in the spec for a value that another resource offers, at `path` in it.
+
+    A target of ANY_GROUP is of the one kind that is called so. `is_awaited`: it offers only what it waits for.
+    """
+
+    field: str
+    target: ResourceRef
+    path: Path
+    is_awaited: bool = False
+    must_be_ready: bool = True
+
+
+Need: TypeAlias = Reference | SecretKey | Value
+# Stands for the group of a kind that is named without one.
+ANY_GROUP: Final = "*"
+
+
+def target_of(need: Need) -> ResourceRef:
+    """What has to be there."""
+    return need.secret if isinstance(need, SecretKey) else need.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +115,8 @@ class Resolved:
     secrets: Mapping[str, str] = field(default_factory=dict)
     # uid, revision and key of each secret: what of it enters the intent digest, and tells whether it was rotated.
     versions: Mapping[str, str] = field(default_factory=dict)
+    # What other resources offer, by field.
+    values: Mapping[str, Json] = field(default_factory=dict)
     # The state of each of them, Secrets included.
     seen: Mapping[ResourceRef, Revision] = field(default_factory=dict)
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from setpoint.core.canonical import same
 from setpoint.engine.kind import Intent, Look, Present, Reconciliation, Unmoved
-from setpoint.engine.references import is_ready
+from setpoint.engine.references import OUTPUT, is_ready
 from setpoint.engine.remembered import Remembered, outputs_in
+from setpoint.engine.resource import Resource
 from setpoint.engine.rest import Rest, state_of
 from setpoint.engine.scene import Management, Scene
 from setpoint.engine.sightings import Sighting
@@ -40,14 +41,26 @@ def _is_settled(intent: Intent, scene: Scene) -> bool:
         and scene.kind.reconciliation is Reconciliation.STATEFUL
         and scene.management is Management.FULL
         and is_ready(scene.resource)
+        and _is_offered(scene.resource)
     )
+
+
+def _is_offered(resource: Resource) -> bool:
+    """Whether what others get is settled: a read that failed leaves it unknown, though nothing has moved."""
+    match resource.status.get(OUTPUT, {"state": "null"}):
+        case {"state": "null" | "known"}:
+            return True
+        case _:
+            return False
 
 
 def body_to_keep(scene: Scene, after: Remembered, look: Present[Any]) -> str | None:
     """The digest of the bytes to remember. Bytes that changed without anybody noticing are not worth a write."""
     if after.cookie is None:
         return None
-    is_same = after.cookie == scene.remembered.cookie and same(look.outputs, outputs_in(scene.resource.status))
+    # What others are offered comes from more than the look.
+    shown = {name: value for name, value in outputs_in(scene.resource.status).items() if name != OUTPUT}
+    is_same = after.cookie == scene.remembered.cookie and same(look.outputs, shown)
     return scene.remembered.body if is_same else look.body
 
 

@@ -83,6 +83,7 @@ def _in_new_terms(memory: Remembered, passage: Passage) -> Remembered:
         secrets=passage.secrets(memory.secrets),
         contests=Contests(passage.intent(memory.contests.intent), memory.contests.fields),
         creating=None if memory.creating is None else passage.secrets(memory.creating),
+        wait=None if memory.wait is None else replace(memory.wait, intent=passage.intent(memory.wait.intent)),
     )
 
 

@@ -9,12 +9,11 @@ from setpoint.engine.exports import ExportedResource, ExportedSecret
 from setpoint.engine.intent import intent_of, resolve_as_it_is
 from setpoint.engine.kind import AnyKind, Intent, Reconciliation, Resolved, SecretKey
 from setpoint.engine.moving import Passage
-from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_what_is_there, secret_value
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.report import listed
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Management, management_of
+from setpoint.engine.scene import Management, World, management_of
 from setpoint.errors import NotReady, UserError
 
 _LOOK: Final = "the next step looks closely"
@@ -31,14 +30,13 @@ class Crossing:
     remarks: tuple[str, ...] = ()
 
 
-async def crossing_for(
-    item: ExportedResource, there: Resource, kind: AnyKind, secrets: _Secrets, store: Store
-) -> Crossing:
+async def crossing_for(item: ExportedResource, there: Resource, secrets: _Secrets, world: World) -> Crossing:
     """The way of one resource: `there` is how it stands in the new store, with all that it refers to."""
+    kind = world.kind_of(there)
     keys = secret_keys(there, kind)
-    versions = _carried_secrets(item, keys, await resolve_what_is_there(keys, store), secrets)
+    versions = _carried_secrets(item, keys, await resolve_what_is_there(keys, world.store), secrets)
     try:
-        intent = await resolve_as_it_is(there, kind, store)
+        intent = await resolve_as_it_is(there, world)
     except (NotReady, UserError) as error:
         return Crossing(Passage({}, versions), _remarks(item, str(error), versions))
     versions = {**versions, **_carried_values(item, there, keys, intent)}

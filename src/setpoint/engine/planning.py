@@ -1,6 +1,6 @@
 """The plan of one step: what differs, less what was tried already, and what is contested and has to wait."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from setpoint.core.canonical import digest
@@ -9,11 +9,12 @@ from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared, overlay
 from setpoint.core.paths import Path
-from setpoint.core.plan import Plan, plan_fields
+from setpoint.core.plan import Action, Plan, Write, plan_fields
 from setpoint.core.policy import Rule
 from setpoint.core.shape import unit_at
 from setpoint.core.values import MISSING, Missing
 from setpoint.engine import report
+from setpoint.engine.abilities import Rehearsable
 from setpoint.engine.contest import Contest
 from setpoint.engine.kind import Absent, Intent, Look
 from setpoint.engine.remembered import Remembered
@@ -27,7 +28,9 @@ def live_digest(look: Look) -> str | Missing:
 
 
 def wanted_tree(intent: Intent, look: Look, scene: Scene) -> Tree:
-    """The effective desired state."""
+    """The effective desired state; where the service says what would change, what the author asks for."""
+    if isinstance(scene.kind, Rehearsable):
+        return intent.declared.tree
     return overlay(*_sides(intent, look, scene))
 
 
@@ -46,13 +49,18 @@ def planned_for(decision: Decision, intent: Intent, look: Look, scene: Scene) ->
     if not waiting:
         return Planned(plan, intent)
     paths = {contest.path for contest in waiting}
-    shape = intent.declared.shape
-    contested = {change.path: unit_at(shape, change.path) for change in plan.changes if str(change.path) in paths}
+    contested = {change.path: _unit(intent, change, scene) for change in plan.changes if str(change.path) in paths}
     rest = _without(contested, plan, intent, look, scene)
     left = {change.path for change in rest.plan.changes}
     withheld = tuple(change for change in plan.changes if change.path not in left)
     because = report.not_yet(_paths(withheld), _first_time(waiting))
     return replace(rest, plan=replace(rest.plan, kept=plan.kept, withheld=withheld, because=because))
+
+
+def _unit(intent: Intent, change: FieldChange, scene: Scene) -> Path:
+    """What has to be left alone for the field to be."""
+    is_typed = not isinstance(scene.kind, Rehearsable)
+    return unit_at(intent.declared.shape, change.path) if is_typed else change.path
 
 
 def _waiting(plan: Plan, scene: Scene) -> tuple[Contest, ...]:
@@ -88,6 +96,8 @@ def plan_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Pl
     """What this step has to send; nothing when both digests match, or none moved since the service did not follow."""
     if decision is Decision.IN_SYNC or is_stuck(intent, look, scene.remembered):
         return Plan(decision)
+    if scene.rehearsed is not None:
+        return _as_rehearsed(decision, intent, look, scene)
     known, versions = scene.remembered.secrets, intent.resolved.versions
     rotated = tuple(Path.parse(name) for name, version in versions.items() if known.get(name) != version)
     sending = replace(scene.kind.sending(intent), resend=rotated)
@@ -95,8 +105,39 @@ def plan_for(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Pl
     return plan if isinstance(look, Absent) else _without_tried(plan, intent, scene.remembered)
 
 
+async def rehearse(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Scene:
+    """The scene with what the service says is left to write, where it can say so and anything may be."""
+    kind = scene.kind
+    if not isinstance(kind, Rehearsable) or decision is Decision.IN_SYNC:
+        return scene
+    return replace(scene, rehearsed=await kind.rehearse(intent, look, decision))
+
+
+def _as_rehearsed(decision: Decision, intent: Intent, look: Look, scene: Scene) -> Plan:
+    plan = Plan(decision, _rehearsed(intent, scene))
+    return plan if isinstance(look, Absent) else _without_tried(plan, intent, scene.remembered)
+
+
+def _rehearsed(intent: Intent, scene: Scene) -> tuple[Write, ...]:
+    """What is left to write, without what is nobody's business by the intent."""
+    others = intent.declared.policy.unmanaged
+
+    def is_ours(change: FieldChange) -> bool:
+        return not any(path.covers(change.path) for path in others)
+
+    return _only(is_ours, scene.rehearsed or ())
+
+
+def _only(is_wanted: Callable[[FieldChange], bool], writes: Iterable[Write]) -> tuple[Write, ...]:
+    """The writes with these changes alone; one that has none left is not sent. Making an object always is."""
+    cut = (replace(write, changes=tuple(filter(is_wanted, write.changes))) for write in writes)
+    return tuple(write for write in cut if write.changes or write.action is Action.CREATE)
+
+
 def residual(intent: Intent, look: Look, scene: Scene) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """The fields that still differ: those the author specified; and those nobody did, each with its value's digest."""
+    if scene.rehearsed is not None:
+        return _paths(Plan(Decision.FIRST_LOOK, _rehearsed(intent, scene)).changes), {}
     sending = replace(scene.kind.sending(intent), resend=())
     changes = plan_fields(Decision.FIRST_LOOK, *_sides(intent, look, scene), sending).changes
     said = [change for change in changes if change.rule is Rule.SPEC]
@@ -136,8 +177,7 @@ def _without_tried(plan: Plan, intent: Intent, remembered: Remembered) -> Plan:
         insists = remembered.server_defaults.get(path) == _value_of(change)
         return path not in sent and (change.rule is Rule.SPEC or not insists)
 
-    writes = (replace(write, changes=tuple(filter(is_left, write.changes))) for write in plan.writes)
-    return replace(plan, writes=tuple(write for write in writes if write.changes))
+    return replace(plan, writes=_only(is_left, plan.writes))
 
 
 def _paths(changes: Iterable[FieldChange]) -> tuple[str, ...]:

@@ -12,24 +12,27 @@ from typing import Final
 from setpoint.core.decide import Decision, decide
 from setpoint.core.plan import Plan
 from setpoint.engine import report
+from setpoint.engine.abilities import Awaited
 from setpoint.engine.carrying_out import carry_out
 from setpoint.engine.contest import NO_CONTESTS
-from setpoint.engine.creation import finish_creation
+from setpoint.engine.creation import as_creation, finish_creation, is_begun
+from setpoint.engine.giving_way import as_replacement, give_way, has_to_give_way
 from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
 from setpoint.engine.intent import resolve
-from setpoint.engine.kind import Absent, Intent, Look, Reconciliation, Unmoved, look_at
+from setpoint.engine.kind import Intent, Look, Reconciliation, Unmoved
 from setpoint.engine.looking import is_shown, look_for, rest
 from setpoint.engine.operations import finish_operation
-from setpoint.engine.planning import live_digest, mark_of, planned_for
+from setpoint.engine.planning import live_digest, mark_of, planned_for, rehearse
 from setpoint.engine.remembered import REQUESTED, Remembered
 from setpoint.engine.removal import preview_removal, remove
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import FINALIZER, Gone, Management, Outcome, Scene, Settled, Stopped, World
 from setpoint.engine.settling import settle
+from setpoint.engine.waiting import show_unread
 from setpoint.errors import (
     Bug,
-    LocationChanged,
     ManifestInvalid,
+    RemoteError,
     RemoteUnavailable,
     Retry,
     SetpointError,
@@ -40,14 +43,16 @@ from setpoint.errors import (
 _log: Final = logging.getLogger(__name__)
 
 
-async def step(ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False) -> Outcome:
+async def step(
+    ref: ResourceRef, world: World, *, trigger: str = "a look", asked: bool = False, anew: bool = False
+) -> Outcome:
     """One step for `ref`. `asked`: the author wants another try at what the service, or somebody else, does not follow.
 
-    `trigger` is for people: what made somebody take this step.
+    `trigger` is for people: what made somebody take this step. `anew`: a wait that ran out has all of its time again.
     """
     started = world.clock.monotonic()
     try:
-        outcome = await _step(ref, world, trigger, asked=asked)
+        outcome = await _step(ref, world, trigger, asked=asked, anew=anew)
     except StoreError as error:
         outcome = Stopped(error)
     except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
@@ -64,7 +69,7 @@ def _word(outcome: Outcome) -> str:
     return outcome.error.retry.name.lower() if isinstance(outcome, Stopped) else type(outcome).__name__.lower()
 
 
-async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) -> Outcome:
+async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool, anew: bool) -> Outcome:
     undisturbed = None if asked else await _at_rest(ref, world)
     if undisturbed is not None:
         return undisturbed
@@ -82,7 +87,7 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool) ->
         cookie = None if remembered.server_defaults else remembered.cookie
         remembered = replace(remembered, attempt=None, server_defaults={}, cookie=cookie, handled=request)
     try:
-        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger, asked)
+        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger, asked, anew or asked)
     except UserError as error:
         return Stopped(error)
     try:
@@ -98,11 +103,12 @@ async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
     rest = world.rests.of(ref) if world.rests is not None else None
     if rest is None or world.clock.monotonic() >= rest.until:
         return None
+    kind = world.kinds[ref.group, ref.kind]
     try:
-        found = await world.kinds[ref.group, ref.kind].observe(rest.location, rest.body)
-    except RemoteUnavailable as error:
-        return Stopped(error)
-    except SetpointError:
+        found = await kind.observe(rest.location, rest.body)
+    except SetpointError as error:
+        if isinstance(error, RemoteUnavailable) and not isinstance(kind, Awaited):
+            return Stopped(error)
         # The step that follows looks again, and puts on record whatever this was.
         return None
     return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE) if isinstance(found, Unmoved) else None
@@ -118,14 +124,15 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
         return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
     if resource.is_deleting:
         return await preview_removal(scene)
-    intent = await resolve(resource, scene.kind, world.store)
+    intent = await resolve(resource, world)
     _require_meaning(scene, intent)
-    await _require_same_place(scene, intent)
+    is_moving = await has_to_give_way(scene, intent)
     look = await look_for(intent, scene)
     if isinstance(look, Unmoved):
         return Plan(Decision.IN_SYNC)
-    scene = _catch_up(scene, intent, look)
-    plan = planned_for(_decide(intent, look, scene), intent, look, scene).plan
+    scene, decision = _catch_up(scene, intent, look), _decide(intent, look, scene)
+    plan = planned_for(decision, intent, look, await rehearse(decision, intent, look, scene)).plan
+    plan = as_replacement(plan) if is_moving else plan
     return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
 
 
@@ -134,20 +141,32 @@ async def _keep(scene: Scene) -> Outcome:
     if scene.management is Management.PAUSED:
         return await pause(scene)
     scene = await finish_operation(scene)
-    intent = await resolve(scene.resource, scene.kind, scene.world.store)
+    intent = await resolve(scene.resource, scene.world)
     _require_meaning(scene, intent)
-    await _require_same_place(scene, intent)
-    look = Unmoved() if is_shown(intent, scene) else await look_for(intent, scene)
+    if await has_to_give_way(scene, intent):
+        await give_way(scene)
+    look = Unmoved() if is_shown(intent, scene) else await _look_at_it(intent, scene)
     if isinstance(look, Unmoved):
         rest(scene, intent, scene.remembered.body, inf)
         return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
+    was_begun = is_begun(scene, intent, look)
     scene = _catch_up(await finish_creation(scene, intent, look), intent, look)
-    planned = planned_for(_decide(intent, look, scene), intent, look, scene)
+    decision = _decide(intent, look, scene)
+    scene = await rehearse(decision, intent, look, scene)
+    planned = planned_for(decision, intent, look, scene)
     if scene.management is Management.OBSERVE:
-        return await observe_only(scene, planned.plan, look)
+        return await observe_only(scene, intent, planned.plan, look)
     scene = await _claim(scene, intent)
     scene, look, left = await carry_out(planned, intent, look, scene)
-    return await settle(scene, look, planned.plan, left)
+    return await settle(scene, look, as_creation(planned.plan) if was_begun else planned.plan, left)
+
+
+async def _look_at_it(intent: Intent, scene: Scene) -> Look | Unmoved:
+    try:
+        return await look_for(intent, scene)
+    except RemoteError as error:
+        await show_unread(scene, error)
+        raise
 
 
 def _decide(intent: Intent, look: Look, scene: Scene) -> Decision:
@@ -160,17 +179,6 @@ def _require_meaning(scene: Scene, intent: Intent) -> None:
     cookie = scene.remembered.cookie
     if cookie is None or cookie.intent != intent.digest:
         _ = intent.declared
-
-
-async def _require_same_place(scene: Scene, intent: Intent) -> None:
-    """LocationChanged when the resource would stand for another object than before, and the one before is there."""
-    before = scene.remembered.location
-    if before is None or before == intent.location or isinstance(await look_at(before, scene.kind), Absent):
-        return
-    raise LocationChanged(
-        f"{scene.resource.ref} stands for {before} and cannot move to {intent.location}: "
-        "put the old name or reference back, or delete the resource and apply it again"
-    )
 
 
 def _catch_up(scene: Scene, intent: Intent, look: Look) -> Scene:
@@ -191,8 +199,9 @@ async def _claim(scene: Scene, intent: Intent) -> Scene:
         scene = replace(scene, resource=held)
     if scene.remembered.location == intent.location:
         return scene
-    # What was begun elsewhere came to nothing.
-    scene = replace(scene, remembered=replace(scene.remembered, location=intent.location, creating=None))
+    # What was begun elsewhere came to nothing, and what was settled there says nothing of this object.
+    here = replace(scene.remembered, location=intent.location, creating=None, cookie=None, attempt=None)
+    scene = replace(scene, remembered=here)
     return await scene.tell(report.updating("first look"))
 
 

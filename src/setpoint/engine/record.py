@@ -33,8 +33,20 @@ def _text(cookie: Cookie | None) -> str | None:
     return None if cookie is None else str(cookie)
 
 
+def is_of_creation(step: Tree | None) -> bool:
+    """Whether a record is of a step that made an object."""
+    match step:
+        case {"writes": [{"action": Action.CREATE}, *_]}:
+            return True
+        case _:
+            return False
+
+
 def told(plan: Plan) -> tuple[str, str]:
     """What a step did: the reason and the fields, values left out."""
     fields = listed(str(change.path) for change in plan.changes)
     created = plan.writes[0].action is Action.CREATE
-    return ("Created", f"created with {fields}") if created else ("Updated", f"{plan.decision.value}: set {fields}")
+    if created:
+        # One that an earlier step began, and could not tell of, has no fields left to name.
+        return "Created", f"created with {fields}" if fields else "created"
+    return "Updated", f"{plan.decision.value}: set {fields}"

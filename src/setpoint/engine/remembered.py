@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from sys import intern
 from typing import Final
 
@@ -32,6 +33,22 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitMemory:
+    """A wait: what it is satisfied for, the object, the intent; since when it goes on, or when it was done.
+
+    `said` is what was last put on record of one that goes on, its reason first, and `told` is when that was.
+    """
+
+    key: str
+    uid: str
+    intent: str
+    since: str
+    is_done: bool
+    said: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """The engine's memory of one resource."""
 
@@ -51,6 +68,7 @@ class Remembered:
     body: str | None = None
     # The versions of the secrets that a creation under way hands over; None when there is none under way.
     creating: Mapping[str, str] | None = None
+    wait: WaitMemory | None = None
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -71,6 +89,7 @@ class Remembered:
             Contests.of(ours.get("contests")),
             body if isinstance(body := ours.get("body"), str) else None,
             _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
+            _wait(_tree(ours.get("wait"))),
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
@@ -96,6 +115,7 @@ class Remembered:
             "body": self.body,
             "contests": self.contests.to_data() if self.contests.fields else None,
             "creating": self.creating,
+            "wait": None if self.wait is None else _wait_data(self.wait),
         }
         return {name: value for name, value in members.items() if value is not None}
 
@@ -124,6 +144,34 @@ def _attempt_data(attempt: Attempt) -> Json:
     if attempt.stuck_at is not None:
         data["stuckAt"] = str(attempt.stuck_at)
     return data
+
+
+def _wait(data: Tree) -> WaitMemory | None:
+    match data:
+        case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since), "done": True}:
+            return WaitMemory(key, uid, intent, since, is_done=True)
+        case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since)}:
+            said, told = _text(data.get("said")), _text(data.get("told"))
+            is_time = _is_time(since) and _is_time(told)
+            return WaitMemory(key, uid, intent, since, is_done=False, said=said, told=told) if is_time else None
+        case _:
+            return None
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _wait_data(wait: WaitMemory) -> Json:
+    data: dict[str, Json] = {"for": wait.key, "uid": wait.uid, "intent": wait.intent, "since": wait.since}
+    return {**data, "done": True} if wait.is_done else {**data, "said": wait.said, "told": wait.told}
 
 
 def _tree(value: Json) -> Tree:

@@ -6,9 +6,10 @@ from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, plan_delete
 from setpoint.engine import report
 from setpoint.engine.holding import pause
-from setpoint.engine.kind import Absent, Present, look_at
+from setpoint.engine.kind import Absent, AnyKind, Present, look_at
 from setpoint.engine.operations import finish_operation, wait_for
-from setpoint.engine.scene import DELETION_POLICY, FINALIZER, Gone, Management, Outcome, Scene
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import DELETION_POLICY, FINALIZER, Gone, Management, Outcome, Scene, management_of
 from setpoint.errors import OperationRunning
 
 
@@ -19,7 +20,7 @@ async def remove(scene: Scene) -> Outcome:
         return Gone()
     if scene.management is Management.PAUSED:
         return await pause(scene)
-    if location is None or _is_abandoned(scene):
+    if location is None or is_abandoned(scene.resource, scene.kind):
         return await _let_go(scene)
     scene = await finish_operation(scene)
     look = await look_at(location, scene.kind)
@@ -39,17 +40,18 @@ async def preview_removal(scene: Scene) -> Plan:
     location = scene.remembered.location
     if location is None or FINALIZER not in scene.resource.finalizers:
         return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
-    if _is_abandoned(scene):
+    if is_abandoned(scene.resource, scene.kind):
         return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
     if isinstance(await look_at(location, scene.kind), Absent):
         return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
     return plan_delete(Decision.INTENT_CHANGED)
 
 
-def _is_abandoned(scene: Scene) -> bool:
+def is_abandoned(resource: Resource, kind: AnyKind) -> bool:
     """Whether the object is to stay: by its deletion policy, or because nothing is ever written."""
-    by_annotation = scene.resource.annotations.get(DELETION_POLICY) == "abandon"
-    return by_annotation or scene.kind.abandons(scene.resource) or scene.management is Management.OBSERVE
+    by_annotation = resource.annotations.get(DELETION_POLICY) == "abandon"
+    is_observed = management_of(resource.annotations) is Management.OBSERVE
+    return by_annotation or kind.abandons(resource) or is_observed
 
 
 async def _let_go(scene: Scene) -> Outcome:

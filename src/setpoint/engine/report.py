@@ -1,7 +1,7 @@
 """What people read in a status: a Ready condition with Config Connector's reasons, and ours; Contested if it is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from setpoint.core.conditions import (
@@ -24,16 +24,22 @@ from setpoint.errors import (
     ImmutableFieldChanged,
     NotReady,
     SetpointError,
+    StillWaiting,
+    WaitFailed,
+    WaitTimedOut,
 )
 
-_DEPENDENCIES: Final[dict[type[SetpointError], str]] = {
+_REASONS: Final[dict[type[SetpointError], str]] = {
     DependencyNotFound: "DependencyNotFound",
     DependencyInvalid: "DependencyInvalid",
     DependencyNotReady: "DependencyNotReady",
     Blocked: "Blocked",
     ImmutableFieldChanged: "ImmutableFieldChanged",
+    WaitTimedOut: "WaitTimedOut",
+    WaitFailed: "WaitFailed",
 }
 CONTESTED: Final = "Contested"
+DELETION_TIMED_OUT: Final = "DeletionTimedOut"
 _MOST_NAMES: Final = 5
 
 
@@ -58,6 +64,8 @@ class Ready:
             CONTESTED,
             "ImmutableFieldChanged",
             "DependencyInvalid",
+            "WaitTimedOut",
+            DELETION_TIMED_OUT,
         )
 
 
@@ -74,7 +82,11 @@ def updating(what: str) -> Ready:
 
 def failure(error: SetpointError, *, deleting: bool) -> Ready:
     """How it stands after `error`."""
-    for kind, reason in _DEPENDENCIES.items():
+    if deleting and isinstance(error, WaitTimedOut):
+        return Ready("False", DELETION_TIMED_OUT, str(error))
+    if deleting and isinstance(error, StillWaiting):
+        return replace(DELETING, message=f"{DELETING.message}: {error}")
+    for kind, reason in _REASONS.items():
         if isinstance(error, kind):
             return Ready("False", reason, str(error))
     if isinstance(error, NotReady):

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from setpoint.errors import OperationRunning, RemoteUnavailable, Retry, SetpointError
+from setpoint.errors import OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
 
 FIRST_DELAY, LONGEST_DELAY = 0.25, 120.0
 FIRST_POLL, LONGEST_POLL = 1.0, 15.0
@@ -48,7 +48,9 @@ class Delays:
         if isinstance(error, OperationRunning):
             # The service is at work, as it should be: what failed before is over.
             self.errors.failures = 0
-            return self.polls.next(error.after)
+            pause = self.polls.next(error.after)
+            # The end of its time is told when it comes.
+            return min(pause, error.left) if isinstance(error, StillWaiting) else pause
         if error.retry is Retry.STEP_AGAIN and self.errors.is_new:
             # Somebody was faster: at once, once. Whoever always is, is not raced.
             self.errors.next()

@@ -1,10 +1,18 @@
 """Steps for many resources until each is settled, blocked or failed: what `apply` does, without a daemon."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from setpoint.engine.abilities import Audible
+from setpoint.engine.graph import before_each
+from setpoint.engine.kind import Need, target_of
+from setpoint.engine.listening import Ear, Ears
+from setpoint.engine.needs import needs_of
 from setpoint.engine.reconcile import step
+from setpoint.engine.remembered import location_in
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.retries import Delays
 from setpoint.engine.scene import Outcome, Stopped, World
@@ -14,6 +22,10 @@ from setpoint.errors import (
     RemoteRefused,
     Retry,
     SetpointError,
+    StillWaiting,
+    StoreError,
+    WaitFailed,
+    WaitTimedOut,
 )
 
 Listener = Callable[[ResourceRef, Outcome], None]
@@ -33,41 +45,82 @@ class Run:
     asked: bool = False
     outcomes: dict[ResourceRef, Outcome] = field(default_factory=dict)
     _open: set[ResourceRef] = field(default_factory=set)
-    # How many were done when each of those that wait last looked.
+    # Those among them that each one needs; of whom nothing is known here, any may be.
+    _needed: Mapping[ResourceRef, set[ResourceRef]] = field(default_factory=dict)
+    # How often each was done, or blocked by something new.
+    _moves: Counter[ResourceRef] = field(default_factory=Counter)
+    _all_moves: int = 0
+    # How much there was to hear for each of those that wait when it last looked.
     _blocked: dict[ResourceRef, int] = field(default_factory=dict)
-    _done: int = 0
     _moved: asyncio.Condition = field(default_factory=asyncio.Condition)
+    # Set with the first outcome of each.
+    _looked: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
+    _ears: dict[ResourceRef, Ear] = field(default_factory=dict)
 
     async def until_done(
         self, refs: Iterable[ResourceRef], timeout: float | None = None
     ) -> Mapping[ResourceRef, Outcome]:
         """The last outcome of each resource; whatever is still going on at the timeout stays as it was."""
         self._open = set(refs)
+        self._looked = {ref: asyncio.Event() for ref in self._open}
+        ears = Ears(self.world.clock)
         try:
             async with asyncio.timeout(timeout), asyncio.TaskGroup() as group:
+                needs = await self._needs()
+                before = before_each(needs)
+                self._needed = {ref: self._open.intersection(map(target_of, named)) for ref, named in needs.items()}
                 for ref in sorted(self._open):
-                    group.create_task(self._follow(ref))
+                    group.create_task(self._follow(ref, sorted(before.get(ref, ())), ears))
         except TimeoutError:
             pass
+        finally:
+            await ears.close()
         return self.outcomes
 
-    async def _follow(self, ref: ResourceRef) -> None:
-        delays, asked = Delays(), self.asked
+    async def _follow(self, ref: ResourceRef, before: Sequence[ResourceRef], ears: Ears) -> None:
+        for other in before:
+            # What it says is old until this run has looked; what it says then is told, ready or not.
+            await self._looked[other].wait()
+        delays, is_first = Delays(), True
         while True:
-            seen = self._done
-            outcome = await step(ref, self.world, trigger=self.trigger, asked=asked)
-            asked = False
-            self.outcomes[ref] = outcome
+            seen = self._heard(ref)
+            asked = self.asked and is_first
+            outcome = await step(ref, self.world, trigger=self.trigger, asked=asked, anew=is_first)
+            is_first = False
+            await self._hear(ref, outcome)
             if await self._may_be_too_early(ref, outcome) and await self._another_moves(ref, seen):
                 continue
             self.listener(ref, outcome)
             if not isinstance(outcome, Stopped) or _is_final(outcome.error):
                 return await self._finish(ref)
-            if isinstance(outcome.error, DependencyNotReady | Blocked):
+            if _is_blocked(outcome):
                 if not await self._another_moves(ref, seen):
                     return await self._finish(ref)
             else:
-                await self.world.clock.sleep(delays.after(outcome.error))
+                ear = await self._ear(ref, ears) if isinstance(outcome.error, StillWaiting) else None
+                seconds = delays.after(outcome.error)
+                await (self.world.clock.sleep(seconds) if ear is None else ear.changed_within(seconds))
+
+    async def _hear(self, ref: ResourceRef, outcome: Outcome) -> None:
+        """Takes note of an outcome. What one that is blocked says of it is part of what those say that wait for it."""
+        before = self.outcomes.get(ref)
+        self.outcomes[ref] = outcome
+        self._looked[ref].set()
+        if _is_blocked(outcome) and not (_is_blocked(before) and str(before) == str(outcome)):
+            await self._tell(ref)
+
+    async def _ear(self, ref: ResourceRef, ears: Ears) -> Ear | None:
+        """What hears of changes of the object that `ref` stands for, where its service tells of them."""
+        kind, resource = self.world.kinds[ref.group, ref.kind], None
+        with suppress(StoreError):
+            resource = await self.world.store.get(ref)
+        location = None if resource is None else location_in(resource.status)
+        if location is None or not isinstance(kind, Audible):
+            return None
+        ear = self._ears.get(ref)
+        if ear is None or ear.location != location:
+            ear = self._ears[ref] = ears.on(kind, location)
+        return ear
 
     async def _may_be_too_early(self, ref: ResourceRef, outcome: Outcome) -> bool:
         """Whether a deletion was refused, as it is while something is there that has to go first: a replica, say."""
@@ -77,24 +130,53 @@ class Run:
         return resource is not None and resource.is_deleting
 
     async def _finish(self, ref: ResourceRef) -> None:
+        self._open.discard(ref)
+        await self._tell(ref)
+
+    async def _tell(self, ref: ResourceRef) -> None:
+        """There is something to hear for those that wait for `ref`."""
         async with self._moved:
-            self._open.discard(ref)
-            self._done += 1
+            self._moves[ref] += 1
+            self._all_moves += 1
             self._moved.notify_all()
 
+    def _heard(self, ref: ResourceRef) -> int:
+        """How much there is to hear for `ref`."""
+        needed = self._needed.get(ref)
+        return self._all_moves if needed is None else sum(self._moves[one] for one in needed)
+
     async def _another_moves(self, ref: ResourceRef, seen: int) -> bool:
-        """Waits until more are done than when this one looked; False when all that are left wait in vain."""
+        """Waits until there is more to hear than when this one looked; False when all that are left wait in vain."""
         async with self._moved:
             self._blocked[ref] = seen
             self._moved.notify_all()
-            await self._moved.wait_for(lambda: self._done > seen or self._is_stuck())
+            await self._moved.wait_for(lambda: self._heard(ref) > seen or self._is_stuck())
             del self._blocked[ref]
-            return self._done > seen
+            return self._heard(ref) > seen
 
     def _is_stuck(self) -> bool:
-        return all(self._blocked.get(ref) == self._done for ref in self._open)
+        return all(ref in self._blocked and self._blocked[ref] == self._heard(ref) for ref in self._open)
+
+    async def _needs(self) -> Mapping[ResourceRef, Sequence[Need]]:
+        """What is needed by those of which that can be said before a step is taken: what is to go needs nothing."""
+        found = {}
+        for ref in sorted(self._open):
+            # Otherwise its step says what is wrong.
+            with suppress(SetpointError):
+                resource = await self.world.store.get(ref)
+                if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in self.world.kinds:
+                    found[ref] = needs_of(resource, self.world.kinds)
+        return found
+
+
+def _is_blocked(outcome: Outcome | None) -> bool:
+    return isinstance(outcome, Stopped) and isinstance(outcome.error, DependencyNotReady | Blocked)
 
 
 def _is_final(error: SetpointError) -> bool:
-    """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug."""
-    return error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG) or isinstance(error, RemoteRefused)
+    """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug.
+
+    A wait that is over goes on when a person runs this again.
+    """
+    is_over = isinstance(error, RemoteRefused | WaitTimedOut | WaitFailed)
+    return is_over or error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG)

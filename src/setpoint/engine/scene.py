@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from setpoint.core.canonical import same
-from setpoint.core.plan import Plan
+from setpoint.core.plan import Plan, Write
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Clock, Metrics, Note, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION, Remembered
@@ -114,6 +114,10 @@ class Scene:
     trigger: str = "a look"
     # Whether the author wants to see it done now, whatever waits for its time.
     asked: bool = False
+    # Whether a wait whose time has run out has all of it again.
+    anew: bool = False
+    # What the service says is left to write, where it can say so.
+    rehearsed: tuple[Write, ...] | None = None
 
     @property
     def management(self) -> Management:
@@ -136,6 +140,10 @@ class Scene:
         if told is not scene:
             await told._note_news(self.resource, ready)
         return told
+
+    async def show(self, outputs: Tree) -> "Scene":
+        """The scene after the status shows these as well; how it stands is not told."""
+        return await self._put({**self.resource.status, **outputs})
 
     async def remember(self) -> "Scene":
         """The scene after its memory is on record; what people read stays as it is, and a request is still open."""

@@ -16,7 +16,9 @@ from setpoint.engine.planning import Planned, residual
 from setpoint.engine.record import record_of, told
 from setpoint.engine.remembered import Attempt, Remembered
 from setpoint.engine.report import Ready
-from setpoint.engine.scene import Outcome, Scene, Settled
+from setpoint.engine.scene import Outcome, Scene, Settled, Stopped
+from setpoint.engine.waiting import waited
+from setpoint.errors import SetpointError, StillWaiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,11 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
     plan = replace(plan, withheld=planned.plan.withheld, because=planned.plan.because)
     intent, left = planned.followed, _left(scene, look, planned)
     at = Cookie(intent.digest, digest(look.live))
+    wait = waited(scene, intent, look)
     ready = _ready(left, plan)
+    trouble = wait.trouble if wait is not None and ready is report.UP_TO_DATE else None
+    if wait is not None and trouble is not None:
+        ready = wait.ready
     found = _after(scene, left, at)
     remembered = replace(
         found,
@@ -45,13 +51,23 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
         step=record_of(scene, plan, at),
         contests=_done(scene),
         creating=None,
+        wait=None if wait is None else wait.memory,
     )
-    scene = await replace(scene, remembered=remembered).tell(ready, look.outputs)
+    shown = look.outputs if wait is None else {**look.outputs, **wait.shown}
+    scene = await replace(scene, remembered=remembered).tell(ready, shown)
     if ready is report.UP_TO_DATE and _is_stateful(scene):
         rest(scene, intent, look.body, _until(scene))
     if plan.writes:
         await scene.note(*told(plan))
+    if trouble is not None:
+        return Stopped(_with_what_was_begun(trouble, plan))
     return Settled(plan, ready, _again(scene, plan))
+
+
+def _with_what_was_begun(trouble: SetpointError, plan: Plan) -> SetpointError:
+    if isinstance(trouble, StillWaiting) and plan.writes:
+        return StillWaiting(str(trouble), trouble.left, plan.writes[0].action.value)
+    return trouble
 
 
 def _left(scene: Scene, look: Look, planned: Planned) -> _Left:

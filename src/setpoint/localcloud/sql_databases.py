@@ -133,6 +133,9 @@ def _mysql_text_form(body: Tree, *, is_old: bool) -> Tree:
 
 
 def _write(sql: CloudSql, call: Call, type_: str, resource: Tree) -> Tree:
+    engine = engine_of(opened(sql, call).resource["databaseVersion"])
+    if resource.get("sqlserverDatabaseDetails") and engine is not Engine.SQLSERVER:
+        raise refusals.invalid(f"sqlserverDatabaseDetails is for SQL Server, and {call.part('instance')} is {engine}")
     return _start(sql, call, type_, PutDatabase(str(resource["name"]), resource))
 
 

@@ -16,6 +16,7 @@ from setpoint.core.conditions import find_condition, from_data
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
+from setpoint.engine.needs import needs_of
 from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.report import PAUSED
 from setpoint.engine.resource import Resource, ResourceRef, Tree
@@ -118,7 +119,7 @@ class Control:
             return ()
         kind = self._world.kind_of(draft)
         check_manifest(draft, kind)
-        return kind.needs(draft)
+        return needs_of(draft, self._world.kinds)
 
     async def _apply(self, draft: Resource, manifest: Tree) -> None:
         ref = draft.ref

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final, TypeVar
 
 import msgspec
@@ -125,15 +126,14 @@ def _named(what: str, refs: Sequence[ResourceRef]) -> Names:
 async def _stay(ended: asyncio.Event, request: web.Request) -> web.StreamResponse:
     """An answer that does not end before the process does."""
     response = web.StreamResponse()
-    await response.prepare(request)
-    while not ended.is_set():
-        try:
+    try:
+        await response.prepare(request)
+        while not ended.is_set():
             await response.write(b"\n")
-            async with asyncio.timeout(_BEAT_SECONDS):
-                await ended.wait()
-        except TimeoutError:
-            pass
-        except ConnectionError:
-            # Nobody waits for it any more.
-            break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_BEAT_SECONDS):
+                    await ended.wait()
+    except ConnectionError:
+        # Nobody waits for it any more.
+        pass
     return response

@@ -5,24 +5,36 @@ import logging
 from typing import Final
 
 from setpoint.clients.callers import calling_for
+from setpoint.engine.abilities import Audible
 from setpoint.engine.cadence import MEAN_SECONDS, spread
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.reconcile import step
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
 from setpoint.engine.shelf import Listable
-from setpoint.errors import Blocked, DependencyNotReady, OperationRunning, Retry, SetpointError
+from setpoint.errors import (
+    Blocked,
+    DependencyNotReady,
+    OperationRunning,
+    Retry,
+    SetpointError,
+    WaitFailed,
+    WaitTimedOut,
+)
 from setpoint.runtime.ages import Ages, Measures
 from setpoint.runtime.crew import Crew
 from setpoint.runtime.duty import Duty
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.informer import News
+from setpoint.runtime.listener import Deaf, Listener
 from setpoint.runtime.lister import Lister, Unlisted
 from setpoint.runtime.priorities import Priority
 from setpoint.runtime.reasons import RESYNC, Reason, reason_for
 from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
 
 _log: Final = logging.getLogger(__name__)
+# After these somebody tells when there is something new.
+_TOLD_OF: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
 _STEPS_IN_A_ROW: Final = 16
 
 
@@ -38,6 +50,8 @@ class Controller:
         self._duty = duty
         self._crew = crew
         self.lister = self._new_lister(crew.kind)
+        kind = crew.kind
+        self.listener = Listener(kind, world.clock, self.call) if isinstance(kind, Audible) else Deaf()
         # Why each of those that are to be retried stopped; the status says so only where that is the resource's state.
         self.troubles: dict[ResourceRef, SetpointError] = {}
         # What is in work: why, and since when.
@@ -67,6 +81,7 @@ class Controller:
     def hear(self, news: News) -> None:
         """A resource of this kind changed."""
         self.lister.hear(news)
+        self.listener.hear(news)
         if news.after is None:
             self._forget(news.ref)
             return
@@ -103,6 +118,7 @@ class Controller:
         """Takes steps until the queue is shut down and everything in work is done."""
         async with asyncio.TaskGroup() as group:
             self.lister.start(group)
+            self.listener.start(group)
             for _ in range(self._crew.size):
                 group.create_task(self._work())
 
@@ -110,6 +126,7 @@ class Controller:
         """Begins no step any more."""
         self.queue.shut_down()
         self.lister.stop()
+        self.listener.stop()
         for ref in self._crew.release_all():
             self.queue.done(ref)
 
@@ -174,7 +191,7 @@ class Controller:
     def _after(self, ref: ResourceRef, error: SetpointError) -> None:
         if error.retry is Retry.STOP:
             self._duty.end(error)
-        elif error.retry is Retry.ON_EDIT or isinstance(error, DependencyNotReady | Blocked):
+        elif error.retry is Retry.ON_EDIT or isinstance(error, _TOLD_OF):
             # The author, or news of what it waits for, will call; the regular look is for what nobody tells us.
             self.queue.forget(ref)
             self._look_again(ref, is_done=False)

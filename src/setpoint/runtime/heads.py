@@ -6,7 +6,8 @@ import msgspec
 
 from setpoint.core.canonical import canonical
 from setpoint.engine.cadence import MEAN_SECONDS, mean_seconds
-from setpoint.engine.kind import AnyKind, Location, Reference
+from setpoint.engine.kind import Location, target_of
+from setpoint.engine.needs import Kinds, may_need, needs_of
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -32,8 +33,9 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     location: Location | None
 
 
-def head_of(resource: Resource, kind: AnyKind | None) -> Head:
-    """The head of `resource`; no kind handles Secrets and the like, which others need all the same."""
+def head_of(resource: Resource, kinds: Kinds) -> Head:
+    """The head of `resource`; none of the kinds handles Secrets and the like, which others need all the same."""
+    is_handled = (resource.ref.group, resource.ref.kind) in kinds
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
     ready = is_ready(resource)
     return Head(
@@ -41,11 +43,11 @@ def head_of(resource: Resource, kind: AnyKind | None) -> Head:
         uid=resource.uid,
         generation=resource.generation,
         said=hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting)),
-        shown=_shown(resource, is_ready=ready) if kind is not None else hash(resource.revision),
+        shown=_shown(resource, is_ready=ready) if is_handled else hash(resource.revision),
         is_ready=ready,
         is_deleting=resource.is_deleting,
         mean=_mean(annotations),
-        needs=_needs(resource, kind),
+        needs=_needs(resource, kinds) if is_handled else (),
         location=location_in(resource.status),
     )
 
@@ -63,22 +65,21 @@ def _mean(annotations: Mapping[str, str]) -> float:
         return MEAN_SECONDS
 
 
-def _needs(resource: Resource, kind: AnyKind | None) -> tuple[ResourceRef, ...]:
-    if kind is None or not resource.mentions("Ref", "$ref"):
+def _needs(resource: Resource, kinds: Kinds) -> tuple[ResourceRef, ...]:
+    if not may_need(resource):
         return ()
     try:
-        needs = kind.needs(resource)
+        needs = needs_of(resource, kinds)
     except SetpointError:
         # The step says what is wrong with it; until that is mended, it waits for nobody.
         return ()
-    found = (need.target if isinstance(need, Reference) else need.secret for need in needs)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(map(target_of, needs)))
 
 
 class Heads:
     """The heads of all resources, and who waits for whom."""
 
-    def __init__(self, kinds: Mapping[tuple[str, str], AnyKind]) -> None:
+    def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
         self._heads: dict[ResourceRef, Head] = {}
         self._needed_by: dict[ResourceRef, set[ResourceRef]] = {}
@@ -108,7 +109,7 @@ class Heads:
     def put(self, resource: Resource) -> tuple[Head | None, Head]:
         """The heads before and after `resource` was heard of."""
         ref = resource.ref
-        before, after = self._heads.get(ref), head_of(resource, self._kinds.get((ref.group, ref.kind)))
+        before, after = self._heads.get(ref), head_of(resource, self._kinds)
         self._heads[ref] = after
         self._count(ref, before, -1)
         self._count(ref, after, 1)

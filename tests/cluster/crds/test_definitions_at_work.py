@@ -12,7 +12,7 @@ from tests.cluster.crds.conftest import Kubectl
 from tests.cluster.crds.resources import Corner, manifest
 
 INSTANCE = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-2-8192"}}
-NAMES = "sqldatabases sqlinstances sqlusers storagebuckets"
+GOOGLE = "sqldatabases sqlinstances sqlusers storagebuckets"
 
 
 def test_a_cluster_takes_them_and_finds_nothing_wrong(cluster: Access, definitions: str) -> None:
@@ -33,7 +33,7 @@ def test_applying_them_again_changes_nothing(cluster: Access, kubectl: Kubectl, 
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
 
     assert versions() == before
-    assert len(before) == 4
+    assert len(before) == 5
 
 
 @pytest.mark.usefixtures("cluster")
@@ -62,11 +62,12 @@ def test_a_list_shows_how_it_stands(corner: Corner, kubectl: Kubectl) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("category", ["gcp", "setpoint"])
-def test_a_category_lists_all_kinds(category: str, kubectl: Kubectl) -> None:
+@pytest.mark.parametrize(("category", "names"), [("gcp", GOOGLE), ("setpoint", f"kubernetesobjects {GOOGLE}")])
+def test_a_category_lists_all_kinds(category: str, names: str, kubectl: Kubectl) -> None:
     listed = kubectl("api-resources", f"--categories={category}", "-o", "name").split()
 
-    assert sorted(one.partition(".")[0] for one in listed if "cnrm" in one) == NAMES.split()
+    ours = ("cnrm", "setpoint.dev")
+    assert sorted(one.partition(".")[0] for one in listed if any(group in one for group in ours)) == names.split()
 
 
 def test_an_explicit_null_survives_server_side_apply(corner: Corner, kubectl: Kubectl) -> None:

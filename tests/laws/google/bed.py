@@ -59,6 +59,7 @@ class Bed:
     )
     clock: FakeClock = field(default_factory=FakeClock)
     uids: "count[int]" = field(default_factory=count)
+    database_version: str = ""
 
     def __post_init__(self) -> None:
         google = GoogleClient(InProcess(self.cloud), GoogleSettings(_ADDRESS, _ADDRESS, Auth.ANONYMOUS))
@@ -86,7 +87,8 @@ class Bed:
         return answer.body if answer.status == 200 else None
 
     async def bring_what_is_referred_to(self, database_version: str) -> None:
-        """Others, ready to be named."""
+        """Others, ready to be named; the instances among them have this version."""
+        self.database_version = database_version
         instance = {"databaseVersion": database_version}
         for group, kind, name, spec, link in (
             ("kms.cnrm.cloud.google.com", "KMSCryptoKey", "key", {}, KEY),

@@ -1,6 +1,7 @@
 """StorageBucket under fuzz."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from tests.laws.google.ground import Ground, Spec
 
 _NAME: Final = "some-bucket"
 _STORAGE_CLASS: Final = Path(("spec", "storageClass"))
+_AUTOCLASS: Final = Path(("spec", "autoclass"))
 _CLASSES: Final = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE")
 _DATES: Final = ("2026-01-01", "2027-06-30")
 _RANGES: Final[list[Json]] = [["10.0.0.0/8"], ["192.0.2.0/24", "10.0.0.0/8"], []]
@@ -44,6 +46,7 @@ class BucketGround(Ground):
     # The older name of uniform access.
     aliases = ("iamConfiguration.bucketPolicyOnly.enabled",)
     listable = ("metadata.labels.team", "metadata.labels.managed-by-cnrm")
+    switches = MappingProxyType({_AUTOCLASS / "terminalStorageClass": _AUTOCLASS / "enabled"})
     words: ClassVar[Words] = {
         "resourceID": (_NAME,),
         "location": ("US", "us", "EU", "europe-west1"),
@@ -92,6 +95,11 @@ class BucketGround(Ground):
             "ipFilter.publicNetworkSource.allowedIpCidrRanges[]": ("10.0.0.0/8",),
         },
         frozenset({"lifecycle.rule[].action", "lifecycle.rule[].condition", "ipFilter.vpcNetworkSources[].network"}),
+        (
+            *({"storageClass": "STANDARD", "autoclass": {"enabled": is_on}} for is_on in (True, False)),
+            {"storageClass": "STANDARD", "autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}},
+            {"autoclass": {"enabled": False}, "storageClass": "NEARLINE"},
+        ),
     )
 
     def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:

@@ -19,17 +19,32 @@ _OFTEN: Final = st.sampled_from((False,) + (True,) * 4)
 
 
 @dataclass(frozen=True)
+class Policy:
+    """What the author leaves to others, by path or altogether."""
+
+    unmanaged: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    ignores: bool = False
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return {
+            **({f"{CNRM}/unmanaged": ",".join(self.unmanaged)} if self.unmanaged else {}),
+            **({f"{CNRM}/default-to-gcp-fields": ",".join(self.listed)} if self.listed else {}),
+            **({f"{CNRM}/ignore-unspecified-fields": "true"} if self.ignores else {}),
+        }
+
+
+@dataclass(frozen=True)
 class Case:
-    """What is there before the first step. `view` and `raw` are the live object, if there is one."""
+    """What is there before a step. `view` and `raw` are the live object, if there is one."""
 
     ground: Ground
     bed: Bed
     manifest: dict[str, Any]
     view: Mapping[str, Json] | None
     raw: Mapping[str, Json] | None
-    unmanaged: tuple[str, ...]
-    listed: tuple[str, ...]
-    ignores: bool
+    policy: Policy
 
     @property
     def spec(self) -> Spec:
@@ -62,20 +77,15 @@ def cases(draw: st.DrawFn, ground: Ground) -> Case:
     run(bed.bring_what_is_referred_to(version))
     if not draw(_RARELY):
         ground.make(draw, bed, version)
-    view, raw = ground.view(bed), ground.raw(bed)
-    spec = draw(_specs(ground, view, version))
-    unmanaged, listed, ignores = draw(_policies(ground, view, spec))
-    labels = draw(
-        st.dictionaries(st.sampled_from(("team", "stage", "example.com/x")), st.sampled_from(("red", "blue")))
-    )
-    annotations = {
-        **({f"{CNRM}/unmanaged": ",".join(unmanaged)} if unmanaged else {}),
-        **({f"{CNRM}/default-to-gcp-fields": ",".join(listed)} if listed else {}),
-        **({f"{CNRM}/ignore-unspecified-fields": "true"} if ignores else {}),
-    }
-    told = manifest(f"{ground.group}/v1beta1", ground.kind, ground.name, spec, annotations=annotations, labels=labels)
+    return draw(_told(ground, bed, version))
+
+
+def case_of(ground: Ground, bed: Bed, spec: Spec, policy: Policy, **metadata: Any) -> Case:
+    """The case of this very spec and policy, over whatever is there."""
+    names = {"labels": {}, "annotations": policy.annotations, **metadata}
+    told = manifest(f"{ground.group}/v1beta1", ground.kind, ground.name, spec, **names)
     bed.cloud.journal.clear()
-    return Case(ground, bed, told, view, raw, unmanaged, listed, ignores)
+    return Case(ground, bed, told, ground.view(bed), ground.raw(bed), policy)
 
 
 @st.composite
@@ -83,6 +93,21 @@ def meddled(draw: st.DrawFn, case: Case) -> Case:
     """The same after somebody else changed the live object."""
     case.ground.meddle(draw, case.bed)
     return case.as_it_is_now()
+
+
+@st.composite
+def reconsidered(draw: st.DrawFn, case: Case) -> Case:
+    """The same object after its author wrote something else."""
+    return draw(_told(case.ground, case.bed, case.bed.database_version))
+
+
+@st.composite
+def _told(draw: st.DrawFn, ground: Ground, bed: Bed, version: str) -> Case:
+    view = ground.view(bed)
+    spec = draw(_specs(ground, view, version))
+    policy = draw(_policies(ground, view, spec))
+    labels = st.dictionaries(st.sampled_from(("team", "stage", "example.com/x")), st.sampled_from(("red", "blue")))
+    return case_of(ground, bed, spec, policy, labels=draw(labels))
 
 
 @st.composite
@@ -95,15 +120,13 @@ def _specs(draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, ver
 
 
 @st.composite
-def _policies(
-    draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, spec: dict[str, Any]
-) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+def _policies(draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, spec: dict[str, Any]) -> Policy:
     everything = ground.policy_paths
     here = {str(path) for tree in (view or {}, {"spec": spec}) for path, _ in leaves(tree, Path())}
     likely = [path for path in everything if path in here] or everything
     some = st.lists(st.sampled_from(likely) | st.sampled_from(everything), max_size=2, unique=True).map(tuple)
     none: st.SearchStrategy[tuple[str, ...]] = st.just(())
-    return draw(none | some), draw(none | some), draw(_RARELY | st.booleans())
+    return Policy(draw(none | some), draw(none | some), draw(_RARELY | st.booleans()))
 
 
 def leaves(value: Json | Missing, at: Path) -> Iterator[tuple[Path, Json]]:

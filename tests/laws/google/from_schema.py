@@ -31,17 +31,21 @@ def settable(message: Message, at: str = "") -> Iterator[tuple[str, Shape]]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What may stand in a live object: values by path, and what an object inside a list cannot be without."""
+    """What may stand in a live object: values by path."""
 
     words: Mapping[str, Sequence[Json]]
+    # What an object inside a list cannot be without.
     required: frozenset[str] = frozenset()
+    # Patches for more than one place, which the service would refuse one after the other.
+    together: Sequence[Part] = ()
 
 
 def patches(message: Message, known: Vocabulary, most: int) -> st.SearchStrategy[list[Part]]:
-    """A few patches, each for one place."""
+    """A few patches, each for one place, or for what the service takes only together. A null asks for the default."""
     places = dict(settable(message))
-    ways = {path: _at(path, values(shape, known, path)) for path, shape in places.items()}
-    return st.lists(st.sampled_from(sorted(places)).flatmap(ways.__getitem__), max_size=most)
+    ways = {path: _at(path, values(shape, known, path) | st.none()) for path, shape in places.items()}
+    found = st.sampled_from(sorted(places)).flatmap(ways.__getitem__)
+    return st.lists(found | st.sampled_from(known.together) if known.together else found, max_size=most)
 
 
 def _at(path: str, found: st.SearchStrategy[Json]) -> st.SearchStrategy[Part]:

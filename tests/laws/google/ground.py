@@ -42,6 +42,8 @@ class Ground(ABC):
     listable: ClassVar[tuple[str, ...]] = ()
     # Other names that the API has for what the kind models.
     aliases: ClassVar[tuple[str, ...]] = ()
+    # What there is only while a switch is on, and the switch.
+    switches: ClassVar[Mapping[Path, Path]] = {}
     # What the service puts where nobody says anything.
     own: ClassVar[Mapping[str, Json]] = {}
 

@@ -43,6 +43,23 @@ _OTHERS: Final[tuple[Json, ...]] = (
     *({"external": "other"}, {"external": f"{PROJECT}:other"}),
     *({"name": "other"}, {"name": "other", "namespace": "team"}),
 )
+_LOGGED: Final[Spec] = {"enabled": True, "binaryLogEnabled": True}
+_NOT_BACKED_UP: Final[Spec] = {"enabled": False, "binaryLogEnabled": False, "pointInTimeRecoveryEnabled": False}
+_TOGETHER: Final[tuple[Spec, ...]] = tuple(
+    {"settings": settings}
+    for settings in (
+        *({"edition": PLUS, "tier": tier} for tier in _PLUS_TIERS),
+        {"edition": "ENTERPRISE", "tier": _TIERS[0]},
+        {"availabilityType": "REGIONAL", "backupConfiguration": _LOGGED},
+        {"backupConfiguration": _LOGGED},
+        {"backupConfiguration": {"enabled": True, "pointInTimeRecoveryEnabled": True}},
+        {"backupConfiguration": _NOT_BACKED_UP},
+        {"ipConfiguration": {"ipv4Enabled": False, "privateNetwork": NETWORK}},
+        {"ipConfiguration": {"ipv4Enabled": False, "pscConfig": {"pscEnabled": True}}},
+        {"ipConfiguration": {"requireSsl": True, "sslMode": _MODES[1]}},
+        {"ipConfiguration": {"requireSsl": False, "sslMode": _MODES[2]}},
+    )
+)
 
 
 class InstanceGround(Ground):
@@ -132,6 +149,8 @@ class InstanceGround(Ground):
     }
     live_words = Vocabulary(
         {
+            "databaseVersion": ("MYSQL_8_4", "MYSQL_8_0_43", "POSTGRES_16"),
+            "maintenanceVersion": ("MYSQL_8_0_41.R20260101.01_00", "POSTGRES_15_7.R20260101.00_00"),
             "settings.tier": (*_TIERS, *_PLUS_TIERS),
             "settings.activeDirectoryConfig.domain": ("example.com",),
             "settings.backupConfiguration.backupRetentionSettings.retainedBackups": (7, 8, 15),
@@ -160,6 +179,7 @@ class InstanceGround(Ground):
                 "settings.ipConfiguration.authorizedNetworks[].value",
             }
         ),
+        _TOGETHER,
     )
 
     def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:

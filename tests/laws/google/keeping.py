@@ -24,8 +24,14 @@ def _of_fields(case: Case, view: Mapping[str, Json]) -> Iterator[Loss]:
     for path, before in leaves(case.view or {}, Path()):
         after = get_at(view, path)
         is_kept = _is_left_to_others(case, path) or (bool(before) and _is_protected(case, path))
-        if is_kept and not case.ground.is_same(path, before, after):
+        if is_kept and not _is_off(case, path, view) and not case.ground.is_same(path, before, after):
             yield str(path), before, after
+
+
+def _is_off(case: Case, path: Path, view: Mapping[str, Json]) -> bool:
+    """Whether there can be no such field now; whether its switch had to stay is asked of the switch."""
+    switch = case.ground.switches.get(path)
+    return switch is not None and get_at(view, switch) is not True
 
 
 def _of_what_is_not_modelled(case: Case, raw: Mapping[str, Json]) -> Iterator[Loss]:
@@ -36,9 +42,9 @@ def _of_what_is_not_modelled(case: Case, raw: Mapping[str, Json]) -> Iterator[Lo
 
 
 def _is_left_to_others(case: Case, path: Path) -> bool:
-    if _covers(case.unmanaged, path):
+    if _covers(case.policy.unmanaged, path):
         return not case.ground.follows(case.spec, path)
-    return (case.ignores or _covers(case.listed, path)) and _is_unsaid(case, path)
+    return (case.policy.ignores or _covers(case.policy.listed, path)) and _is_unsaid(case, path)
 
 
 def _is_protected(case: Case, path: Path) -> bool:

@@ -12,6 +12,7 @@ from setpoint.core.values import MISSING, Json, Missing
 from setpoint.engine.kind import Intent
 from setpoint.engine.resource import Tree
 from setpoint.kinds.gcp.storage_bucket.lifecycle import sent_rule
+from setpoint.kinds.gcp.storage_bucket.lock import LOCKED
 from setpoint.kinds.gcp.storage_bucket.spec import LOCATION, STORAGE_CLASS
 
 # A tree of StorageBucketTree, or a part of one.
@@ -35,8 +36,6 @@ _OFF: Final[Mapping[str, Json]] = {
 }
 # What decides without a look.
 _UNSEEN: Final = (Rule.SPEC, Rule.PRUNED, Rule.DEFAULT)
-# Locked by an order of its own.
-_LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
 # Members whose parts stay as they are unless a patch says otherwise: what is to go has to be named.
 _BY_PART: Final = ("labels", "logging", "website", "ipFilter")
 
@@ -72,7 +71,8 @@ def comes_from_a_look(declared: Declared, wanted: Tree, write: Write) -> bool:
     What the author wrote is said whatever was seen, and what silence comes to, too. `declared` is fitted.
     """
     touched = _touched(write)
-    said_again = (path for path in _leaves(wanted, Path()) if _member_of(path) in touched and path != _LOCKED)
+    # The lock has an order of its own.
+    said_again = (path for path in _leaves(wanted, Path()) if _member_of(path) in touched and path != LOCKED)
     return any(rule_at(declared, path) not in _UNSEEN for path in said_again)
 
 

@@ -30,12 +30,13 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource, Tree
 from setpoint.engine.shelf import Shelf
-from setpoint.errors import ImmutableFieldChanged, RemoteConflict
+from setpoint.errors import RemoteConflict
 from setpoint.kinds.config_connector import PROJECT, definition_for, google_labels, project_of, resource_id
 from setpoint.kinds.gcp.storage_bucket.bodies import comes_from_a_look, insert_body, patch_body
 from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_first
 from setpoint.kinds.gcp.storage_bucket.declared import bucket_needs, check_bucket, declared_bucket
 from setpoint.kinds.gcp.storage_bucket.live import Aside, Bucket, read_bucket
+from setpoint.kinds.gcp.storage_bucket.lock import LOCKED, require_lock
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec, StorageBucketTree, fitted_bucket
 from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
 from setpoint.kinds.gcp.storage_bucket.view import bucket_view
@@ -43,7 +44,6 @@ from setpoint.kinds.taken_names import conflict_or_refusal
 
 GROUP: Final = "storage.cnrm.cloud.google.com"
 _LOCATION: Final = re.compile(r"projects/([^/]+)/buckets/([^/]+)")
-_LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
 _LOCK: Final = "lock"
 # A policy is locked when it is as it should be: the lock cannot be undone.
 _SENDING: Final = Sending(
@@ -56,7 +56,7 @@ _SENDING: Final = Sending(
                 Path(("spec", "retentionPolicy", "retentionPeriod")),
             ),
         ),
-        Stage(_LOCK, (_LOCKED,)),
+        Stage(_LOCK, (LOCKED,)),
     )
 )
 _DEFINITION: Final = definition_for("StorageBucket", StorageBucketStatus, "A bucket of Cloud Storage.")
@@ -98,7 +98,8 @@ class StorageBucketKind:
         return bucket_view(live)
 
     def fitted(self, declared: Declared, live: Tree) -> Declared:
-        """With what the service decides."""
+        """With what the service decides; ImmutableFieldChanged when nothing but an open lock would do."""
+        require_lock(declared, live)
         return fitted_bucket(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
@@ -132,7 +133,7 @@ class StorageBucketKind:
     async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Bucket]) -> Operation | None:
         """Sends one write of the plan."""
         if write.name == _LOCK:
-            await self._lock(intent.location, write, before)
+            await self._lock(intent.location, before)
             return None
         view = self.view(before.live)
         guard = before.version if comes_from_a_look(self.fitted(intent.declared, view), wanted, write) else None
@@ -140,12 +141,7 @@ class StorageBucketKind:
         await self.google.patch(_call(intent.location, guard), body)
         return None
 
-    async def _lock(self, location: Location, write: Write, before: Present[Bucket]) -> None:
-        if write.changes[0].after is not True:
-            raise ImmutableFieldChanged(
-                f"{_LOCKED} cannot change from true to false: a locked retention policy stays locked. Put true back",
-                (str(_LOCKED),),
-            )
+    async def _lock(self, location: Location, before: Present[Bucket]) -> None:
         _, name = _parts(location)
         query = {"ifMetagenerationMatch": before.version or ""}
         await self.google.post(Call(Service.STORAGE, ("b", name, "lockRetentionPolicy"), query))

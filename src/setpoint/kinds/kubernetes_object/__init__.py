@@ -1,0 +1,1 @@
+"""KubernetesObject: any object in any cluster, kept by server-side apply."""

@@ -1,0 +1,180 @@
+"""Which cluster a resource means, and the clients that reach them: made when they are first needed, and kept.
+
+A cluster is known by a word that is safe to store: `own`, `in-cluster`, `context:NAME`, or `secret:NAMESPACE/NAME/KEY`
+with `/CONTEXT` after it where one is chosen. A kubeconfig from a Secret is kept in memory alone.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from setpoint.engine.kind import Resolved, SecretKey
+from setpoint.engine.references import secret_value
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import DependencyNotFound, ManifestInvalid, UserError
+from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, Cluster, KubernetesObjectSpec, SecretKeyRef
+
+if TYPE_CHECKING:
+    from setpoint.clients.budgets import Budgets
+    from setpoint.clients.kube_connection import Connection
+    from setpoint.clients.kube_discovery import Discovery
+    from setpoint.clients.kubernetes import KubernetesClient
+
+OWN, AROUND = "own", "in-cluster"
+_CONTEXT, _SECRET = "context:", "secret:"
+ReadSecret = Callable[[ResourceRef], Awaitable[Resource | None]]
+Counts = Counter[tuple[str, str, str]]
+
+
+async def _no_secret(_ref: ResourceRef) -> Resource | None:
+    """Nothing is kept anywhere."""
+    return None
+
+
+def _unheard(_counts: Counts) -> None:
+    """Nobody counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A way to a cluster, and the kinds that it serves."""
+
+    client: "KubernetesClient"
+    discovery: "Discovery"
+
+
+@dataclass(slots=True)
+class Clusters:
+    """All clusters that resources of one process mean. `close` lets go of the connections that were made here."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    # The client of the cluster that keeps the resources themselves, if one does: somebody else closes it.
+    own: "KubernetesClient | None" = None
+    budgets: "Budgets | None" = None
+    secret: ReadSecret = _no_secret
+    # Hears of the requests of each way out.
+    counted: Callable[[Counts], None] = _unheard
+    _reaches: dict[str, Reach] = field(default_factory=dict)
+    # The text of each kubeconfig that came from a Secret, by the word for its cluster.
+    _kubeconfigs: dict[str, str] = field(default_factory=dict, repr=False)
+    _current: str = ""
+    # The way to each cluster whose kubeconfig is another one since; and the clients that are of no use any more.
+    _former: dict[str, Reach] = field(default_factory=dict)
+    _useless: list["KubernetesClient"] = field(default_factory=list)
+
+    def word_for(self, spec: KubernetesObjectSpec, resource: Resource, resolved: Resolved) -> str:
+        """The cluster that a spec means; a kubeconfig that comes with it is used from here on."""
+        said = Cluster() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
+        key, context = kubeconfig_key(said), said.context or ""
+        if key is None:
+            if said.inCluster:
+                return AROUND
+            return f"{_CONTEXT}{context}" if context else self._usual()
+        word = f"{_SECRET}{resource.ref.namespace}/{key.name}/{key.key}" + (f"/{context}" if context else "")
+        text = resolved.secrets.get(KUBECONFIG)
+        if text is not None and self._kubeconfigs.get(word) != text:
+            self._learn(word, text)
+        return word
+
+    async def reach(self, word: str) -> Reach:
+        """The way to a cluster. UserError says what is missing to get there."""
+        if word.startswith(_SECRET) and word not in self._kubeconfigs:
+            self._learn(word, await self._read(word))
+        found = self._reaches.get(word)
+        if found is None:
+            found = self._reaches[word] = self._made(word, self._former.get(word))
+            self._former.pop(word, None)
+        return found
+
+    async def close(self) -> None:
+        """Lets go of the connections."""
+        ours = [reach.client for word, reach in (*self._reaches.items(), *self._former.items()) if word != OWN]
+        for client in (*ours, *self._useless):
+            await client.close()
+        self._reaches.clear()
+        self._former.clear()
+        self._useless.clear()
+
+    def _usual(self) -> str:
+        """The cluster of those who name none: by the name of its context, as another may be the current one later."""
+        if self.own is not None:
+            return OWN
+        if not self._current:
+            from setpoint.clients.kube_config import current_context
+
+            context = current_context(self.environment)
+            self._current = AROUND if context is None else f"{_CONTEXT}{context}"
+        return self._current
+
+    def _learn(self, word: str, text: str) -> None:
+        """From here on nobody gets there by the kubeconfig of before, not even while the new one makes no sense."""
+        self._kubeconfigs[word] = text
+        known = self._reaches.pop(word, None)
+        if known is not None:
+            self._former[word] = known
+
+    def _made(self, word: str, before: Reach | None) -> Reach:
+        """A new way; with a new kubeconfig over the connections of before."""
+        from setpoint.clients.kube_discovery import Discovery
+        from setpoint.clients.kubernetes import KubernetesClient
+
+        if word == OWN:
+            if self.own is None:
+                raise ManifestInvalid(
+                    "these resources were kept in the cluster that their objects are in, and are kept elsewhere now: "
+                    "name the cluster in spec.cluster"
+                )
+            return Reach(self.own, Discovery(self.own))
+        connection = self._connection(word)
+        http = before.client.http if before is not None and before.client.connection.proxy == connection.proxy else None
+        client = KubernetesClient(connection, http=http, budgets=self.budgets)
+        if http is None:
+            self.counted(client.http.counts)
+            self._useless += [] if before is None else [before.client]
+        return Reach(client, Discovery(client))
+
+    def _connection(self, word: str) -> "Connection":
+        from setpoint.clients.kube_config import HOST, connection_from, from_text, in_cluster
+
+        if word == AROUND:
+            if HOST not in self.environment:
+                raise UserError("spec.cluster.inCluster: there is no cluster around this process: name a context")
+            return in_cluster(self.environment)
+        if word.startswith(_CONTEXT):
+            return connection_from(self.environment, word.removeprefix(_CONTEXT))
+        namespace, name, key, context = _parts(word)
+        return from_text(self._kubeconfigs[word], f"{key} of Secret {namespace}/{name}", context or None)
+
+    async def _read(self, word: str) -> str:
+        namespace, name, key, _ = _parts(word)
+        ref = ResourceRef("", "Secret", namespace, name)
+        found = await self.secret(ref)
+        if found is None:
+            raise DependencyNotFound(f"Secret {namespace}/{name} was not found: the kubeconfig of the cluster is in it")
+        return secret_value(SecretKey(KUBECONFIG, ref, key), found)
+
+
+def kubeconfig_key(said: Cluster) -> SecretKeyRef | None:
+    """Where the kubeconfig is, if it is in a Secret."""
+    found = said.kubeconfig
+    return None if found is None or found is UNSET else found.valueFrom.secretKeyRef
+
+
+def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
+    """ManifestInvalid for a cluster that is two at once."""
+    said = spec.cluster
+    if said is None or said is UNSET:
+        return
+    if said.inCluster and (said.context or kubeconfig_key(said)):
+        raise ManifestInvalid(
+            f"{resource.ref}: spec.cluster.inCluster is the cluster around setpoint, which has no context and no "
+            "kubeconfig: write inCluster alone, or leave it out"
+        )
+
+
+def _parts(word: str) -> tuple[str, str, str, str]:
+    namespace, name, key, *context = word.removeprefix(_SECRET).split("/", 3)
+    return namespace, name, key, "".join(context)

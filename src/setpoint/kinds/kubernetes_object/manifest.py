@@ -1,0 +1,171 @@
+"""The object that an author asks for: read, checked, and with the values of others in it."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from msgspec import UNSET
+
+from setpoint.core.kubernetes import text_at
+from setpoint.core.values import Json
+from setpoint.engine.kind import Resolved
+from setpoint.engine.resource import Resource
+from setpoint.errors import ManifestInvalid
+from setpoint.kinds.kubernetes_object.spec import MANIFEST, KubernetesObjectSpec
+from setpoint.kinds.kubernetes_object.values import REF, Manifest
+from setpoint.kinds.typed_spec import read_spec
+
+_SERVER_SET: Final = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"),
+)
+_API_VERSION: Final = re.compile(r"([a-z0-9.-]+/)?[a-z][a-z0-9]*")
+_KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+# In the author's part of a resource without one of these, nothing stands for a value of another.
+_MENTIONS: Final = (REF, "${ref:")
+
+
+def spec_of(resource: Resource) -> KubernetesObjectSpec:
+    """The spec as its type."""
+    return read_spec(resource, KubernetesObjectSpec)
+
+
+def manifest_of(resource: Resource, spec: KubernetesObjectSpec) -> Manifest:
+    """The manifest as it is written: one object."""
+    where = f"{resource.ref}: {MANIFEST}"
+    tree: Json = spec.manifest if isinstance(spec.manifest, dict) else _read(spec.manifest, where)
+    return Manifest(tree, MANIFEST, resource.ref.namespace)
+
+
+def may_refer(resource: Resource) -> bool:
+    """Whether anything in it may stand for a value of another resource: sure only when nothing does."""
+    return resource.mentions(*_MENTIONS)
+
+
+def check_manifest(resource: Resource, spec: KubernetesObjectSpec) -> None:
+    """ManifestInvalid for what is no object, or says what only a cluster can say."""
+    manifest = manifest_of(resource, spec)
+    manifest.needs()
+    _Checked(f"{resource.ref}: {MANIFEST}", manifest.tree).require(is_final=False)
+
+
+def object_of(resource: Resource, resolved: Resolved) -> dict[str, Json]:
+    """The object to be, with the values of others in it; a Secret has all its values in `data`."""
+    manifest = manifest_of(resource, spec_of(resource))
+    tree = manifest.filled_in(resolved.values) if may_refer(resource) else manifest.tree
+    return _Checked(f"{resource.ref}: {MANIFEST}", tree).require(is_final=True)
+
+
+def is_secret(api_version: str, kind: str) -> bool:
+    """Whether its values are nobody's to see."""
+    return (api_version, kind) == ("v1", "Secret")
+
+
+def _read(text: str, where: str) -> Json:
+    try:
+        documents = _documents(text)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{where}, line {error}") from error
+    if len(documents) != 1:
+        raise ManifestInvalid(f"{where} has {len(documents)} documents: write one, and a KubernetesObject for each")
+    return documents[0]
+
+
+@lru_cache(maxsize=256)
+def _documents(text: str) -> tuple[Json, ...]:
+    # Most manifests are maps: only text pays for what reads it.
+    from setpoint.core.yaml_documents import read_documents
+
+    try:
+        return tuple(document.value for document in read_documents(text, ""))
+    except ManifestInvalid as error:
+        raise ManifestInvalid(str(error).removeprefix(":")) from error
+
+
+class _Checked:
+    """A tree on its way to an object."""
+
+    def __init__(self, where: str, tree: Json) -> None:
+        self._where = where
+        self._tree = tree
+
+    def require(self, *, is_final: bool) -> dict[str, Json]:
+        """The object. Before it `is_final`, names may still stand for values of others."""
+        if not isinstance(self._tree, dict):
+            raise ManifestInvalid(
+                f"{self._where} is no object: write apiVersion, kind, metadata and what belongs to it"
+            )
+        self._require_type(self._tree)
+        metadata = self._tree.get("metadata")
+        if not isinstance(metadata, dict):
+            raise ManifestInvalid(f"{self._where}.metadata is missing: write metadata.name")
+        self._require_identity(metadata, is_final=is_final)
+        self._refuse_server_set(metadata)
+        kept: dict[str, Json] = {name: value for name, value in self._tree.items() if name != "status"}
+        kept["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_SET}
+        is_hidden = is_secret(text_at(kept, "apiVersion"), text_at(kept, "kind"))
+        return self._secret(kept) if is_hidden and is_final else kept
+
+    def _require_type(self, tree: Mapping[str, Json]) -> None:
+        api_version, kind = tree.get("apiVersion"), tree.get("kind")
+        if not isinstance(api_version, str) or not _API_VERSION.fullmatch(api_version):
+            raise ManifestInvalid(f"{self._where}.apiVersion is {_shown(api_version)}: write one such as v1 or apps/v1")
+        if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+            raise ManifestInvalid(f"{self._where}.kind is {_shown(kind)}: write one such as Deployment")
+        if kind == "List":
+            raise ManifestInvalid(f"{self._where} is a List: write a KubernetesObject for each of its items")
+
+    def _require_identity(self, metadata: Mapping[str, Json], *, is_final: bool) -> None:
+        if "generateName" in metadata:
+            raise ManifestInvalid(
+                f"{self._where}.metadata.generateName: an object without a name cannot be found again; write name"
+            )
+        names = {"name": metadata.get("name"), "namespace": metadata.get("namespace", "any")}
+        for member, name in names.items():
+            if not is_final and isinstance(name, dict):
+                continue
+            if not isinstance(name, str) or not name or (is_final and name != name.strip()):
+                raise ManifestInvalid(f"{self._where}.metadata.{member} is {_shown(name)}: write a name")
+
+    def _refuse_server_set(self, metadata: Mapping[str, Json]) -> None:
+        """What is null or empty says nothing: tools leave such members behind."""
+        said = [f"metadata.{name}" for name in _SERVER_SET if metadata.get(name)]
+        said += ["status"] * bool(isinstance(self._tree, dict) and self._tree.get("status"))
+        if said:
+            raise ManifestInvalid(f"{self._where}: only the cluster sets {', '.join(said)}: leave it out")
+
+    def _secret(self, tree: dict[str, Json]) -> dict[str, Json]:
+        """With `stringData` in `data`, as the cluster keeps it: then what is sent is what can be compared."""
+        data, plain = (self._texts(tree, name) for name in ("data", "stringData"))
+        for name, text in data.items():
+            try:
+                base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                # Without its cause: that would show the value.
+                raise ManifestInvalid(
+                    f"{self._where}.data.{name} is not base64: encode it, or write it as stringData.{name}"
+                ) from None
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
+        rest = {name: value for name, value in tree.items() if name not in ("data", "stringData")}
+        return {**rest, "data": {**data, **encoded}} if "data" in tree or encoded else rest
+
+    def _texts(self, tree: Mapping[str, Json], member: str) -> dict[str, str]:
+        found = tree.get(member)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise ManifestInvalid(f"{self._where}.{member} is not a map: write a text for each key")
+        for name, text in found.items():
+            # Not what it is: nobody may see the values of a Secret.
+            if not isinstance(text, str):
+                raise ManifestInvalid(f"{self._where}.{member}.{name} is not text: put it in quotes")
+        return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _shown(value: object) -> str:
+    if value is None or value is UNSET:
+        return "missing"
+    return repr(value) if isinstance(value, str) else "not text"

@@ -1,0 +1,166 @@
+"""The spec of a KubernetesObject, field by field."""
+
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.core.shape import Check, Default
+
+GROUP: Final = "setpoint.dev"
+VERSION: Final = "v1alpha1"
+NAME: Final = "KubernetesObject"
+MANIFEST: Final = "spec.manifest"
+KUBECONFIG: Final = "spec.cluster.kubeconfig"
+
+T = TypeVar("T")
+# A value, an explicit null, or nothing.
+Maybe: TypeAlias = T | None | UnsetType
+
+
+class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A part of the spec: nothing in it that the type does not name."""
+
+
+class SecretKeyRef(_Part, frozen=True):
+    """A key of a Secret in the resource's own namespace."""
+
+    name: str
+    """The Secret, in the resource's own namespace of the store."""
+    key: str
+    """The key in it."""
+
+
+class ValueFrom(_Part, frozen=True):
+    """Where a kubeconfig is."""
+
+    secretKeyRef: SecretKeyRef
+    """The Secret, and the key in it."""
+
+
+class Kubeconfig(_Part, frozen=True):
+    """A kubeconfig that is kept in a Secret."""
+
+    valueFrom: ValueFrom
+    """Where the kubeconfig is kept. It has to hold all it needs: no paths of files, and no commands that log in."""
+
+
+class Cluster(_Part, frozen=True):
+    """Which cluster."""
+
+    context: Maybe[str] = UNSET
+    """A context of the kubeconfig: of the one named here, else of `KUBECONFIG` or `~/.kube/config`."""
+    kubeconfig: Maybe[Kubeconfig] = UNSET
+    """A kubeconfig that is kept in a Secret."""
+    inCluster: Maybe[bool] = UNSET
+    """Whether it is the cluster that setpoint itself runs in, as the service account of its pod."""
+
+    __checks__: ClassVar = (
+        Check(
+            "!has(self.inCluster) || !self.inCluster || (!has(self.context) && !has(self.kubeconfig))",
+            "the cluster around setpoint has no context and no kubeconfig: write inCluster alone",
+            "inCluster",
+        ),
+    )
+
+
+class Wait(_Part, frozen=True):
+    """What is waited for once the object is as declared: exactly one of the four."""
+
+    field: Maybe[str] = UNSET
+    """Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."""
+    fieldValue: Maybe[dict[str, Any]] = UNSET
+    """Until each of these paths has its value."""
+    condition: Maybe[str | dict[str, Any]] = UNSET
+    """Until this condition is `True`, such as `Ready`; or has another status, as `{type: Ready, status: "False"}`."""
+    rollout: Maybe[bool] = UNSET
+    """Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older."""
+    timeout: Annotated[Maybe[str | int], Default("10m")] = UNSET
+    """How long: one budget for all of it, as `90s`, `10m` or a number of seconds."""
+
+
+Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+
+
+class Removal(_Part, frozen=True):
+    """How the object is deleted."""
+
+    propagation: Annotated[Maybe[Propagation], Default("Background")] = UNSET
+    """What becomes of what the object owns: it goes after it, it goes before it, it stays."""
+    timeout: Annotated[Maybe[str | int], Default("5m")] = UNSET
+    """How long finalizers may hold the object before that is told as a failure. The deletion itself goes on."""
+
+
+class KubernetesObjectSpec(_Part, frozen=True):
+    """The spec."""
+
+    manifest: dict[str, Any] | str
+    """The object: as a map, or as the text of one YAML document. Values of other resources go in as `$ref`."""
+    cluster: Maybe[Cluster] = UNSET
+    """The cluster that the object is in; left out, the one that keeps this resource, or the current context."""
+    waitFor: Maybe[Wait] = UNSET
+    """What is waited for once the object is as declared."""
+    ignoreFields: Maybe[list[str]] = UNSET
+    """Paths in the object that are set when it is made and left to others from then on, such as `spec.replicas`."""
+    deleteProtection: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether the object must not be deleted, nor replaced."""
+    forceConflicts: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether fields are taken over from other managers that set them."""
+    replace: Annotated[Maybe[bool], Default(False)] = UNSET
+    """Whether the object may be deleted and made anew: for another name, kind or cluster, or an immutable field."""
+    deletion: Maybe[Removal] = UNSET
+    """How the object is deleted."""
+
+
+class KubernetesObjectTree(Struct, frozen=True):
+    """What an author writes."""
+
+    spec: KubernetesObjectSpec
+
+
+class ObjectReference(Struct, frozen=True):
+    """An object in a cluster."""
+
+    apiVersion: str
+    """Its group and version."""
+    kind: str
+    """Its kind."""
+    name: str
+    """Its name."""
+    uid: str
+    """What tells it from an earlier one of the same name."""
+    namespace: str | UnsetType = UNSET
+    """Its namespace, if it has one."""
+
+
+class Output(Struct, frozen=True):
+    """The value that the resource offers to others."""
+
+    state: Literal["null", "unknown", "known"]
+    """`null`: nothing is tracked. `unknown`: it is not there yet, and whoever needs it waits. `known`: here it is."""
+    value: Any = UNSET
+    """The object, cut to the path that is waited for."""
+    reason: str | UnsetType = UNSET
+    """Why it is unknown."""
+    since: str | UnsetType = UNSET
+    """Since when it is unknown."""
+    last: Any = UNSET
+    """The value that was known before, for people: nobody else gets it."""
+
+
+class KubernetesObjectStatus(Struct, frozen=True):
+    """What the status shows besides."""
+
+    output: Output | UnsetType = UNSET
+    """The value that the resource offers to others, of a `field` wait: null, unknown or known."""
+    object: ObjectReference | UnsetType = UNSET
+    """The object itself."""
+
+
+class LiveObject(Struct, frozen=True):
+    """The live object, as far as a KubernetesObject keeps it: no default, no field of others, no status."""
+
+    apiVersion: str
+    kind: str
+    uid: str
+    is_deleting: bool
+    kept: Any

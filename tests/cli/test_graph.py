@@ -1,0 +1,145 @@
+"""`setpoint graph`: who needs whom, drawn for people and for programs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from setpoint.cli.graph_view import as_dot, as_mermaid
+from setpoint.engine.dependencies import Graph, Link, Node, Sort, State
+from setpoint.engine.resource import ResourceRef
+from tests.cli.desk import Desk, bucket, database
+
+INSTANCE = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
+kind: SQLInstance
+metadata:
+  name: {name}
+  annotations: {{cnrm.cloud.google.com/project-id: some-project{more}}}
+spec: {{region: europe-west1, databaseVersion: MYSQL_8_0, settings: {{tier: db-f1-micro}}}}
+"""
+
+
+def instance(name: str, after: str = "") -> str:
+    return INSTANCE.format(name=name, more=f', setpoint.dev/depends-on: "{after}"' if after else "")
+
+
+def _graph(desk: Desk, *arguments: str) -> Any:
+    done = desk.run("graph", *arguments, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _states(graph: Any) -> dict[str, str]:
+    return {f"{node['kind']}/{node['name']}": node["state"] for node in graph["nodes"]}
+
+
+def _links(graph: Any) -> set[tuple[str, str, str, str]]:
+    return {
+        (link["needed"]["name"], link["dependant"]["name"], link["sort"], link.get("label", ""))
+        for link in graph["links"]
+    }
+
+
+def test_what_a_file_would_declare_can_be_drawn_before_it_is(desk: Desk) -> None:
+    desk.write(database("orders", "{name: db}"), instance("db", after="StorageBucket/logs"))
+
+    graph = _graph(desk, "-f", "manifest.yaml")
+
+    assert _states(graph) == {
+        "StorageBucket/logs": "missing",
+        "SQLInstance/db": "not looked at",
+        "SQLDatabase/orders": "not looked at",
+    }
+    assert _links(graph) == {("logs", "db", "order", ""), ("db", "orders", "ready", "spec.instanceRef")}
+
+
+def test_everything_comes_after_what_it_needs(desk: Desk) -> None:
+    desk.write(database("a", "{name: z}"), instance("z"))
+
+    assert [node["name"] for node in _graph(desk, "-f", "manifest.yaml")["nodes"]] == ["z", "a"]
+
+
+def test_each_has_the_state_that_is_on_record(desk: Desk) -> None:
+    desk.apply(bucket("logs"), database("orders", "{name: db}"))
+
+    graph = _graph(desk)
+
+    assert _states(graph) == {
+        "SQLInstance/db": "missing",
+        "StorageBucket/logs": "ready",
+        "SQLDatabase/orders": "blocked",
+    }
+    (orders,) = [node for node in graph["nodes"] if node["name"] == "orders"]
+    assert orders["message"] == "reference SQLInstance default/db is not found"
+
+
+def test_people_see_each_below_the_last_that_it_needs(desk: Desk) -> None:
+    desk.write(
+        bucket("logs"),
+        instance("db", after="StorageBucket/logs"),
+        database("orders", "{name: db}").replace(
+            "project-id: some-project", 'project-id: some-project, setpoint.dev/depends-on: "StorageBucket/logs"'
+        ),
+    )
+
+    assert desk.run("graph", "-f", "manifest.yaml").stdout == (
+        "StorageBucket default/logs not looked at\n"
+        "└── SQLInstance default/db not looked at  ← after it\n"
+        "    └── SQLDatabase default/orders not looked at  ← spec.instanceRef  "
+        "also needs StorageBucket default/logs (after it)\n"
+    )
+
+
+def test_those_who_wait_for_each_other_are_named(desk: Desk) -> None:
+    desk.write(instance("one", after="SQLInstance/two"), instance("two", after="SQLInstance/one"))
+
+    done = desk.run("graph", "-f", "manifest.yaml", "-o", "json")
+
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["cycle"].startswith("SQLInstance default/")
+    assert "no order can satisfy this" in done.stderr
+
+
+def test_only_those_that_are_named_and_what_they_need(desk: Desk) -> None:
+    desk.apply(bucket("logs"), bucket("others"), database("orders", "{name: db}"))
+
+    assert set(_states(_graph(desk, "SQLDatabase/orders"))) == {"SQLInstance/db", "SQLDatabase/orders"}
+    assert desk.run("graph", "SQLDatabase/nobody").returncode == 1
+
+
+@pytest.mark.parametrize("form", ["dot", "mermaid"])
+def test_other_tools_can_draw_it(desk: Desk, form: str) -> None:
+    desk.write(database("orders", "{name: db}"), instance("db"))
+
+    drawn = desk.run("graph", "-f", "manifest.yaml", "-o", form).stdout
+
+    expected = {
+        "dot": '  "SQLInstance default/db" -> "SQLDatabase default/orders" [label="spec.instanceRef"];\n',
+        "mermaid": '  n0 -->|"spec.instanceRef"| n1\n',
+    }
+    assert expected[form] in drawn
+
+
+def test_quotes_in_a_path_break_no_drawing() -> None:
+    one, two = (ResourceRef("g", "Kind", "default", name) for name in ("one", "two"))
+    link = Link(one, two, Sort.VALUE, 'metadata.labels["app.kubernetes.io/name"]')
+    graph = Graph((Node(one, State.READY), Node(two, State.BLOCKED)), (link,))
+
+    assert r'[label="metadata.labels[\"app.kubernetes.io/name\"]"]' in as_dot(graph)
+    assert '|"metadata.labels#91;#34;app.kubernetes.io/name#34;#93;"|' in as_mermaid(graph)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "complaint"),
+    [
+        ("SQLInstance", "'SQLInstance' names no resource: write KIND/NAME or KIND/NAMESPACE/NAME"),
+        ("Castle/x", "no kind 'Castle' is known here; there is"),
+        ("SQLInstance/a/b/c", "names no resource"),
+    ],
+)
+def test_an_order_that_names_nothing_is_refused(desk: Desk, annotation: str, complaint: str) -> None:
+    desk.write(instance("db", after=annotation))
+    done = desk.run("apply", "-f", "manifest.yaml")
+
+    assert done.returncode == 1
+    assert complaint in done.stderr

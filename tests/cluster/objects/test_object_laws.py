@@ -1,0 +1,115 @@
+"""What holds for whatever an author writes, and writes next, on a real API server."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setpoint.core.canonical import same
+from setpoint.core.paths import get_at
+from setpoint.core.values import MISSING
+from setpoint.engine.scene import Settled
+from setpoint.kinds.kubernetes_object.ownership import kept
+from tests.cluster.objects.site import Site, Tree, config_map
+
+pytestmark = pytest.mark.laws
+# Each example is a dozen requests.
+few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+APPS = "apis/apps/v1"
+WORDS = st.text("ab.-_", min_size=1, max_size=5).filter(lambda text: text[0] in "ab" and text[-1] in "ab")
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=5)
+NUMBERS: Iterator[int] = itertools.count()
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Tree:
+    """A Deployment: any of its maps, keyed lists, plain lists and numbers, in any order."""
+    names = draw(st.lists(st.sampled_from(("main", "side", "log")), min_size=1, max_size=3, unique=True))
+    containers: list[Tree] = []
+    for name in names:
+        env = draw(st.lists(st.sampled_from("ABC"), max_size=3, unique=True))
+        container: Tree = {"name": name, "image": draw(st.sampled_from(("a:1", "a:2")))}
+        container["env"] = [{"name": one, "value": draw(TEXT)} for one in env]
+        if draw(st.booleans()):
+            container["args"] = draw(st.lists(TEXT, max_size=2))
+        if draw(st.booleans()):
+            ports = draw(st.lists(st.integers(1, 4), max_size=2, unique=True))
+            container["ports"] = [{"containerPort": one} for one in ports]
+        containers.append(container)
+    labels = {"app": "web", **draw(st.dictionaries(WORDS, st.sampled_from(("", "x", "y")), max_size=2))}
+    spec: Tree = {"selector": {"matchLabels": {"app": "web"}}}
+    spec["template"] = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    if draw(st.booleans()):
+        spec["replicas"] = draw(st.integers(0, 3))
+    if draw(st.booleans()):
+        surge = draw(st.sampled_from((1, "10%")))
+        spec["strategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+
+def live_of(site: Site, plural: str, name: str, api: str = "api/v1") -> Tree:
+    found = site.live(plural, name, api)
+    assert found is not None
+    return found
+
+
+@few
+@given(workloads(), workloads())
+def test_after_any_change_the_object_is_as_declared_and_nothing_is_left_to_do(
+    site: Site, first: Tree, then: Tree
+) -> None:
+    name = f"n{next(NUMBERS)}"
+    for wanted in (first, then):
+        wanted["metadata"]["name"] = name
+        site.settle(wanted, name)
+
+        live = live_of(site, "deployments", name, APPS)
+        assert site.plan(name).is_empty
+        for path, value in kept(live).leaves.items():
+            said = get_at(wanted, path)
+            assert said is MISSING or same(said, value), path
+        order = [one["name"] for one in live["spec"]["template"]["spec"]["containers"]]
+        assert order == [one["name"] for one in wanted["spec"]["template"]["spec"]["containers"]]
+
+
+@few
+@given(
+    st.dictionaries(WORDS, TEXT, min_size=1, max_size=4),
+    st.dictionaries(WORDS, TEXT, max_size=4),
+    st.data(),
+)
+def test_what_is_left_to_others_stays_theirs_and_the_rest_is_put_back(
+    site: Site, ours: dict[str, str], theirs: dict[str, str], data: st.DataObject
+) -> None:
+    name = f"m{next(NUMBERS)}"
+    ignored = data.draw(st.sets(st.sampled_from(sorted(ours))))
+    paths = [f'data["{key}"]' for key in ignored]
+    site.settle(config_map(name, **ours), name, ignoreFields=paths)
+    site.edit(site.path("configmaps", name), {"data": theirs})
+
+    assert isinstance(site.go_on(name), Settled)
+
+    expected = {**theirs, **{key: text for key, text in ours.items() if key not in ignored or key not in theirs}}
+    assert live_of(site, "configmaps", name)["data"] == expected
+    assert site.plan(name).is_empty
+
+
+@few
+@given(
+    st.dictionaries(WORDS, st.text(max_size=20), max_size=3), st.dictionaries(WORDS, st.text(max_size=20), max_size=3)
+)
+def test_no_value_of_a_secret_is_ever_told(site: Site, first: dict[str, str], then: dict[str, str]) -> None:
+    name = f"s{next(NUMBERS)}"
+    for values in (first, then):
+        marked = {key: f"hidden<{text}>" for key, text in values.items()}
+        metadata: Any = {"name": name}
+        site.declare({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": marked}, name)
+        told = str(site.plan(name).to_data())
+        site.go_on(name)
+
+        assert "hidden" not in told
+        assert "aGlkZGVu" not in told
+        assert "aGlkZGVu" not in str(site.status(name))

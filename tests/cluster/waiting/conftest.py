@@ -1,0 +1,44 @@
+"""Where the stories of waits take place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.access import Access
+from tests.cluster.patience import until
+from tests.cluster.waiting.manifests import definition
+from tests.cluster.waiting.stage import Stage
+
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_GROUP = "names.example.com"
+
+
+@pytest.fixture(scope="session")
+def dns(api_server: Access) -> Access:
+    """The shared API server once it serves DNSRecord."""
+    serve_records(api_server)
+    return api_server
+
+
+def serve_records(access: Access) -> None:
+    """DNSRecord is served when this returns."""
+    made = access.call("POST", _DEFINITIONS, definition(_GROUP))
+    assert made.status in (201, 409), made
+    until(lambda: access.call("GET", f"/apis/{_GROUP}/v1/dnsrecords").status == 200)
+
+
+@pytest.fixture
+def stage(dns: Access, namespace: str, tmp_path: Path) -> Iterator[Stage]:
+    """A place of the test's own, with resources in a file."""
+    with Stage(dns, namespace, tmp_path) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def common(dns: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A place that the tests of a module share."""
+    namespace = dns.new_namespace()
+    with Stage(dns, namespace, tmp_path_factory.mktemp("common")) as stage:
+        yield stage
+    dns.delete_namespace(namespace)

@@ -1,0 +1,147 @@
+"""A load balancer gets an address, and a DNS record follows it: blocked before, never rewritten with nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.access import Access
+from tests.cluster.patience import until
+from tests.cluster.running.kubectl import install_kinds
+from tests.cluster.waiting.manifests import ADDRESS, kept, record, service, value_of
+from tests.cluster.waiting.stage import Stage
+
+FIRST, SECOND, THIRD = "203.0.113.1", "203.0.113.2", "203.0.113.3"
+WAITS_FOR = f"waiting for {ADDRESS} of KubernetesObject here/web"
+
+
+def _manifests() -> tuple[Any, Any]:
+    return (
+        kept(record("home", value_of("web"))),
+        kept(service("web"), waitFor={"field": ADDRESS, "timeout": "2s"}),
+    )
+
+
+def _target(stage: Stage) -> str | None:
+    found = stage.player.see("DNSRecord/home")
+    return None if found is None else found["spec"]["target"]
+
+
+def test_a_record_is_blocked_until_there_is_an_address_and_follows_it_from_apply_to_apply(stage: Stage) -> None:
+    player = stage.player
+
+    code, text = stage.apply(*_manifests())
+    assert code == 3, text
+    assert f"KubernetesObject here/web timed out: not within 2 s: {ADDRESS} is not there yet" in text
+    assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
+    assert _target(stage) is None
+    service_uid = player.see("Service/web")["metadata"]["uid"]
+
+    _is_shown_as_blocked(stage)
+
+    player.give_address("Service/web", FIRST)
+    assert stage.apply(*_manifests()).code == 0
+    assert _target(stage) == FIRST
+    assert "home ready" in stage.setpoint("graph", "-n", stage.namespace).text
+
+    player.give_address("Service/web", SECOND)
+    assert stage.apply(*_manifests()).code == 0
+    assert _target(stage) == SECOND
+
+    player.give_address("Service/web", None)
+    code, text = stage.apply(*_manifests())
+    assert code == 3, text
+    assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
+    assert _target(stage) == SECOND
+
+    player.give_address("Service/web", THIRD)
+    assert stage.apply(*_manifests()).code == 0
+    assert _target(stage) == THIRD
+    assert stage.apply(*_manifests()).text == (
+        "KubernetesObject here/web unchanged\nKubernetesObject here/home unchanged\n"
+    )
+
+    # It is made, and then follows two changes of the address; the Service is written once.
+    assert stage.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
+    assert stage.writes("Service/web") == ["PATCH"]
+    assert player.see("Service/web")["metadata"]["uid"] == service_uid
+
+
+def _is_shown_as_blocked(stage: Stage) -> None:
+    shown = stage.setpoint("get", "-n", stage.namespace, "-o", "wide").text
+    drawn = stage.setpoint("graph", "-n", stage.namespace).text
+
+    assert WAITS_FOR in shown
+    assert f"└── KubernetesObject here/home blocked: {WAITS_FOR}" in drawn
+    assert f" ← {ADDRESS}" in " ".join(drawn.split())
+
+
+def test_an_apply_that_waits_makes_the_record_as_soon_as_there_is_an_address(stage: Stage) -> None:
+    dependant, needed = _manifests()
+    needed["spec"]["waitFor"]["timeout"] = "60s"
+    applying = stage.begin_apply(dependant, needed)
+    applying.until_said(
+        f"KubernetesObject here/web waiting: {ADDRESS} is not there yet\n", f"here/home blocked: {WAITS_FOR}"
+    )
+    stage.player.give_address("Service/web", FIRST)
+    code, text = applying.ended()
+
+    assert code == 0
+    assert text.endswith("KubernetesObject here/web created\nKubernetesObject here/home created\n")
+    assert _target(stage) == FIRST
+
+
+# --- With a process that goes on for ever -----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["file", "cluster"])
+def kept_stage(request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_path: Path) -> Iterator[Stage]:
+    """A stage with `setpoint run` at work: resources are in a file, or in the cluster itself."""
+    is_in_cluster = request.param == "cluster"
+    if is_in_cluster:
+        if dns.kubectl is None:
+            pytest.skip("there is no kubectl: put one on the PATH")
+        install_kinds(dns, dns.kubectl)
+    store = f"kubernetes?namespace={namespace}" if is_in_cluster else ""
+    with Stage(dns, namespace, tmp_path, store) as stage:
+        stage.keep()
+        yield stage
+        # Nobody would look after them later, and the namespace could not go.
+        stage.setpoint("delete", "KubernetesObject/home", "KubernetesObject/web", "-n", namespace)
+
+
+def test_a_record_follows_its_address_while_a_process_looks_after_it(kept_stage: Stage) -> None:
+    stage, player = kept_stage, kept_stage.player
+
+    code, text = stage.apply(*_manifests())
+    assert code == 3, text
+    assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
+    assert _target(stage) is None
+
+    with _at_rest(stage):
+        player.give_address("Service/web", FIRST)
+        until(lambda: _target(stage) == FIRST)
+    with _at_rest(stage):
+        player.give_address("Service/web", SECOND)
+        until(lambda: _target(stage) == SECOND)
+
+    player.give_address("Service/web", None)
+    until(lambda: stage.ready("home")[0] == "Blocked")
+    until(lambda: stage.ready("web")[0] == "WaitTimedOut")
+    assert (stage.output("web")["state"], _target(stage)) == ("unknown", SECOND)
+
+    with _at_rest(stage):
+        player.give_address("Service/web", THIRD)
+        until(lambda: _target(stage) == THIRD)
+
+    assert stage.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
+    assert stage.writes("Service/web") == ["PATCH"]
+
+
+@contextmanager
+def _at_rest(stage: Stage) -> Iterator[None]:
+    """Both are ready when the block is left."""
+    yield
+    until(lambda: {stage.ready("web")[0], stage.ready("home")[0]} == {"UpToDate"})

@@ -1,0 +1,89 @@
+"""What controllers write again and again is nobody's change: no plan, no write, no other value."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.patience import until
+from tests.cluster.waiting.manifests import ADDRESS, config_map, deployment, kept, service, value_of
+from tests.cluster.waiting.player import Player, condition
+from tests.cluster.waiting.stage import Stage
+
+CHANGES = 1000
+KNOWN = {"state": "known", "value": {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}}}
+
+
+def _manifests() -> list[Any]:
+    return [
+        kept(service("web"), waitFor={"field": ADDRESS, "timeout": "60s"}),
+        kept(deployment("app"), waitFor={"rollout": True, "timeout": "60s"}),
+        kept(config_map("needs-it", address=value_of("web"))),
+    ]
+
+
+@pytest.fixture
+def settled(stage: Stage) -> Stage:
+    """A stage on which all that is waited for has come."""
+    applying = stage.begin_apply(*_manifests())
+    applying.until_said("KubernetesObject here/web waiting", "KubernetesObject here/app waiting")
+    stage.player.give_address("Service/web", "203.0.113.1")
+    stage.player.bring_up("Deployment/app", 3)
+    assert applying.ended().code == 0
+    return stage
+
+
+def _fidget(player: Player) -> None:
+    """A thousand changes of two statuses, as of a controller that cannot make up its mind."""
+    generation = player.generation("Deployment/app")
+    for number in range(CHANGES // 2):
+        at = f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z"
+        beat = {"reason": f"Beat{number}", "message": "", "lastTransitionTime": at}
+        player.report("Service/web", conditions=[condition("Programmed", "True", **beat)])
+        up, progress = number % 4, condition("Progressing", "True", **beat, lastUpdateTime=at)
+        counts = {"replicas": 3, "updatedReplicas": up, "readyReplicas": up, "availableReplicas": up}
+        player.report("Deployment/app", **counts, observedGeneration=generation, conditions=[progress])
+
+
+def _is_at_rest(stage: Stage, written: list[str]) -> None:
+    code, text = stage.plan(*_manifests())
+
+    assert (code, stage.writes()) == (0, written), text
+    assert (stage.output("web"), stage.output("app")) == (KNOWN, {"state": "null"})
+    code, text = stage.apply(*_manifests())
+    unchanged = [f"KubernetesObject here/{name} unchanged" for name in ("app", "needs-it", "web")]
+    assert (code, sorted(text.splitlines())) == (0, unchanged)
+    assert stage.writes() == written
+
+
+def test_a_thousand_changes_of_status_change_no_plan_and_write_nothing(settled: Stage) -> None:
+    written = settled.writes()
+    _fidget(settled.player)
+
+    assert written == ["PATCH"] * 3
+    _is_at_rest(settled, written)
+
+
+def test_a_process_that_hears_of_all_of_them_writes_nothing_either(settled: Stage) -> None:
+    written, keeper = settled.writes(), settled.keep()
+    until(lambda: settled.watches() >= 3)
+    _fidget(settled.player)
+    looks = settled.looks_at("Service/web")
+    settled.player.report("Service/web", conditions=None)
+    until(lambda: settled.looks_at("Service/web") > looks)
+
+    # It has heard of them, and looked; many changes are one look.
+    assert 1 < looks < CHANGES // 4
+    assert keeper.said("step to be retried") == []
+    _is_at_rest(settled, written)
+
+
+def test_an_object_of_which_only_the_name_is_declared_is_others_to_fill(stage: Stage) -> None:
+    bare = kept({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bare"}})
+    planned = stage.plan(bare)
+    assert stage.apply(bare).code == 0
+    stage.player.edit("ConfigMap/bare", data={"key": "of somebody else"})
+
+    assert '+  metadata.name  unset → "bare"' in planned.text
+    assert stage.plan(bare).code == 0
+    assert stage.apply(bare).text == "KubernetesObject here/bare unchanged\n"
+    assert stage.writes() == ["PATCH"]

@@ -1,0 +1,49 @@
+"""One `apply` of things, by steps of one's own and by those of another process: for claims that hold for both."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from setpoint.cli.states import Exit, state_of
+from setpoint.engine.scene import Outcome, Stopped
+from tests.engine.shore import ADDRESS, FOR_ADDRESS, Shore
+from tests.engine.things import value_of
+
+Apply = Callable[..., Awaitable[dict[str, Outcome]]]
+By = Callable[[Shore], Apply]
+
+
+def _run(shore: Shore) -> Apply:
+    return shore.run
+
+
+def _follow(shore: Shore) -> Apply:
+    return shore.follow
+
+
+either_way = pytest.mark.parametrize("by", [_run, _follow], ids=["own steps", "another's steps"])
+
+
+def ends(outcomes: dict[str, Outcome]) -> dict[str, str]:
+    """How each ended, in a word."""
+    return {
+        name: type(outcome.error).__name__ if isinstance(outcome, Stopped) else type(outcome).__name__
+        for name, outcome in sorted(outcomes.items())
+    }
+
+
+def codes(outcomes: dict[str, Outcome]) -> dict[str, Exit]:
+    """What a command would exit with because of each."""
+    return {name: state_of(outcome).code for name, outcome in sorted(outcomes.items())}
+
+
+def time_now() -> float:
+    """The seconds since the world began."""
+    return asyncio.get_running_loop().time()
+
+
+async def apply_pair(shore: Shore) -> None:
+    """The thing `z` that waits for its address, and `a` that needs it."""
+    await shore.apply("a", {"host": value_of("z", ADDRESS)})
+    await shore.apply("z", waitFor=FOR_ADDRESS)

@@ -1,0 +1,149 @@
+"""A world of things: their service, a store, and whoever takes the steps. All of it in virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from setpoint.core import outputs
+from setpoint.core.plan import Plan
+from setpoint.engine.follow import Follow
+from setpoint.engine.ports import Store
+from setpoint.engine.reconcile import preview, step
+from setpoint.engine.remembered import REQUESTED
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.rest import Rests
+from setpoint.engine.run import Run
+from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.errors import SetpointError
+from setpoint.stores.memory import MemoryStore
+from tests.engine.bench import Heard
+from tests.engine.things import Service, ThingKind, thing, thing_ref
+from tests.runtime.virtual_time import VirtualClock, run
+
+T0 = "2026-01-01T00:00:00Z"
+ADDRESS = "status.address"
+FOR_ADDRESS: Mapping[str, Any] = {"field": ADDRESS, "timeout": "60s"}
+FOR_READY: Mapping[str, Any] = {"condition": "Ready", "timeout": "60s"}
+NOT_THERE = "status.address is not there yet"
+NO_STATUS = f"{NOT_THERE}: the object has no status"
+READY: Mapping[str, Any] = {"conditions": [{"type": "Ready", "status": "True"}]}
+UNREADY: Mapping[str, Any] = {"conditions": [{"type": "Ready", "status": "False"}]}
+
+
+@dataclass(slots=True)
+class Shore:
+    """Things by name. A new `world` over the same store and service is a process that starts anew."""
+
+    service: Service = field(default_factory=lambda: Service(VirtualClock()))
+    store: Store = field(init=False)
+    heard: list[tuple[str, Outcome]] = field(default_factory=list)
+    _numbers: "count[int]" = field(default_factory=count)
+    _rests: Rests | None = None
+    _heads: Heard | None = None
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(VirtualClock(), lambda: f"r-{next(self._numbers)}")
+
+    @property
+    def world(self) -> World:
+        kind = ThingKind(self.service)
+        return World(self.store, VirtualClock(), {(kind.group, kind.name): kind}, rests=self._rests)
+
+    def go_on_for_ever(self) -> None:
+        """From here on steps are taken by a process that remembers what is at rest."""
+        self._heads = Heard(self.store)
+        self._rests = Rests(self._heads)
+
+    # --- The author --------------------------------------------------------------------------------------------------
+
+    async def apply(self, name: str, wanted: Mapping[str, Any] | None = None, **spec: Any) -> ResourceRef:
+        return (await self.store.apply(thing(name, {"size": 1} if wanted is None else wanted, **spec))).ref
+
+    # --- Whoever takes steps -----------------------------------------------------------------------------------------
+
+    async def step(self, name: str, *, asked: bool = False, anew: bool = False) -> Outcome:
+        if self._heads is not None:
+            await self._heads.hear()
+        return await step(thing_ref(name), self.world, asked=asked, anew=anew)
+
+    async def plan(self, name: str) -> Plan:
+        return await preview(thing_ref(name), self.world)
+
+    async def run(self, *names: str, timeout: float | None = 600, asked: bool = False) -> dict[str, Outcome]:
+        """The outcomes of one `apply` of these."""
+        refs = [thing_ref(name) for name in names]
+        outcomes = await Run(self.world, self._hear, asked=asked).until_done(refs, timeout)
+        return {ref.name: outcome for ref, outcome in outcomes.items()}
+
+    async def follow(self, *names: str, timeout: float | None = 600) -> dict[str, Outcome]:
+        """The outcomes of one `apply` of these while another process takes the steps: one for each, every second."""
+        refs = [thing_ref(name) for name in names]
+        await self._ask([ref for ref in refs if (await self.resource(ref.name)).status])
+        keeper = asyncio.create_task(self._keep())
+        outcomes = await Follow(self.store, self._hear, self._ask).until_done(refs, timeout)
+        keeper.cancel()
+        return {ref.name: outcome for ref, outcome in outcomes.items()}
+
+    async def _keep(self) -> None:
+        while True:
+            for resource in (await self.store.list()).resources:
+                await step(resource.ref, self.world)
+            await asyncio.sleep(1)
+
+    async def _ask(self, refs: Iterable[ResourceRef]) -> None:
+        for ref in refs:
+            await self.store.annotate(await self.resource(ref.name), {REQUESTED: f"request {next(self._numbers)}"})
+
+    def _hear(self, ref: ResourceRef, outcome: Outcome) -> None:
+        self.heard.append((ref.name, outcome))
+
+    # --- What can be seen --------------------------------------------------------------------------------------------
+
+    async def resource(self, name: str) -> Resource:
+        found = await self.store.get(thing_ref(name))
+        assert found is not None
+        return found
+
+    async def output(self, name: str) -> outputs.Output:
+        return outputs.from_data((await self.resource(name)).status["output"])
+
+    async def ready(self, name: str) -> tuple[str, str, str]:
+        conditions: Any = (await self.resource(name)).status["conditions"]
+        (ready,) = (one for one in conditions if one["type"] == "Ready")
+        return ready["status"], ready["reason"], ready["message"]
+
+    async def revision(self, name: str) -> str:
+        return (await self.resource(name)).revision
+
+    def live(self, name: str) -> Any:
+        return self.service.objects[name]["spec"]
+
+    def after(self, seconds: float, happening: Callable[[], object]) -> None:
+        """Somebody does that, so much later."""
+        asyncio.get_running_loop().call_later(seconds, happening)
+
+
+def play(scenario: Callable[[Shore], Awaitable[None]]) -> None:
+    """Plays `scenario` on a new shore."""
+
+    async def main() -> None:
+        await scenario(Shore())
+
+    run(main())
+
+
+def error_of(outcome: Outcome) -> SetpointError:
+    """Why a step stopped."""
+    assert isinstance(outcome, Stopped), outcome
+    return outcome.error
+
+
+async def settled(shore: Shore, wait: Mapping[str, Any] | None = FOR_ADDRESS) -> None:
+    """The thing `a` with an address and ready, and a wait for that."""
+    await shore.apply("a", **({} if wait is None else {"waitFor": wait}))
+    await shore.step("a")
+    shore.service.set_status("a", address="10.0.0.1", **READY)
+    await shore.step("a")
+    assert (await shore.ready("a"))[1] == "UpToDate"

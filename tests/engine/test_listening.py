@@ -1,0 +1,185 @@
+"""Listening while waiting: woken by a change, by what may have been one, and at the latest when the time is over."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.engine.abilities import Topic
+from setpoint.engine.kind import Location
+from setpoint.engine.listening import Ears
+from tests.runtime.virtual_time import VirtualClock, run
+
+HERE, THERE = Location("here"), Location("there")
+
+
+@dataclass(slots=True)
+class Talking:
+    """A kind that tells what a test says, when it says it."""
+
+    said: asyncio.Queue[Location | Exception | None] = field(default_factory=asyncio.Queue)
+    begun: int = 0
+    ended: int = 0
+
+    def topic_of(self, location: Location) -> Topic:
+        return Topic("all")
+
+    async def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+        self.begun += 1
+        try:
+            while True:
+                word = await self.said.get()
+                if isinstance(word, Exception):
+                    raise word
+                yield word
+        finally:
+            self.ended += 1
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _play(scenario: Callable[[Talking, Ears], Awaitable[None]]) -> None:
+    async def main() -> None:
+        ears = Ears(VirtualClock())
+        await scenario(Talking(), ears)
+        await ears.close()
+        assert len(asyncio.all_tasks()) == 1
+
+    run(main())
+
+
+def _later(seconds: float, kind: Talking, word: Location | Exception | None) -> None:
+    asyncio.get_running_loop().call_later(seconds, kind.said.put_nowait, word)
+
+
+def test_a_change_of_the_object_wakes() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        _later(3, kind, HERE)
+
+        await ears.on(kind, HERE).changed_within(10)
+
+        assert _now() == 3
+
+    _play(scenario)
+
+
+def test_what_may_have_been_a_change_wakes_all() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        _later(3, kind, None)
+
+        await asyncio.gather(ears.on(kind, HERE).changed_within(10), ears.on(kind, THERE).changed_within(10))
+
+        assert _now() == 3
+
+    _play(scenario)
+
+
+def test_a_change_of_another_wakes_nobody_here() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        _later(3, kind, THERE)
+
+        await ears.on(kind, HERE).changed_within(10)
+
+        assert _now() == 10
+
+    _play(scenario)
+
+
+def test_a_change_between_two_waits_is_not_missed() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        ear = ears.on(kind, HERE)
+        await ear.changed_within(1)
+        kind.said.put_nowait(HERE)
+        await asyncio.sleep(5)
+
+        await ear.changed_within(10)
+
+        assert _now() == 6.1
+
+    _play(scenario)
+
+
+def test_one_change_wakes_once() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        ear = ears.on(kind, HERE)
+        _later(3, kind, HERE)
+        await ear.changed_within(10)
+
+        await ear.changed_within(10)
+
+        assert _now() == 13
+
+    _play(scenario)
+
+
+def test_whoever_joins_a_line_that_has_told_already_looks_once_more() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        _later(3, kind, None)
+        await ears.on(kind, HERE).changed_within(10)
+
+        await ears.on(kind, THERE).changed_within(10)
+
+        assert _now() == 3.1
+        assert kind.begun == 1
+
+    _play(scenario)
+
+
+def test_a_time_shorter_than_any_pause_is_kept() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        await ears.on(kind, HERE).changed_within(0.01)
+
+        assert _now() == 0.01
+
+    _play(scenario)
+
+
+def test_a_line_that_breaks_leaves_the_time() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        ear = ears.on(kind, HERE)
+        _later(3, kind, ZeroDivisionError())
+
+        for _ in range(3):
+            await ear.changed_within(10)
+
+        assert _now() == 30
+        assert kind.begun == kind.ended == 1
+
+    _play(scenario)
+
+
+def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        waiting = asyncio.create_task(ears.on(kind, HERE).changed_within(10))
+        await asyncio.sleep(1)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.sleep(1)
+
+        # The line itself, and this.
+        assert len(asyncio.all_tasks()) == 2
+
+    _play(scenario)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 20), st.sampled_from([HERE, THERE, None])), max_size=10),
+    st.floats(0.5, 10),
+)
+def test_it_wakes_at_the_first_news_or_at_the_latest_in_time(
+    words: list[tuple[float, Location | None]], seconds: float
+) -> None:
+    async def scenario(kind: Talking, ears: Ears) -> None:
+        for at, word in words:
+            _later(at, kind, word)
+
+        await ears.on(kind, HERE).changed_within(seconds)
+
+        heard = [max(at, 0.1) for at, word in words if word != THERE]
+        assert abs(_now() - min([*heard, seconds])) < 1e-6
+
+    _play(scenario)

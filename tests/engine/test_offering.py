@@ -1,0 +1,322 @@
+"""What a resource offers to others: null, unknown or known, by what it waits for and by what can be seen."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.core.outputs import Known, Null, Unknown
+from setpoint.engine.remembered import Remembered
+from setpoint.engine.scene import Settled
+from setpoint.errors import (
+    RemoteUnavailable,
+    StillWaiting,
+)
+from setpoint.stores.sqlite import open_sqlite
+from tests.engine.shore import (
+    FOR_ADDRESS,
+    NO_STATUS,
+    NOT_THERE,
+    READY,
+    T0,
+    Shore,
+    error_of,
+    play,
+    settled,
+)
+from tests.runtime.virtual_time import VirtualClock, outside
+
+
+def _at(seconds: int) -> str:
+    return f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}Z"
+
+
+def test_without_a_wait_the_output_is_null() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a")
+
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Null()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("wait", "status"),
+    [
+        ({"condition": "Ready"}, READY),
+        ({"fieldValue": {"status.phase": "Bound"}}, {"phase": "Bound"}),
+    ],
+)
+def test_with_another_wait_than_for_a_field_the_output_is_null_before_and_after(
+    wait: dict[str, Any], status: dict[str, Any]
+) -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", waitFor=wait)
+        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+        assert await shore.output("a") == Null()
+
+        shore.service.set_status("a", **status)
+
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Null()
+
+    play(scenario)
+
+
+def test_a_rollout_is_waited_for_and_offers_nothing() -> None:
+    async def scenario(shore: Shore) -> None:
+        shore.service.objects["a"] = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "a", "uid": "u", "generation": 2},
+            "spec": {"replicas": 3},
+            "status": {"observedGeneration": 2, "updatedReplicas": 3, "replicas": 3, "availableReplicas": 2},
+        }
+        await shore.apply("a", {"replicas": 3}, waitFor={"rollout": True})
+        assert str(error_of(await shore.step("a"))) == "2 of 3 replicas available"
+
+        shore.service.set_status("a", availableReplicas=3)
+
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Null()
+
+    play(scenario)
+
+
+def test_a_field_that_is_there_is_known_and_nothing_beside_it() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", waitFor=FOR_ADDRESS)
+        await shore.step("a")
+        shore.service.set_status("a", address="10.0.0.1", observedGeneration=1, **READY)
+
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Known({"status": {"address": "10.0.0.1"}})
+        assert await shore.ready("a") == ("True", "UpToDate", "The resource is up to date")
+
+    play(scenario)
+
+
+def test_what_changes_by_itself_enters_no_output_however_much_is_asked_for() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", waitFor={"field": "status"})
+        await shore.step("a")
+        times = {"lastTransitionTime": T0, "lastUpdateTime": T0, "observedGeneration": 1}
+        shore.service.set_status("a", observedGeneration=1)
+        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+
+        shore.service.set_status("a", conditions=[{"type": "Ready", "status": "True", **times}])
+
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Known({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+
+    play(scenario)
+
+
+def test_no_status_yet_and_a_field_that_is_not_there_are_unknown_since_the_same_time() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", waitFor=FOR_ADDRESS)
+        await shore.step("a")
+        assert await shore.output("a") == Unknown(NO_STATUS, T0)
+        await asyncio.sleep(20)
+        shore.service.set_status("a", phase="Pending")
+
+        await shore.step("a")
+
+        assert await shore.output("a") == Unknown(NOT_THERE, T0)
+        assert await shore.ready("a") == ("False", "Waiting", NOT_THERE)
+
+    play(scenario)
+
+
+def test_a_read_that_failed_makes_it_unknown_and_the_next_one_known_again() -> None:
+    async def scenario(shore: Shore) -> None:
+        await settled(shore)
+        await asyncio.sleep(5)
+        shore.service.down = "no route"
+
+        outcome = await shore.step("a")
+
+        known = {"status": {"address": "10.0.0.1"}}
+        assert isinstance(error_of(outcome), RemoteUnavailable)
+        assert await shore.output("a") == Unknown("the read failed: get a: no route", _at(5), known)
+        shore.service.down = ""
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Known(known)
+
+    play(scenario)
+
+
+def test_after_an_outage_the_very_same_bytes_are_looked_at_again() -> None:
+    async def scenario(shore: Shore) -> None:
+        shore.service.put("a", {"size": 1})
+        shore.service.set_status("a", address="10.0.0.1")
+        await shore.apply("a", waitFor=FOR_ADDRESS)
+        await shore.step("a")
+        shore.service.down = "no route"
+        await shore.step("a")
+        assert isinstance(await shore.output("a"), Unknown)
+
+        shore.service.down = ""
+        await shore.step("a")
+
+        assert isinstance(await shore.output("a"), Known)
+
+    play(scenario)
+
+
+def test_a_read_that_fails_is_seen_by_a_process_that_had_it_at_rest() -> None:
+    async def scenario(shore: Shore) -> None:
+        shore.go_on_for_ever()
+        await settled(shore)
+        await shore.step("a")
+        shore.service.down = "no route"
+
+        await shore.step("a")
+
+        assert isinstance(await shore.output("a"), Unknown)
+        shore.service.down = ""
+        await shore.step("a")
+        assert isinstance(await shore.output("a"), Known)
+
+    play(scenario)
+
+
+def test_an_outage_is_written_down_once_however_it_shows() -> None:
+    async def scenario(shore: Shore) -> None:
+        await settled(shore)
+        shore.service.down = "no route"
+        await shore.step("a")
+        before = await shore.revision("a")
+
+        for trouble in ("reset", "timed out", "no route"):
+            shore.service.down = trouble
+            await asyncio.sleep(30)
+            await shore.step("a")
+
+        assert await shore.revision("a") == before
+
+    play(scenario)
+
+
+def test_a_write_that_is_not_answered_says_nothing_about_the_value() -> None:
+    async def scenario(shore: Shore) -> None:
+        await settled(shore)
+        await shore.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
+        shore.service.down, shore.service.down_for = "no route", ("update",)
+
+        assert isinstance(error_of(await shore.step("a")), RemoteUnavailable)
+        assert isinstance(await shore.output("a"), Known)
+
+    play(scenario)
+
+
+def test_a_value_that_vanishes_is_unknown_and_remembered_and_known_again_when_it_is_back() -> None:
+    async def scenario(shore: Shore) -> None:
+        await settled(shore)
+        await asyncio.sleep(10)
+        shore.service.set_status("a", address=None)
+
+        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+
+        assert await shore.output("a") == Unknown("disappeared", _at(10), {"status": {"address": "10.0.0.1"}})
+        shore.service.set_status("a", address="10.0.0.2")
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Known({"status": {"address": "10.0.0.2"}})
+
+    play(scenario)
+
+
+def test_a_value_that_vanishes_after_a_long_time_has_all_of_the_time_to_come_back() -> None:
+    async def scenario(shore: Shore) -> None:
+        await settled(shore)
+        await asyncio.sleep(1_000)
+        shore.service.set_status("a", address=None)
+
+        error = error_of(await shore.step("a"))
+
+        assert isinstance(error, StillWaiting)
+        assert error.left == 60
+
+    play(scenario)
+
+
+def test_outputs_and_waits_survive_storage() -> None:
+    async def scenario(shore: Shore) -> None:
+        await settled(shore)
+        before = await shore.resource("a")
+
+        assert Remembered.of(before).into(before.status, with_cookie=True) == before.status
+        assert before.status["output"] == {"state": "known", "value": {"status": {"address": "10.0.0.1"}}}
+
+    play(scenario)
+
+
+def test_outputs_and_the_time_that_is_left_survive_a_restart(tmp_path: Path) -> None:
+    async def opened(shore: Shore) -> None:
+        shore.store = outside(await open_sqlite(tmp_path / "state.db", VirtualClock(), lambda: "uid"))
+
+    async def scenario(shore: Shore) -> None:
+        await opened(shore)
+        await shore.apply("a", waitFor=FOR_ADDRESS)
+        await shore.step("a")
+        await asyncio.sleep(40)
+        await shore.store.close()
+        await opened(shore)
+        error = error_of(await shore.step("a"))
+        assert isinstance(error, StillWaiting)
+        assert error.left == 20
+        assert await shore.output("a") == Unknown(NO_STATUS, T0)
+        shore.service.set_status("a", address="10.0.0.1")
+        await shore.step("a")
+        before = await shore.revision("a")
+        await shore.store.close()
+
+        await opened(shore)
+
+        assert await shore.output("a") == Known({"status": {"address": "10.0.0.1"}})
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.revision("a") == before
+        await shore.store.close()
+
+    play(scenario)
+
+
+def test_a_memory_that_cannot_be_read_is_forgotten() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", waitFor=FOR_ADDRESS)
+        await shore.step("a")
+        found: Any = dict((await shore.resource("a")).status)
+        ours = {**found["setpoint"], "wait": {**found["setpoint"]["wait"], "since": "a while ago"}}
+        await shore.store.update_status(await shore.resource("a"), {**found, "setpoint": ours})
+
+        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+
+    play(scenario)
+
+
+# --- Held back --------------------------------------------------------------------------------------------------------
+
+
+def test_an_object_that_is_only_observed_is_waited_for_and_offers_what_it_has() -> None:
+    async def scenario(shore: Shore) -> None:
+        observe = {"setpoint.dev/management": "observe"}
+        await shore.apply("a", annotations=observe, waitFor=FOR_ADDRESS)
+        await shore.step("a")
+        assert await shore.output("a") == Unknown("a does not exist yet", T0)
+
+        shore.service.put("a", {"size": 1})
+        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+        assert (await shore.ready("a"))[1] == "Waiting"
+
+        shore.service.set_status("a", address="10.0.0.1")
+        assert isinstance(await shore.step("a"), Settled)
+        assert await shore.output("a") == Known({"status": {"address": "10.0.0.1"}})
+
+        shore.service.remove("a")
+        await shore.step("a")
+        assert await shore.output("a") == Unknown("disappeared", T0, {"status": {"address": "10.0.0.1"}})
+        assert shore.service.writes == []
+
+    play(scenario)

@@ -1,0 +1,52 @@
+"""Kinds whose service says what a write would change: then that is the plan."""
+
+import asyncio
+
+from setpoint.core.plan import Action
+from setpoint.engine.scene import Settled
+from tests.engine.shore import (
+    Shore,
+    play,
+)
+
+
+def test_an_object_with_nothing_in_it_is_made_all_the_same() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", {})
+
+        assert [write.action for write in (await shore.plan("a")).writes] == [Action.CREATE]
+        assert isinstance(await shore.step("a"), Settled)
+        assert shore.live("a") == {}
+
+    play(scenario)
+
+
+def test_what_the_service_says_would_change_is_the_plan_and_drift_is_put_back() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", {"size": 1, "host": "x"})
+        await shore.step("a")
+        shore.service.put("a", {"size": 1, "host": "y"})
+
+        plan = await shore.plan("a")
+
+        assert [(str(one.path), one.before, one.after) for one in plan.changes] == [("spec.host", "y", "x")]
+        assert isinstance(await shore.step("a"), Settled)
+        assert shore.live("a") == {"size": 1, "host": "x"}
+        calls = len(shore.service.calls)
+        await asyncio.sleep(1)
+        await shore.step("a")
+        assert shore.service.calls[calls:] == [("get", "a")]
+
+    play(scenario)
+
+
+def test_what_is_unmanaged_is_not_put_back_whatever_the_service_says() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", {"size": 1, "host": "x"}, annotations={"cnrm.cloud.google.com/unmanaged": "spec.host"})
+        await shore.step("a")
+        shore.service.put("a", {"size": 1, "host": "y"})
+
+        assert isinstance(await shore.step("a"), Settled)
+        assert shore.live("a") == {"size": 1, "host": "y"}
+
+    play(scenario)

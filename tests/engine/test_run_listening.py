@@ -1,0 +1,130 @@
+"""Listening while a run waits; and what holds a deletion up."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from setpoint.cli.states import Exit, state_of
+from setpoint.engine.abilities import Topic
+from setpoint.engine.kind import Location
+from setpoint.errors import StillWaiting, WaitTimedOut
+from tests.engine.either_way import By, apply_pair, either_way, ends, time_now
+from tests.engine.shore import ADDRESS, FOR_ADDRESS, Shore, play
+from tests.engine.things import ThingKind, thing_ref
+
+# --- Listening --------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_is_heard_of_and_not_polled_for() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("z", waitFor={"field": ADDRESS, "timeout": "1h"})
+        shore.after(1_000.5, lambda: shore.service.set_status("z", address="10.0.0.1"))
+
+        await shore.run("z", timeout=None)
+
+        assert time_now() == 1_000.5
+
+    play(scenario)
+
+
+def test_many_that_wait_share_one_line_and_it_is_closed_in_the_end() -> None:
+    async def scenario(shore: Shore) -> None:
+        names = [f"t{at}" for at in range(50)]
+        lines: list[int] = []
+        for at, name in enumerate(names):
+            await shore.apply(name, waitFor=FOR_ADDRESS)
+            shore.after(30, lambda name=name: shore.service.set_status(name, address="10.0.0.1"))  # type: ignore[misc]
+            shore.after(at, lambda: lines.append(shore.service.listeners))
+
+        outcomes = await shore.run(*names)
+
+        assert set(ends(outcomes).values()) == {"Settled"}
+        assert max(lines) == 1
+        assert shore.service.listeners == 0
+
+    play(scenario)
+
+
+def test_an_object_that_changes_all_the_time_is_looked_at_ten_times_a_second_at_most() -> None:
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("z", waitFor={"field": ADDRESS, "timeout": "10s"})
+        for beat in range(10_000):
+            shore.after(0.001 * beat + 0.5, lambda beat=beat: shore.service.set_status("z", beat=beat))  # type: ignore[misc]
+
+        await shore.run("z")
+
+        assert len(shore.service.calls) < 120
+
+    play(scenario)
+
+
+class _Deafening(ThingKind):
+    """A kind whose listener breaks at once."""
+
+    async def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+        if topic:
+            raise ZeroDivisionError
+        yield None
+
+
+def test_a_listener_that_breaks_leaves_the_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(shore: Shore) -> None:
+        monkeypatch.setattr(ThingKind, "changes", _Deafening.changes)
+        await shore.apply("z", waitFor=FOR_ADDRESS)
+        shore.after(20, lambda: shore.service.set_status("z", address="10.0.0.1"))
+
+        outcomes = await shore.run("z")
+
+        assert ends(outcomes) == {"z": "Settled"}
+        assert len(shore.service.calls) < 15
+        assert 20 <= time_now() < 36
+
+    play(scenario)
+
+
+def test_a_listener_hears_every_outcome_in_its_turn() -> None:
+    async def scenario(shore: Shore) -> None:
+        await apply_pair(shore)
+        shore.after(2, lambda: shore.service.set_status("z", address="10.0.0.1"))
+
+        await shore.run("a", "z")
+
+        told = [(name, ends({name: outcome})[name]) for name, outcome in shore.heard]
+        assert told[0] == ("z", "StillWaiting")
+        assert told[1] == ("a", "Blocked")
+        assert told[-2:] == [("z", "Settled"), ("a", "Settled")]
+
+    play(scenario)
+
+
+# --- Deletions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "code"),
+    [
+        (StillWaiting("held by finalizer f", 10), "held by finalizer f", Exit.WAITING),
+        (WaitTimedOut("held by finalizer f for 5m"), "held by finalizer f for 5m", Exit.WAITING),
+    ],
+)
+@either_way
+def test_what_holds_a_deletion_up_is_told(
+    by: By, error: StillWaiting | WaitTimedOut, told: str, code: Exit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def delete(*_: Any) -> None:
+        raise error
+
+    async def scenario(shore: Shore) -> None:
+        await shore.apply("a", waitFor={"field": ADDRESS, "timeout": "1s"})
+        await shore.run("a")
+        monkeypatch.setattr(ThingKind, "delete", delete)
+        await shore.store.delete(thing_ref("a"))
+
+        outcomes = await by(shore)("a", timeout=20)
+
+        assert ends(outcomes) == {"a": type(error).__name__}
+        assert (state_of(outcomes["a"]).detail, state_of(outcomes["a"]).code) == (told, code)
+        assert told in (await shore.ready("a"))[2]
+
+    play(scenario)

@@ -1,0 +1,324 @@
+"""A service whose objects look like Kubernetes', and a kind that can do all that a kind may."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.core.canonical import body_digest, canonical, same
+from setpoint.core.decide import Decision
+from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.overlay import Declared
+from setpoint.core.paths import Path
+from setpoint.core.plan import Action, Sending, Write
+from setpoint.core.shape import Mark
+from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.wait_for import WaitFor, parse_wait
+from setpoint.engine.abilities import Topic
+from setpoint.engine.kind import (
+    ANY_GROUP,
+    Absent,
+    Definition,
+    Intent,
+    Location,
+    Look,
+    Need,
+    Operation,
+    Present,
+    Reconciliation,
+    Resolved,
+    Unmoved,
+    Value,
+)
+from setpoint.engine.ports import Clock
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.errors import AlreadyExists, ImmutableFieldChanged, RemoteConflict, RemoteUnavailable
+
+GROUP, VERSION = "things.setpoint.dev", "v1"
+TOPIC: Final = Topic("things")
+_DEFINITION: Final = Definition()
+
+
+class ThingSpec(Struct):
+    zone: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+    host: str | UnsetType = UNSET
+    secret: Annotated[str | UnsetType, Mark.WRITE_ONLY] = UNSET
+
+
+class ThingTree(Struct):
+    spec: ThingSpec
+
+
+class Thing(Struct):
+    """The live object, as far as it is ours."""
+
+    uid: str
+    spec: dict[str, Any]
+
+
+def thing_ref(name: str) -> ResourceRef:
+    """The thing of that name."""
+    return ResourceRef(GROUP, "Thing", "default", name)
+
+
+def thing(name: str, wanted: Mapping[str, Any], annotations: Mapping[str, str] | None = None, **spec: Any) -> Tree:
+    """The manifest of a thing: what its object is to be like, and what else its spec says."""
+    metadata: dict[str, Json] = {"name": name, "annotations": dict(annotations or {})}
+    said = {"object": dict(wanted), **spec}
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Thing", "metadata": metadata, "spec": said}
+
+
+def value_of(name: str, path: str) -> Json:
+    """What a spec says where a value of another thing is to be."""
+    return {"$ref": {"kind": "Thing", "name": name, "path": path}}
+
+
+def _nothing(_name: str) -> None:
+    """Nobody hears."""
+
+
+@dataclass(slots=True)
+class Service:
+    """Where things live. `set_status` plays the controllers that fill their status."""
+
+    clock: Clock
+    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    # Why nobody answers, when nobody does; and for which verbs, when it is not for all.
+    down: str = ""
+    down_for: Sequence[str] = ("get", "rehearse", "create", "update", "delete")
+    # How long an answer takes, and how many were under way at once.
+    latency: float = 0.0
+    busiest: int = 0
+    # Those whose deletion is held up.
+    held: set[str] = field(default_factory=set)
+    # The uids of those that are gone.
+    deleted: list[str] = field(default_factory=list)
+    listeners: int = 0
+    # Hears of each object that is made.
+    made: Callable[[str], None] = _nothing
+    _busy: int = 0
+    _queues: list[asyncio.Queue[Location | None]] = field(default_factory=list)
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        """The calls that ask for a change."""
+        return [call for call in self.calls if call[0] not in ("get", "rehearse")]
+
+    async def ask(self, verb: str, name: str) -> None:
+        """A call that is on record, and takes its time."""
+        self.calls.append((verb, name))
+        self._busy += 1
+        self.busiest = max(self.busiest, self._busy)
+        try:
+            if self.latency:
+                await self.clock.sleep(self.latency)
+        finally:
+            self._busy -= 1
+        if self.down and verb in self.down_for:
+            raise RemoteUnavailable(f"{verb} {name}: {self.down}")
+
+    def put(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Makes the object, or gives it this spec."""
+        if name not in self.objects:
+            metadata = {"name": name, "uid": f"uid-{next(self._numbers)}", "generation": 0}
+            self.objects[name] = {"apiVersion": "v1", "kind": "Thing", "metadata": metadata, "spec": None}
+            self.made(name)
+        found = self.objects[name]
+        if not same(found["spec"], dict(spec)):
+            found["spec"] = dict(spec)
+            found["metadata"]["generation"] += 1
+        self._touch(name)
+
+    def set_status(self, name: str, **members: Any) -> None:
+        """Somebody changes these members of its status; None takes one off."""
+        status = {**self.objects[name].get("status", {}), **members}
+        self.objects[name]["status"] = {key: value for key, value in status.items() if value is not None}
+        self._touch(name)
+
+    def remove(self, name: str) -> None:
+        """The object is gone, unless its deletion is held up."""
+        if name in self.held:
+            self.objects[name]["metadata"]["deletionTimestamp"] = self.clock.now()
+        elif name in self.objects:
+            self.deleted.append(self.objects.pop(name)["metadata"]["uid"])
+        self.announce(Location(name))
+
+    def let_go(self, name: str) -> None:
+        """A deletion is not held up any more."""
+        self.held.discard(name)
+        if "deletionTimestamp" in self.objects.get(name, {}).get("metadata", {}):
+            self.remove(name)
+
+    def announce(self, where: Location | None) -> None:
+        """Tells all who listen."""
+        for queue in self._queues:
+            queue.put_nowait(where)
+
+    async def changes(self) -> AsyncGenerator[Location | None, None]:
+        """What listeners hear."""
+        queue: asyncio.Queue[Location | None] = asyncio.Queue()
+        self._queues.append(queue)
+        self.listeners += 1
+        try:
+            yield None
+            while True:
+                yield await queue.get()
+        finally:
+            self._queues.remove(queue)
+            self.listeners -= 1
+
+    def _touch(self, name: str) -> None:
+        self.objects[name]["metadata"]["resourceVersion"] = str(next(self._numbers))
+        self.announce(Location(name))
+
+
+@dataclass(slots=True)
+class ThingKind:
+    """What the author of such a kind writes."""
+
+    service: Service
+    reconciliation: Reconciliation = Reconciliation.STATEFUL
+    revision: int = 1
+    group: str = GROUP
+    version: str = VERSION
+    name: str = "Thing"
+    annotations: Sequence[str] = ()
+    live_type: type[Thing] = Thing
+    tree_type: type[Struct] = ThingTree
+    definition: Definition = _DEFINITION
+
+    def check(self, resource: Resource) -> None:
+        self.wait_for(resource)
+
+    def needs(self, resource: Resource) -> Sequence[Need]:
+        return tuple(_values_in(_object(resource), resource))
+
+    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+        return Location(str(resource.spec.get("called", resource.ref.name)))
+
+    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+        assert not resolved.resources
+        given = {name: resolved.values.get(f"spec.{name}", one) for name, one in _object(resource).items()}
+        return {"spec": given}
+
+    def view(self, live: Thing) -> Tree:
+        return {"spec": live.spec}
+
+    def fitted(self, declared: Declared, live: Tree) -> Declared:
+        return declared
+
+    def abandons(self, resource: Resource) -> bool:
+        return False
+
+    def sending(self, intent: Intent) -> Sending:
+        return Sending()
+
+    # --- Abilities ---------------------------------------------------------------------------------------------------
+
+    def wait_for(self, resource: Resource) -> WaitFor | None:
+        return parse_wait(resource.spec["waitFor"]) if "waitFor" in resource.spec else None
+
+    def may_replace(self, resource: Resource) -> bool:
+        return resource.spec.get("replace") is True
+
+    def topic_of(self, location: Location) -> Topic:
+        return TOPIC
+
+    def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+        return self.service.changes()
+
+    async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
+        await self.service.ask("rehearse", intent.location)
+        wanted, live = _members(intent.declared.tree), {} if isinstance(look, Absent) else look.live.spec
+        changes = tuple(_changes(live, wanted))
+        if isinstance(look, Absent):
+            return (Write(Action.CREATE, "create", changes),)
+        if not changes:
+            return ()
+        if live.get("zone") == wanted.get("zone"):
+            return (Write(Action.UPDATE, "update", changes),)
+        if self.may_replace(intent.resource):
+            return (Write(Action.REPLACE, "replace", changes),)
+        raise ImmutableFieldChanged("spec.zone cannot change", ("spec.zone",))
+
+    # --- Verbs -------------------------------------------------------------------------------------------------------
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Thing] | Unmoved:
+        await self.service.ask("get", location)
+        found = self.service.objects.get(location)
+        if found is None:
+            return Absent()
+        body = canonical(found)
+        if body_digest(body) == known:
+            return Unmoved()
+        whole = msgspec.json.decode(body)
+        return Present(Thing(whole["metadata"]["uid"], whole["spec"]), body_digest(body), whole=whole)
+
+    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+        await self.service.ask("create", intent.location)
+        if intent.location in self.service.objects:
+            raise AlreadyExists(f"{intent.location} is there")
+        self.service.put(intent.location, _members(wanted))
+        return None
+
+    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Thing]) -> Operation | None:
+        if write.action is Action.REPLACE:
+            return await self.delete(intent.location, before, intent.resource)
+        await self.service.ask("update", intent.location)
+        if intent.location not in self.service.objects:
+            raise RemoteConflict(f"{intent.location} is not there any more")
+        self.service.put(intent.location, _members(wanted))
+        return None
+
+    async def delete(self, location: Location, before: Present[Thing], resource: Resource) -> Operation | None:
+        await self.service.ask("delete", location)
+        if self._uid_at(location) == before.live.uid:
+            self.service.remove(location)
+        return Operation(f"{location}/{before.live.uid}") if self._uid_at(location) == before.live.uid else None
+
+    async def poll(self, operation: Operation) -> bool:
+        location, uid = operation.name.split("/")
+        await self.service.ask("get", location)
+        return self._uid_at(location) != uid
+
+    def _uid_at(self, location: str) -> str | None:
+        found = self.service.objects.get(location)
+        return None if found is None else str(found["metadata"]["uid"])
+
+
+def _object(resource: Resource) -> dict[str, Any]:
+    found = resource.spec["object"]
+    assert isinstance(found, dict)
+    return found
+
+
+def _members(tree: Tree) -> dict[str, Any]:
+    spec = tree["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+def _values_in(wanted: Mapping[str, Any], resource: Resource) -> Iterator[Value]:
+    for name, one in wanted.items():
+        if isinstance(one, dict) and "$ref" in one:
+            ref = one["$ref"]
+            target = ResourceRef(ref.get("group", ANY_GROUP), ref["kind"], resource.ref.namespace, ref["name"])
+            yield Value(f"spec.{name}", target, Path.parse(ref["path"]))
+
+
+def _changes(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[FieldChange]:
+    for name in sorted({*live, *wanted}):
+        before, after = live.get(name, MISSING), wanted.get(name, MISSING)
+        if isinstance(before, Missing) or isinstance(after, Missing) or not same(before, after):
+            yield FieldChange(Path(("spec", name)), _shown(name, before), _shown(name, after))
+
+
+def _shown(name: str, side: Json | Missing) -> Json | Missing:
+    return REDACTED if name == "secret" and not isinstance(side, Missing) else side

@@ -1,0 +1,58 @@
+"""Fields that are left to others, whatever they are."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.canonical import same
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import MISSING
+from setpoint.kinds.kubernetes_object.left_alone import without_left_alone
+from setpoint.kinds.kubernetes_object.projection import NO_FIELDS, project
+from tests.kinds.kubernetes_object.owned_trees import OBJECTS, Owned
+
+pytestmark = pytest.mark.laws
+
+
+@given(OBJECTS, OBJECTS, st.data())
+def test_what_is_ours_is_sent_as_it_is_and_what_is_not_is_not_sent(
+    live: Owned, wanted: Owned, data: st.DataObject
+) -> None:
+    tops = sorted({str(name) for name in (*live.value, *wanted.value)})
+    name = data.draw(st.sampled_from(tops))
+    path = Path((name,))
+
+    sent = without_left_alone(wanted.value, live.value, live.fields, [path])
+
+    fields = live.fields.get(f"f:{name}")
+    if fields is None:
+        assert get_at(sent, path) is MISSING
+    else:
+        assert same(
+            project(sent, {f"f:{name}": fields}).to_data(), project(live.value, {f"f:{name}": fields}).to_data()
+        )
+
+
+@given(OBJECTS, OBJECTS)
+def test_nothing_is_left_alone_that_nobody_names(live: Owned, wanted: Owned) -> None:
+    assert without_left_alone(wanted.value, live.value, live.fields, []) is wanted.value
+
+
+@given(OBJECTS, OBJECTS)
+def test_an_owner_of_nothing_sends_nothing_of_it(live: Owned, wanted: Owned) -> None:
+    paths = [Path((str(name),)) for name in live.value]
+
+    sent = without_left_alone(wanted.value, live.value, NO_FIELDS, paths)
+
+    assert all(get_at(sent, path) is MISSING for path in paths)
+
+
+def test_an_element_that_is_to_go_is_not_kept_for_a_field_in_it() -> None:
+    live: Any = {"ports": [{"port": 80, "protocol": "TCP", "nodePort": 1}]}
+    owned: Any = {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:nodePort": {}}}}
+
+    sent = without_left_alone({"ports": []}, live, owned, [Path.parse("ports[port=80].nodePort")])
+
+    assert sent == {"ports": []}

@@ -1,0 +1,143 @@
+"""Manifests that cannot be, each refused with its place and what to write instead."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.core.paths import Path
+from setpoint.core.wait_for import FieldWait, WaitFor
+from setpoint.engine.kind import Resolved
+from setpoint.errors import ManifestInvalid, SetpointError, UnknownField
+from setpoint.kinds.kubernetes_object.manifest import object_of
+from tests.kinds.kubernetes_object.written import MAP, Tree, check, kind, resource
+
+SECRET: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}}
+WHERE = "KubernetesObject shop/web: spec.manifest"
+
+
+def refused(manifest: Any, annotations: dict[str, str] | None = None, **spec: Any) -> str:
+    with pytest.raises(SetpointError) as caught:
+        check(manifest, annotations, **spec)
+    assert isinstance(caught.value, ManifestInvalid | UnknownField)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "told"),
+    [
+        ([], "KubernetesObject shop/web: spec.manifest is a list: write text, in quotes or a map of fields"),
+        ("- a", f"{WHERE} is no object: write apiVersion, kind, metadata and what belongs to it"),
+        ("a: [", f"{WHERE}, line 2: this is not YAML: did not find expected node content"),
+        ("a: 1\n---\nb: 2", f"{WHERE} has 2 documents: write one, and a KubernetesObject for each"),
+        ("", f"{WHERE} has 0 documents: write one, and a KubernetesObject for each"),
+        ({**MAP, "apiVersion": None}, f"{WHERE}.apiVersion is missing: write one such as v1 or apps/v1"),
+        ({**MAP, "apiVersion": "a/b/v1"}, f"{WHERE}.apiVersion is 'a/b/v1': write one such as v1 or apps/v1"),
+        ({**MAP, "kind": 1}, f"{WHERE}.kind is not text: write one such as Deployment"),
+        ({**MAP, "kind": "List"}, f"{WHERE} is a List: write a KubernetesObject for each of its items"),
+        ({**MAP, "metadata": None}, f"{WHERE}.metadata is missing: write metadata.name"),
+        ({**MAP, "metadata": {}}, f"{WHERE}.metadata.name is missing: write a name"),
+        (
+            {**MAP, "metadata": {"generateName": "x-"}},
+            f"{WHERE}.metadata.generateName: an object without a name cannot be found again; write name",
+        ),
+        (
+            {**MAP, "metadata": {"name": "map", "uid": "1", "managedFields": [{}]}, "status": {"a": 1}},
+            f"{WHERE}: only the cluster sets metadata.uid, metadata.managedFields, status: leave it out",
+        ),
+    ],
+)
+def test_what_is_no_object_is_refused(manifest: Any, told: str) -> None:
+    assert refused(manifest) == told
+
+
+@pytest.mark.parametrize("text", ["", "spec.", "spec..a", "[", "a[b"])
+def test_a_path_to_ignore_that_means_nothing_is_refused(text: str) -> None:
+    assert "spec.ignoreFields[1]" in refused(MAP, ignoreFields=["data.a", text])
+
+
+@pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
+def test_what_makes_an_object_cannot_be_ignored(text: str) -> None:
+    assert "cannot be left to others" in refused(MAP, ignoreFields=[text])
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"replac": True}, "there is no field spec.replac; did you mean spec.replace?"),
+        ({"deletion": {"timeout": "soon"}}, "spec.deletion.timeout: 'soon' is no duration above 0"),
+        ({"deletion": {"propagation": "Sideways"}}, "spec.deletion.propagation"),
+        ({"waitFor": {}}, "spec.waitFor: give exactly one of"),
+        ({"waitFor": {"rollout": True}}, "spec.waitFor.rollout: ConfigMap map (v1) has no rollout"),
+        ({"waitFor": {"field": "status", "timeout": "0s"}}, "spec.waitFor.timeout"),
+        ({"cluster": {"inCluster": True, "context": "prod"}}, "write inCluster alone"),
+        ({"cluster": {"kubeconfig": {"value": "x"}}}, "spec.cluster.kubeconfig"),
+    ],
+)
+def test_what_means_nothing_in_the_spec_is_refused(spec: Tree, told: str) -> None:
+    assert told in refused(MAP, **spec)
+
+
+@pytest.mark.parametrize("policy", ["unmanaged", "default-to-gcp-fields", "ignore-unspecified-fields"])
+def test_policies_of_other_kinds_are_refused(policy: str) -> None:
+    value = "true" if policy.startswith("ignore") else "spec.manifest"
+
+    assert "spec.ignoreFields" in refused(MAP, {f"cnrm.cloud.google.com/{policy}": value})
+
+
+def test_what_tools_leave_behind_empty_says_nothing() -> None:
+    metadata = {"name": "map", "creationTimestamp": None}
+    manifest = {**MAP, "metadata": metadata, "status": {}}
+
+    check(manifest)
+
+    assert object_of(resource(manifest), Resolved()) == MAP
+
+
+def test_text_and_map_come_to_the_same_object() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"
+
+    assert object_of(resource(text), Resolved()) == object_of(resource(MAP), Resolved()) == MAP
+
+
+def test_the_wait_is_read() -> None:
+    waiting = resource(MAP, waitFor={"field": "data.a", "timeout": 5})
+
+    assert kind().wait_for(waiting) == WaitFor(FieldWait(Path(("data", "a"))), 5.0)
+    assert kind().wait_for(resource(MAP)) is None
+
+
+# --- Secrets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"stringData": {"a": 12345}}, f"{WHERE}.stringData.a is not text: put it in quotes"),
+        ({"data": {"a": ["12345"]}}, f"{WHERE}.data.a is not text: put it in quotes"),
+        ({"data": {"a": "12345!"}}, f"{WHERE}.data.a is not base64: encode it, or write it as stringData.a"),
+        ({"stringData": "12345"}, f"{WHERE}.stringData is not a map: write a text for each key"),
+    ],
+)
+def test_what_is_wrong_with_a_secret_is_told_without_its_values(members: Tree, told: str) -> None:
+    with pytest.raises(ManifestInvalid) as caught:
+        object_of(resource({**SECRET, **members}), Resolved())
+
+    assert str(caught.value) == told
+    assert "12345" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_text_in_a_secret_is_sent_as_it_is_kept() -> None:
+    made = object_of(resource({**SECRET, "stringData": {"a": "ü"}, "data": {"b": "YQ=="}}), Resolved())
+
+    assert made == {**SECRET, "data": {"a": "w7w=", "b": "YQ=="}}
+
+
+@pytest.mark.parametrize("path", ["data", "data.password", "stringData"])
+def test_values_of_a_secret_are_not_waited_for(path: str) -> None:
+    assert "do not become outputs" in refused(SECRET, waitFor={"field": path})
+
+
+def test_other_parts_of_a_secret_may_be_waited_for() -> None:
+    check(SECRET, waitFor={"field": "metadata.annotations"})

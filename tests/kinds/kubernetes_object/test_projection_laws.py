@@ -1,0 +1,109 @@
+"""What holds for whatever somebody owns of any object."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.canonical import same
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import MISSING
+from setpoint.kinds.kubernetes_object.projection import NO_FIELDS, Fields, carve, owns_at, project, union
+from tests.kinds.kubernetes_object.owned_trees import ATOMIC, OBJECTS, Owned
+
+pytestmark = pytest.mark.laws
+
+
+def with_other_things(value: Any, fields: Any, draw: Any) -> Any:
+    """The same as far as it is owned; what is not is something else, or gone, and more has come."""
+    below = {step: one for step, one in fields.items() if step != "."}
+    if not below:
+        return value
+    if isinstance(value, dict):
+        ours = {name: one for name, one in value.items() if f"f:{name}" in below}
+        kept = {name: with_other_things(one, below[f"f:{name}"], draw) for name, one in ours.items()}
+        return {**kept, "brought.by.others": draw(ATOMIC)}
+    return value
+
+
+@given(OBJECTS)
+def test_every_leaf_that_is_owned_is_there_and_nothing_else(owned: Owned) -> None:
+    found = project(owned.value, owned.fields).leaves
+
+    assert found.keys() == owned.leaves.keys()
+    assert all(same(found[path], value) for path, value in owned.leaves.items())
+
+
+@given(OBJECTS, st.data())
+def test_what_others_do_to_their_own_changes_nothing(owned: Owned, data: st.DataObject) -> None:
+    other = with_other_things(owned.value, owned.fields, data.draw)
+
+    assert same(project(other, owned.fields).to_data(), project(owned.value, owned.fields).to_data())
+
+
+@given(OBJECTS)
+def test_what_is_carved_out_holds_all_that_is_owned(owned: Owned) -> None:
+    carved = carve(owned.value, owned.fields)
+
+    assert same(project(carved, owned.fields).to_data(), project(owned.value, owned.fields).to_data())
+    assert same(carve(carved, owned.fields), carved)
+
+
+@given(OBJECTS)
+def test_nothing_owned_twice_is_more_than_once(owned: Owned) -> None:
+    assert same(union(owned.fields, owned.fields), owned.fields)
+    assert same(union(owned.fields, NO_FIELDS), owned.fields)
+    assert same(union(NO_FIELDS, owned.fields), owned.fields)
+
+
+@given(OBJECTS, OBJECTS, OBJECTS)
+def test_it_does_not_matter_in_which_order_owners_come(one: Owned, two: Owned, three: Owned) -> None:
+    assert same(union(one.fields, two.fields), union(two.fields, one.fields))
+    assert same(union(union(one.fields, two.fields), three.fields), union(one.fields, union(two.fields, three.fields)))
+
+
+@given(OBJECTS)
+def test_whoever_owns_a_leaf_owns_it_by_its_path(owned: Owned) -> None:
+    for path in owned.leaves:
+        # A step that is the text of an element is no path that anybody could write.
+        found = get_at(owned.value, path)
+        if found is not MISSING and same([found], [owned.leaves[path]]):
+            assert owns_at(owned.fields, owned.value, path) == NO_FIELDS
+
+
+@given(OBJECTS)
+def test_whoever_owns_nothing_below_owns_nothing_there(owned: Owned) -> None:
+    assert owns_at(owned.fields, owned.value, Path(("brought by others",))) is None
+
+
+def test_an_empty_map_that_others_fill_stays_empty() -> None:
+    fields: Fields = {"f:labels": {}}
+    others: Fields = {"f:labels": {"f:theirs": {}}}
+
+    assert project({"labels": {"theirs": "x"}}, fields, others).leaves == {Path(("labels",)): {}}
+    assert project({"labels": {"theirs": "x"}}, fields).leaves == {Path(("labels",)): {"theirs": "x"}}
+
+
+def test_elements_by_position_and_by_several_keys() -> None:
+    fields: Fields = {
+        "f:args": {"i:1": {}},
+        "f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}}},
+    }
+    value: Any = {"args": ["a", "b"], "ports": [{"port": 80, "protocol": "UDP"}, {"port": 80, "protocol": "TCP"}]}
+
+    found = project(value, fields).leaves
+
+    assert {str(path): one for path, one in found.items()} == {
+        "args[1]": "b",
+        "ports[port=80,protocol=TCP].port": 80,
+    }
+    assert owns_at(fields, value, Path.parse("ports[protocol=TCP].port")) == NO_FIELDS
+    assert owns_at(fields, value, Path.parse("ports[1].port")) == NO_FIELDS
+    assert owns_at(fields, value, Path.parse("ports[0].port")) is None
+
+
+def test_what_is_owned_and_not_there_is_left_out() -> None:
+    fields: Fields = {"f:a": {}, "f:b": {"f:c": {}}, "f:list": {"k:{}": {}, 'v:"x"': {}, "i:9": {}, "k:nonsense": {}}}
+
+    assert project({"b": "text", "list": []}, fields).leaves == {}

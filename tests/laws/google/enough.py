@@ -1,0 +1,61 @@
+"""One step is enough: what has to be true after it, however it ended.
+
+A step is taken until there is nothing to wait for. Then either everything is as declared, and the next step finds
+nothing to do; or it is refused, in words that stand in the status:
+
+* by the kind: nothing was written, and nothing is written by the next step either;
+* by the service: what was written before that is done. The next step sends the refused write again, and of the others
+  only what nobody can see: a password.
+"""
+
+from setpoint.engine.scene import Settled, Stopped
+from setpoint.errors import RemoteRefused, SetpointError, UserError
+from tests.laws.google.bed import authored
+from tests.laws.google.cases import Case
+
+
+async def is_kept_as_declared(case: Case) -> str:
+    """Takes the step, and sees to it that the next one has nothing to do. How it ended."""
+    bed, ref = case.bed, (await case.bed.store.apply(case.manifest)).ref
+    written = authored(await bed.resource(ref))
+    outcome = await bed.go_on(ref)
+    if case.is_clone:
+        # Whatever has another's data has its root password, too, until it has been seen.
+        outcome = await bed.go_on(ref)
+    match outcome:
+        case Settled():
+            ending = await _is_settled(case)
+        case Stopped(error=error):
+            ending = await _is_refused(case, error)
+        case _:
+            raise AssertionError(outcome)
+    assert authored(await bed.resource(ref)) == written
+    return ending
+
+
+async def _is_settled(case: Case) -> str:
+    bed, ref = case.bed, case.ground.ref
+    written = bed.writes()
+    assert (await bed.ready(ref))[:2] == ("True", "UpToDate")
+    assert (await bed.plan(ref)).writes == ()
+    assert isinstance(await bed.go_on(ref), Settled)
+    assert bed.writes() == []
+    return "created" if case.view is None else "changed" if written else "as declared"
+
+
+async def _is_refused(case: Case, error: SetpointError) -> str:
+    bed, ref = case.bed, case.ground.ref
+    assert isinstance(error, UserError | RemoteRefused)
+    status, _, message = await bed.ready(ref)
+    assert (status, str(error) in message) == ("False", True)
+    first = bed.writes()
+    again = await bed.go_on(ref)
+    assert isinstance(again, Stopped)
+    assert (type(again.error), str(again.error)) == (type(error), str(error))
+    second = bed.writes()
+    if isinstance(error, UserError):
+        # What is fixed about another's data shows when it is there.
+        assert (first == [] or case.is_clone, second) == (True, [])
+        return "refused by the kind"
+    assert [one for one in second if one not in first] == []
+    return "refused by the service"

@@ -1,0 +1,108 @@
+"""Cases that the laws once stumbled over, each by its name."""
+
+from typing import Final
+
+import pytest
+
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import MISSING, Json, Missing
+from tests.laws.google.bed import PROJECT, Bed, run
+from tests.laws.google.bucket_ground import BucketGround
+from tests.laws.google.cases import Case, Policy, case_of
+from tests.laws.google.enough import is_kept_as_declared
+from tests.laws.google.ground import Spec
+from tests.laws.google.inside_grounds import DatabaseGround
+from tests.laws.google.instance_ground import INSTANCES, InstanceGround, new_instance
+from tests.laws.google.keeping import losses
+
+MYSQL: Final = "MYSQL_8_0"
+PLUS: Final[Spec] = {"tier": "db-perf-optimized-N-2", "edition": "ENTERPRISE_PLUS"}
+ENTERPRISE: Final[Spec] = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
+TERMINAL: Final = Policy(unmanaged=("spec.autoclass.terminalStorageClass",))
+UNRETAINED: Final[Spec] = {"retentionPolicy": None}
+AUDIT: Final = "spec.settings.sqlServerAuditConfig"
+
+
+def bucket_case(live: Spec, spec: Spec, policy: Policy) -> Case:
+    """A bucket that somebody else made."""
+    ground, bed = BucketGround(), Bed()
+    run(bed.bring_what_is_referred_to(MYSQL))
+    body = {"name": ground.name, "labels": {"managed-by-cnrm": "true"}, **live}
+    assert bed.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
+    return case_of(ground, bed, spec, policy)
+
+
+def instance_case(version: str, live: Spec, spec: Spec, policy: Policy) -> Case:
+    """An instance that somebody else made."""
+    ground, bed = InstanceGround(), Bed()
+    run(bed.bring_what_is_referred_to(version))
+    new_instance(bed, ground.name, version, live)
+    return case_of(ground, bed, {"settings": spec}, policy)
+
+
+def now(case: Case, path: str) -> Json | Missing:
+    """What stands there after the step."""
+    return get_at(case.ground.view(case.bed) or {}, Path.parse(path))
+
+
+@pytest.mark.parametrize("spec", [{}, {"autoclass": None}, {"autoclass": {"enabled": False}}])
+def test_the_last_class_goes_with_autoclass_even_when_others_choose_it(spec: Spec) -> None:
+    case = bucket_case({"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}, spec, TERMINAL)
+
+    ending = run(is_kept_as_declared(case))
+
+    assert (ending, losses(case)) == ("changed", [])
+    assert now(case, "spec.autoclass") == {"enabled": False}
+
+
+@pytest.mark.parametrize("policy", [TERMINAL, Policy(listed=TERMINAL.unmanaged), Policy(ignores=True)])
+def test_the_last_class_is_others_choice_while_autoclass_is_on(policy: Policy) -> None:
+    live = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
+    case = bucket_case(live, {"autoclass": {"enabled": True}}, policy)
+
+    ending = run(is_kept_as_declared(case))
+
+    assert (ending, losses(case)) == ("as declared", [])
+    assert now(case, "spec.autoclass") == {"enabled": True, "terminalStorageClass": "ARCHIVE"}
+
+
+@pytest.mark.parametrize("spec", [{"retentionPolicy": {"retentionPeriod": 3600, "isLocked": False}}, UNRETAINED])
+def test_nothing_is_written_for_a_spec_that_would_open_a_lock(spec: Spec) -> None:
+    case = bucket_case({"retentionPolicy": {"retentionPeriod": "3600"}}, {**spec, "requesterPays": True}, Policy())
+    assert case.bed.ask("POST", f"{case.ground.path}/lockRetentionPolicy?ifMetagenerationMatch=1")
+    case = case.as_it_is_now()
+
+    ending = run(is_kept_as_declared(case))
+
+    assert (ending, now(case, "spec.requesterPays")) == ("refused by the kind", MISSING)
+
+
+@pytest.mark.parametrize("policy", [Policy(ignores=True), Policy(unmanaged=("spec.settings.backupConfiguration",))])
+def test_a_binary_log_that_is_off_stays_off_in_the_higher_edition(policy: Policy) -> None:
+    live = {**PLUS, "backupConfiguration": {"enabled": True, "binaryLogEnabled": False}}
+    case = instance_case(MYSQL, live, {**PLUS, "maintenanceWindow": {"day": 1}}, policy)
+
+    ending = run(is_kept_as_declared(case))
+
+    assert (ending, losses(case)) == ("changed", [])
+    assert now(case, "spec.settings.backupConfiguration.binaryLogEnabled") is False
+
+
+def test_an_audit_without_a_bucket_is_kept_as_it_is() -> None:
+    live = {**ENTERPRISE, "sqlServerAuditConfig": {"uploadInterval": "600s"}}
+    said = {"bucketRef": {"external": "gs://logs"}, "uploadInterval": "600s"}
+    spec = {**ENTERPRISE, "sqlServerAuditConfig": said, "diskSize": 20}
+    case = instance_case("SQLSERVER_2019_STANDARD", live, spec, Policy(unmanaged=(f"{AUDIT}.bucketRef",)))
+
+    ending = run(is_kept_as_declared(case))
+
+    assert (ending, losses(case)) == ("changed", [])
+
+
+@pytest.mark.parametrize("version", ["MYSQL_8_0", "POSTGRES_15"])
+def test_nobody_gives_a_database_of_another_engine_the_details_of_sql_server(version: str) -> None:
+    ground, bed = DatabaseGround(), Bed()
+    new_instance(bed, "main", version, ENTERPRISE)
+    assert bed.ask("POST", f"{INSTANCES}/main/databases", {"name": ground.name})
+
+    assert not bed.ask("PATCH", ground.path, {"sqlserverDatabaseDetails": {"recoveryModel": "FULL"}})
