@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final, NoReturn, Protocol, TypeAlias
 
 import pytest
@@ -148,6 +149,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     sharing = config.stash.get(_SHARING, None)
     if isinstance(sharing, Host):
         sharing.close()
+
+
+@pytest.fixture(scope="session")
+def kubectl_program(cluster_assets: Assets) -> Path:
+    """The program kubectl."""
+    if cluster_assets.kubectl is None:
+        _do_without("there is no kubectl: put one on the PATH")
+    return cluster_assets.kubectl
+
+
+@pytest.fixture(scope="session")
+def controllers(api_server: Access) -> None:
+    """Somebody empties namespaces that go, collects what has lost its owner, and puts roles together.
+
+    Sets of programs for tests mostly come without: then a skip is said at the end, also where a server is required.
+    """
+    if not api_server.has_controllers:
+        pytest.skip("there is no kube-controller-manager beside the API server")
 
 
 def _do_without(reason: str) -> NoReturn:

@@ -12,8 +12,7 @@ from tests.cluster.patience import until
 
 
 def _kubectl(server: Access, user: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    if server.kubectl is None:
-        pytest.skip("there is no kubectl beside the API server")
+    assert server.kubectl is not None
     command = [str(server.kubectl), "--kubeconfig", str(server.kubeconfig_of(user)), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={"HOME": str(server.folder)})
 
@@ -78,9 +77,8 @@ def test_a_test_has_an_empty_namespace_of_its_own(api_server: Access, namespace:
     assert found == []
 
 
+@pytest.mark.usefixtures("controllers")
 def test_a_deleted_namespace_goes_and_all_that_was_in_it(api_server: Access, namespace: str) -> None:
-    if not api_server.has_controllers:
-        pytest.skip("there is no kube-controller-manager beside the API server")
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     api_server.call("POST", path, {"metadata": {"name": "left"}})
     api_server.delete_namespace(namespace)
@@ -89,9 +87,8 @@ def test_a_deleted_namespace_goes_and_all_that_was_in_it(api_server: Access, nam
     assert api_server.call("GET", f"{path}/left").status == 404
 
 
+@pytest.mark.usefixtures("controllers")
 def test_what_has_lost_its_owner_is_collected(api_server: Access, namespace: str) -> None:
-    if not api_server.has_controllers:
-        pytest.skip("there is no kube-controller-manager beside the API server")
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     owner = api_server.call("POST", path, {"metadata": {"name": "owner"}}).body["metadata"]["uid"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner}
@@ -101,6 +98,7 @@ def test_what_has_lost_its_owner_is_collected(api_server: Access, namespace: str
     until(lambda: api_server.call("GET", f"{path}/owned").status == 404)
 
 
+@pytest.mark.usefixtures("kubectl_program")
 def test_kubectl_works_with_the_files_for_the_administrator_and_for_a_user(api_server: Access, namespace: str) -> None:
     mine = _kubectl(api_server, "admin", "get", "namespace", namespace, "--output", "name")
     others = _kubectl(api_server, "bob", "get", "namespace", namespace)

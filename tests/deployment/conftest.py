@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.assets import Assets
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,9 @@ class Kubectl:
 
 
 @pytest.fixture(scope="session")
-def kubectl_alone(cluster_assets: Assets) -> Kubectl:
+def kubectl_alone(kubectl_program: Path) -> Kubectl:
     """For what needs no cluster."""
-    if cluster_assets.kubectl is None:
-        pytest.skip("there is no kubectl: put one on the PATH")
-    return Kubectl(cluster_assets.kubectl)
+    return Kubectl(kubectl_program)
 
 
 @pytest.fixture(scope="session")

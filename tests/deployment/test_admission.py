@@ -115,11 +115,10 @@ def test_the_strictest_namespaces_do_keep_others_out(kubectl: Kubectl, strict: s
         ("admin", {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}),
     ],
 )
+@pytest.mark.usefixtures("controllers")
 def test_the_roles_that_people_have_reach_our_kinds(
     kubectl: Kubectl, api_server: Access, role: str, verbs: set[str]
 ) -> None:
-    if not api_server.has_controllers:
-        pytest.skip("without its controllers a cluster does not put roles together")
     kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(types().values())[-2:]}))
 
     def reached() -> set[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.outputs import Known, Null, Unknown
+from setpoint.core.outputs import Known, Null, Output, Unknown
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.scene import Settled
 from setpoint.errors import (
@@ -154,16 +154,20 @@ def test_after_an_outage_the_very_same_bytes_are_looked_at_again() -> None:
         shore.service.set_status("a", address="10.0.0.1")
         await shore.apply("a", waitFor=FOR_ADDRESS)
         await shore.step("a")
-        shore.service.down = "no route"
-        await shore.step("a")
-        assert isinstance(await shore.output("a"), Unknown)
 
-        shore.service.down = ""
-        await shore.step("a")
-
-        assert isinstance(await shore.output("a"), Known)
+        assert await _during_and_after_an_outage(shore) == (Unknown, Known)
 
     play(scenario)
+
+
+async def _during_and_after_an_outage(shore: Shore) -> tuple[type[Output], type[Output]]:
+    """What is offered after a look that failed, and after the next that did not."""
+    shore.service.down = "no route"
+    await shore.step("a")
+    during = type(await shore.output("a"))
+    shore.service.down = ""
+    await shore.step("a")
+    return during, type(await shore.output("a"))
 
 
 def test_a_read_that_fails_is_seen_by_a_process_that_had_it_at_rest() -> None:
@@ -171,14 +175,8 @@ def test_a_read_that_fails_is_seen_by_a_process_that_had_it_at_rest() -> None:
         shore.go_on_for_ever()
         await settled(shore)
         await shore.step("a")
-        shore.service.down = "no route"
 
-        await shore.step("a")
-
-        assert isinstance(await shore.output("a"), Unknown)
-        shore.service.down = ""
-        await shore.step("a")
-        assert isinstance(await shore.output("a"), Known)
+        assert await _during_and_after_an_outage(shore) == (Unknown, Known)
 
     play(scenario)
 

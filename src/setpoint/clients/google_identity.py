@@ -33,7 +33,8 @@ _SECRET: Final = re.compile(
 # google-auth has types in part.
 _failures: Final[Any] = exceptions
 _google: Final[Any] = auth
-# What google-auth stumbles over when a file or an answer has not the form that it takes for granted.
+# What google-auth stumbles over when a file or an answer has not the form that it takes for granted. The last is how it
+# says that credentials of a sort cannot do what is asked of them: be narrowed to scopes, be signed with.
 _STUMBLES: Final = (ValueError, TypeError, LookupError, AttributeError, OSError, NotImplementedError)
 
 

@@ -14,14 +14,11 @@ Kubectl = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def kubectl(api_server: Access) -> Kubectl:
+def kubectl(api_server: Access, kubectl_program: Path) -> Kubectl:
     """Runs kubectl as the administrator, and returns what it printed; what it refuses is an error."""
-    program = api_server.kubectl
-    if program is None:
-        pytest.skip("there is no kubectl")
 
     def run(*arguments: str, stdin: str = "") -> str:
-        command = [str(program), f"--kubeconfig={api_server.kubeconfig}", *arguments]
+        command = [str(kubectl_program), f"--kubeconfig={api_server.kubeconfig}", *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -269,9 +269,8 @@ def test_only_the_very_object_is_updated(site: Site) -> None:
     assert site.live("configmaps", "map") is None
 
 
+@pytest.mark.usefixtures("controllers")
 def test_what_an_object_owns_stays_when_the_author_wants_it_to(site: Site) -> None:
-    if not site.access.has_controllers:
-        pytest.skip("nobody collects what has no owner left")
     site.settle(config_map(a="1"), deletion={"propagation": "Orphan"})
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "map", "uid": uid_of(site, "configmaps", "map", "api/v1")}
     child = config_map("child")
@@ -286,9 +285,8 @@ def test_what_an_object_owns_stays_when_the_author_wants_it_to(site: Site) -> No
     assert "ownerReferences" not in live["metadata"]
 
 
+@pytest.mark.usefixtures("controllers")
 def test_a_namespace_says_what_holds_it(site: Site) -> None:
-    if not site.access.has_controllers:
-        pytest.skip("nobody empties namespaces")
     inner = f"{site.namespace}-in"
     site.settle({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}, "space")
     stuck = held(a="1")

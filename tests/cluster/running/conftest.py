@@ -12,32 +12,24 @@ from tests.cluster.running.site import Site
 
 
 @pytest.fixture(scope="session")
-def program(api_server: Access) -> Path:
-    """kubectl."""
-    if api_server.kubectl is None:
-        pytest.skip("there is no kubectl: put one on the PATH")
-    return api_server.kubectl
-
-
-@pytest.fixture(scope="session")
-def cluster(api_server: Access, program: Path) -> Access:
+def cluster(api_server: Access, kubectl_program: Path) -> Access:
     """The shared API server once it serves our kinds."""
-    install_kinds(api_server, program)
+    install_kinds(api_server, kubectl_program)
     return api_server
 
 
 @pytest.fixture
-def site(cluster: Access, program: Path, namespace: str, tmp_path: Path) -> Iterator[Site]:
+def site(cluster: Access, kubectl_program: Path, namespace: str, tmp_path: Path) -> Iterator[Site]:
     """A place of the test's own, in which nothing runs yet."""
-    with Site(Kubectl(program, cluster, namespace), tmp_path) as site:
+    with Site(Kubectl(kubectl_program, cluster, namespace), tmp_path) as site:
         yield site
 
 
 @pytest.fixture(scope="session")
-def busy_site(cluster: Access, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def busy_site(cluster: Access, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A place that many tests share, with a process at work: each keeps to names of its own."""
     namespace = cluster.new_namespace()
-    with Site(Kubectl(program, cluster, namespace), tmp_path_factory.mktemp("busy")) as site:
+    with Site(Kubectl(kubectl_program, cluster, namespace), tmp_path_factory.mktemp("busy")) as site:
         site.process()
         yield site
     cluster.delete_namespace(namespace)

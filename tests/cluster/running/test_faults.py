@@ -69,13 +69,13 @@ class Rough:
 
 
 @pytest.fixture(scope="session")
-def everything_rough(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rough]:
+def everything_rough(
+    cluster_assets: Assets, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Rough]:
     """A cluster of its own, for it is ended, cut off and started again."""
-    if cluster_assets.kubectl is None:
-        pytest.skip("there is no kubectl: put one on the PATH")
     with Cluster(cluster_assets, tmp_path_factory.mktemp("rough"), Settings(fsync=True)) as server:
-        install_kinds(server.access, cluster_assets.kubectl)
-        kubectl = Kubectl(cluster_assets.kubectl, server.access, server.access.new_namespace())
+        install_kinds(server.access, kubectl_program)
+        kubectl = Kubectl(kubectl_program, server.access, server.access.new_namespace())
         with Site(kubectl, Path(tmp_path_factory.mktemp("rough-site"))) as site:
             yield Rough(server, site, site.process("--shards", "2"))
 

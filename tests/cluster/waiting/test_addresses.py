@@ -101,9 +101,7 @@ def kept_stage(request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_
     """A stage with `setpoint run` at work: resources are in a file, or in the cluster itself."""
     is_in_cluster = request.param == "cluster"
     if is_in_cluster:
-        if dns.kubectl is None:
-            pytest.skip("there is no kubectl: put one on the PATH")
-        install_kinds(dns, dns.kubectl)
+        install_kinds(dns, request.getfixturevalue("kubectl_program"))
     store = f"kubernetes?namespace={namespace}" if is_in_cluster else ""
     with Stage(dns, namespace, tmp_path, store) as stage:
         stage.keep()

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from shutil import which
 
-import pytest
-
 from tests.cluster.access import Access
 from tests.docs.sessions import TYPED
 
@@ -52,10 +50,10 @@ class Terminal:
         return done.stdout + done.stderr
 
 
-def test_every_session_of_the_page_goes_as_it_is_shown(api_server: Access, tmp_path: Path) -> None:
-    if api_server.kubectl is None:
-        pytest.skip("there is no kubectl: put one on the PATH")
-    terminal = Terminal(api_server, api_server.kubectl, tmp_path)
+def test_every_session_of_the_page_goes_as_it_is_shown(
+    api_server: Access, kubectl_program: Path, tmp_path: Path
+) -> None:
+    terminal = Terminal(api_server, kubectl_program, tmp_path)
     for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")):
         if language == "yaml":
             (tmp_path / "manifest.yaml").write_text(body, encoding="utf-8")

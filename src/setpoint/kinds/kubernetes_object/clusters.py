@@ -15,7 +15,8 @@ from setpoint.engine.kind import Resolved, SecretKey
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, ManifestInvalid, UserError
-from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, Cluster, KubernetesObjectSpec, SecretKeyRef
+from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, Cluster, KubernetesObjectSpec
+from setpoint.kinds.spec_parts import SecretKeyRef
 
 if TYPE_CHECKING:
     from setpoint.clients.budgets import Budgets

@@ -1,10 +1,11 @@
 """The spec of a KubernetesObject, field by field."""
 
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.shape import Check, Default
+from setpoint.kinds.spec_parts import Maybe, Part, ValueFrom
 
 GROUP: Final = "setpoint.dev"
 VERSION: Final = "v1alpha1"
@@ -12,39 +13,15 @@ NAME: Final = "KubernetesObject"
 MANIFEST: Final = "spec.manifest"
 KUBECONFIG: Final = "spec.cluster.kubeconfig"
 
-T = TypeVar("T")
-# A value, an explicit null, or nothing.
-Maybe: TypeAlias = T | None | UnsetType
 
-
-class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of the spec: nothing in it that the type does not name."""
-
-
-class SecretKeyRef(_Part, frozen=True):
-    """A key of a Secret in the resource's own namespace."""
-
-    name: str
-    """The Secret, in the resource's own namespace of the store."""
-    key: str
-    """The key in it."""
-
-
-class ValueFrom(_Part, frozen=True):
-    """Where a kubeconfig is."""
-
-    secretKeyRef: SecretKeyRef
-    """The Secret, and the key in it."""
-
-
-class Kubeconfig(_Part, frozen=True):
+class Kubeconfig(Part, frozen=True):
     """A kubeconfig that is kept in a Secret."""
 
     valueFrom: ValueFrom
     """Where the kubeconfig is kept. It has to hold all it needs: no paths of files, and no commands that log in."""
 
 
-class Cluster(_Part, frozen=True):
+class Cluster(Part, frozen=True):
     """Which cluster."""
 
     context: Maybe[str] = UNSET
@@ -63,7 +40,7 @@ class Cluster(_Part, frozen=True):
     )
 
 
-class Wait(_Part, frozen=True):
+class Wait(Part, frozen=True):
     """What is waited for once the object is as declared: exactly one of the four."""
 
     field: Maybe[str] = UNSET
@@ -81,7 +58,7 @@ class Wait(_Part, frozen=True):
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 
-class Removal(_Part, frozen=True):
+class Removal(Part, frozen=True):
     """How the object is deleted."""
 
     propagation: Annotated[Maybe[Propagation], Default("Background")] = UNSET
@@ -90,7 +67,7 @@ class Removal(_Part, frozen=True):
     """How long finalizers may hold the object before that is told as a failure. The deletion itself goes on."""
 
 
-class KubernetesObjectSpec(_Part, frozen=True):
+class KubernetesObjectSpec(Part, frozen=True):
     """The spec."""
 
     manifest: dict[str, Any] | str

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from setpoint.clients.google import decoded
 from setpoint.kinds.gcp.sql_instance.others import others_in
-from setpoint.kinds.gcp.sql_instance.spec import Maybe
+from setpoint.kinds.spec_parts import Maybe
 
 # States in which there is nothing to compare with yet, or ever. The others come and go, and say nothing about settings.
 PENDING: Final = "PENDING_CREATE"

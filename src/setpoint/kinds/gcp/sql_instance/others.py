@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from setpoint.clients.google import decoded
-from setpoint.kinds.gcp.sql_instance.spec import Maybe
+from setpoint.kinds.spec_parts import Maybe
 
 
 class _OtherPsc(Struct, frozen=True):

@@ -1,39 +1,20 @@
 """The spec of a SQLInstance, field by field: what each is, its default, who may change it."""
 
-from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from setpoint.core.numbers import Int64
 from setpoint.core.shape import Check, Default, Keyed, Mark
 from setpoint.kinds.config_connector import NAMED, SECRET, Ref
+from setpoint.kinds.spec_parts import Maybe, Part, ValueFrom
 
 ENTERPRISE: Final = "ENTERPRISE"
 PLUS: Final = "ENTERPRISE_PLUS"
 UNENCRYPTED: Final = "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
 
-T = TypeVar("T")
-# A value, an explicit null, or nothing.
-Maybe: TypeAlias = T | None | UnsetType
 
-
-class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of the spec: nothing in it that the type does not name."""
-
-
-class SecretKeyRef(_Part, frozen=True):
-    name: str
-    """The Secret, in the resource's own namespace."""
-    key: str
-    """The key in it."""
-
-
-class ValueFrom(_Part, frozen=True):
-    secretKeyRef: SecretKeyRef
-    """The Secret, and the key in it."""
-
-
-class SecretText(_Part, frozen=True):
+class SecretText(Part, frozen=True):
     """A secret: written out, or kept in a Secret."""
 
     value: Maybe[str] = UNSET
@@ -44,7 +25,7 @@ class SecretText(_Part, frozen=True):
     __checks__: ClassVar = (SECRET,)
 
 
-class ReplicaConfiguration(_Part, frozen=True):
+class ReplicaConfiguration(Part, frozen=True):
     failoverTarget: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the primary fails over to this replica. MySQL only."""
     caCertificate: Maybe[str] = UNSET
@@ -69,19 +50,19 @@ class ReplicaConfiguration(_Part, frozen=True):
     """Whether the primary has to have the name that its certificate says."""
 
 
-class ReplicationCluster(_Part, frozen=True):
+class ReplicationCluster(Part, frozen=True):
     failoverDrReplicaRef: Maybe[Ref] = UNSET
     """The replica in another region that takes over after a disaster."""
 
 
-class BinLogCoordinates(_Part, frozen=True):
+class BinLogCoordinates(Part, frozen=True):
     binLogFileName: Maybe[str] = UNSET
     """The file of the binary log that is read last."""
     binLogPosition: Maybe[Int64] = UNSET
     """How far it is read."""
 
 
-class CloneSource(_Part, frozen=True):
+class CloneSource(Part, frozen=True):
     """Where a new instance gets its data from; of no consequence once it is there."""
 
     sqlInstanceRef: Ref
@@ -94,17 +75,17 @@ class CloneSource(_Part, frozen=True):
     """The moment at which the source's data is taken, in RFC 3339."""
 
 
-class ActiveDirectoryConfig(_Part, frozen=True):
+class ActiveDirectoryConfig(Part, frozen=True):
     domain: str
     """The domain, such as `corp.example.com`."""
 
 
-class AdvancedMachineFeatures(_Part, frozen=True):
+class AdvancedMachineFeatures(Part, frozen=True):
     threadsPerCore: Annotated[Maybe[Int64], Default(0)] = UNSET
     """How many threads each core has: 1 or 2."""
 
 
-class BackupRetentionSettings(_Part, frozen=True):
+class BackupRetentionSettings(Part, frozen=True):
     """The defaults depend on the edition: see `fitted_instance`."""
 
     retainedBackups: Int64
@@ -113,7 +94,7 @@ class BackupRetentionSettings(_Part, frozen=True):
     """What is counted: COUNT is backups."""
 
 
-class BackupConfiguration(_Part, frozen=True):
+class BackupConfiguration(Part, frozen=True):
     backupRetentionSettings: Maybe[BackupRetentionSettings] = UNSET
     """How many backups are kept."""
     binaryLogEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
@@ -131,19 +112,19 @@ class BackupConfiguration(_Part, frozen=True):
     """For how many days the logs are kept that point-in-time recovery needs."""
 
 
-class DataCacheConfig(_Part, frozen=True):
+class DataCacheConfig(Part, frozen=True):
     dataCacheEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether reads are cached on local disks. ENTERPRISE_PLUS only."""
 
 
-class DatabaseFlag(_Part, frozen=True):
+class DatabaseFlag(Part, frozen=True):
     name: str
     """The name of the flag."""
     value: str
     """The value of the flag, as text."""
 
 
-class DenyMaintenancePeriod(_Part, frozen=True):
+class DenyMaintenancePeriod(Part, frozen=True):
     endDate: str
     """The last day: `yyyy-mm-dd`, or `mm-dd` for every year."""
     startDate: str
@@ -152,7 +133,7 @@ class DenyMaintenancePeriod(_Part, frozen=True):
     """The time of day at which it starts and ends, in UTC: `HH:mm:SS`."""
 
 
-class InsightsConfig(_Part, frozen=True):
+class InsightsConfig(Part, frozen=True):
     queryInsightsEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether queries are looked into."""
     queryPlansPerMinute: Annotated[Maybe[Int64], Default(5)] = UNSET
@@ -165,7 +146,7 @@ class InsightsConfig(_Part, frozen=True):
     """Whether the addresses of clients are kept."""
 
 
-class AuthorizedNetwork(_Part, frozen=True):
+class AuthorizedNetwork(Part, frozen=True):
     value: str
     """The addresses, in CIDR notation."""
     name: Maybe[str] = UNSET
@@ -174,14 +155,14 @@ class AuthorizedNetwork(_Part, frozen=True):
     """When they are no longer let in, in RFC 3339."""
 
 
-class PscConfig(_Part, frozen=True):
+class PscConfig(Part, frozen=True):
     allowedConsumerProjects: Maybe[list[str]] = UNSET
     """The projects that may connect, by name or number."""
     pscEnabled: Maybe[bool] = UNSET
     """Whether Private Service Connect leads to the instance."""
 
 
-class IpConfiguration(_Part, frozen=True):
+class IpConfiguration(Part, frozen=True):
     """A private network that the instance is in stays when the spec is silent: the service cannot take it out."""
 
     allocatedIpRange: Maybe[str] = UNSET
@@ -207,7 +188,7 @@ class IpConfiguration(_Part, frozen=True):
     )
 
 
-class LocationPreference(_Part, frozen=True):
+class LocationPreference(Part, frozen=True):
     followGaeApplication: Maybe[str] = UNSET
     """The App Engine application to be near to."""
     secondaryZone: Maybe[str] = UNSET
@@ -216,7 +197,7 @@ class LocationPreference(_Part, frozen=True):
     """The zone."""
 
 
-class MaintenanceWindow(_Part, frozen=True):
+class MaintenanceWindow(Part, frozen=True):
     day: Annotated[Maybe[Int64], Default(0)] = UNSET
     """The day of the week, 1 to 7; 1 is Monday, and 0 is any."""
     hour: Annotated[Maybe[Int64], Default(0)] = UNSET
@@ -225,7 +206,7 @@ class MaintenanceWindow(_Part, frozen=True):
     """Whether it comes earlier or later than for others: `canary`, `stable` or `week5`."""
 
 
-class PasswordValidationPolicy(_Part, frozen=True):
+class PasswordValidationPolicy(Part, frozen=True):
     enablePasswordPolicy: Annotated[bool, Default(False)]
     """Whether passwords are held to the policy."""
     complexity: Maybe[str] = UNSET
@@ -240,7 +221,7 @@ class PasswordValidationPolicy(_Part, frozen=True):
     """How many earlier passwords may not be used again."""
 
 
-class SqlServerAuditConfig(_Part, frozen=True):
+class SqlServerAuditConfig(Part, frozen=True):
     bucketRef: Ref
     """The bucket that audit files go to."""
     retentionInterval: Maybe[str] = UNSET
@@ -249,7 +230,7 @@ class SqlServerAuditConfig(_Part, frozen=True):
     """How often audit files go to the bucket, such as `600s`."""
 
 
-class Settings(_Part, frozen=True):
+class Settings(Part, frozen=True):
     """The settings. What keeps data is given up only by an explicit value."""
 
     tier: str
@@ -311,7 +292,7 @@ class Settings(_Part, frozen=True):
     """The time zone of the server. SQL Server only."""
 
 
-class SqlInstanceSpec(_Part, frozen=True):
+class SqlInstanceSpec(Part, frozen=True):
     """The spec."""
 
     settings: Settings
@@ -342,14 +323,14 @@ class SqlInstanceSpec(_Part, frozen=True):
     __checks__: ClassVar = (NAMED,)
 
 
-class InstanceMetadata(_Part, frozen=True):
+class InstanceMetadata(Part, frozen=True):
     """What of a manifest's metadata the instance has, too."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the instance."""
 
 
-class SqlInstanceTree(_Part, frozen=True):
+class SqlInstanceTree(Part, frozen=True):
     """What is compared: the author's word and the live instance in the same terms."""
 
     spec: SqlInstanceSpec

@@ -1,8 +1,8 @@
 """The spec of a SQLUser, field by field: what each is, its default, who may change it."""
 
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from setpoint.core.numbers import Int64
 from setpoint.core.overlay import overlay_typed
@@ -10,6 +10,7 @@ from setpoint.core.policy import FieldPolicy
 from setpoint.core.shape import Check, Default, Mark
 from setpoint.core.values import Missing
 from setpoint.kinds.config_connector import NAMED, SECRET, Ref
+from setpoint.kinds.spec_parts import Maybe, Part, ValueFrom
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 PASSWORD: Final = "spec.password"
@@ -17,32 +18,8 @@ BUILT_IN: Final = "BUILT_IN"
 # A password that does not expire.
 NEVER: Final = "0s"
 
-T = TypeVar("T")
-# A value, an explicit null, or nothing.
-Maybe: TypeAlias = T | None | UnsetType
 
-
-class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of the spec: nothing in it that the type does not name."""
-
-
-class SecretKeyRef(_Part, frozen=True):
-    """A key of a Secret in the resource's own namespace."""
-
-    name: str
-    """The Secret, in the resource's own namespace."""
-    key: str
-    """The key in it."""
-
-
-class ValueFrom(_Part, frozen=True):
-    """Where the password is."""
-
-    secretKeyRef: SecretKeyRef
-    """The Secret, and the key in it."""
-
-
-class Password(_Part, frozen=True):
+class Password(Part, frozen=True):
     """The password itself, or where it is."""
 
     value: Maybe[str] = UNSET
@@ -56,7 +33,7 @@ class Password(_Part, frozen=True):
         return "Password(…)"
 
 
-class PasswordStatus(_Part, frozen=True):
+class PasswordStatus(Part, frozen=True):
     """What the service says of a password: not the author's to decide."""
 
     locked: Maybe[bool] = UNSET
@@ -65,7 +42,7 @@ class PasswordStatus(_Part, frozen=True):
     """When the password expires."""
 
 
-class PasswordPolicy(_Part, frozen=True):
+class PasswordPolicy(Part, frozen=True):
     """When a password is locked, and when it expires."""
 
     allowedFailedAttempts: Annotated[Maybe[Int64], Default(0)] = UNSET
@@ -92,7 +69,7 @@ class PasswordPolicy(_Part, frozen=True):
 UserType: TypeAlias = Literal["BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT"]
 
 
-class SqlUserSpec(_Part, frozen=True):
+class SqlUserSpec(Part, frozen=True):
     """The spec."""
 
     instanceRef: Annotated[Ref, Mark.IMMUTABLE]

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from setpoint.clients.google import decoded
-from setpoint.kinds.gcp.storage_bucket.spec import Maybe
+from setpoint.kinds.spec_parts import Maybe
 
 
 class _Part(Struct, frozen=True, kw_only=True):

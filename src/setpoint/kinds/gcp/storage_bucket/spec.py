@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from setpoint.core.numbers import Int64
 from setpoint.core.overlay import Declared, overlay, overlay_typed
@@ -14,6 +14,7 @@ from setpoint.core.shape import Default, Mark, with_marks
 from setpoint.core.values import Json, Missing
 from setpoint.kinds.config_connector import NAMED, Ref, without_mark
 from setpoint.kinds.gcp.storage_bucket.checks import SAME_REGIONS, SAYS_SOMETHING, TWO_REGIONS
+from setpoint.kinds.spec_parts import Maybe, Part
 
 LOCATION: Final = "US"
 STORAGE_CLASS: Final = "STANDARD"
@@ -21,28 +22,20 @@ _AUTOCLASS: Final = Path(("spec", "autoclass", "enabled"))
 _TERMINAL: Final = Path(("spec", "autoclass", "terminalStorageClass"))
 _SERVICE_DECIDES: Final = {"spec.storageClass": Mark.OUTPUT_ONLY}
 
-T = TypeVar("T")
-# A value, an explicit null, or nothing.
-Maybe: TypeAlias = T | None | UnsetType
 
-
-class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of the spec: nothing in it that the type does not name."""
-
-
-class Versioning(_Part, frozen=True):
+class Versioning(Part, frozen=True):
     enabled: Annotated[bool, Default(False)]
     """Whether what is overwritten or deleted is kept as an older version."""
 
 
-class LifecycleAction(_Part, frozen=True):
+class LifecycleAction(Part, frozen=True):
     type: str
     """Delete, SetStorageClass or AbortIncompleteMultipartUpload."""
     storageClass: Maybe[str] = UNSET
     """The class that objects get."""
 
 
-class LifecycleCondition(_Part, frozen=True):
+class LifecycleCondition(Part, frozen=True):
     age: Maybe[Int64] = UNSET
     """The days that the object is old, or older."""
     createdBefore: Maybe[str] = UNSET
@@ -69,33 +62,33 @@ class LifecycleCondition(_Part, frozen=True):
     __checks__: ClassVar = (SAYS_SOMETHING,)
 
 
-class LifecycleRule(_Part, frozen=True):
+class LifecycleRule(Part, frozen=True):
     action: LifecycleAction
     """What is done."""
     condition: LifecycleCondition
     """To which objects: all that it says has to hold."""
 
 
-class Autoclass(_Part, frozen=True):
+class Autoclass(Part, frozen=True):
     enabled: Annotated[bool, Default(False)]
     """Whether the service moves objects to the class that fits how they are used."""
     terminalStorageClass: Annotated[Maybe[str], Default("NEARLINE")] = UNSET
     """The class of what nobody reads for long: NEARLINE or ARCHIVE."""
 
 
-class SoftDeletePolicy(_Part, frozen=True):
+class SoftDeletePolicy(Part, frozen=True):
     retentionDurationSeconds: Annotated[Maybe[Int64], Default(604800), Mark.PROTECTED] = UNSET
     """For how many seconds what is deleted can be had back; 0 turns it off."""
 
 
-class RetentionPolicy(_Part, frozen=True):
+class RetentionPolicy(Part, frozen=True):
     retentionPeriod: Int64
     """For how many seconds an object can be neither deleted nor replaced."""
     isLocked: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
     """Whether the policy can only get stricter. A lock cannot be undone."""
 
 
-class Cors(_Part, frozen=True):
+class Cors(Part, frozen=True):
     maxAgeSeconds: Maybe[Int64] = UNSET
     """For how many seconds a browser may remember the answer."""
     method: Maybe[list[str]] = UNSET
@@ -106,26 +99,26 @@ class Cors(_Part, frozen=True):
     """The headers that a page may read."""
 
 
-class Logging(_Part, frozen=True):
+class Logging(Part, frozen=True):
     logBucket: str
     """The bucket that logs go to."""
     logObjectPrefix: Maybe[str] = UNSET
     """What their names start with; the name of the bucket when left out."""
 
 
-class Website(_Part, frozen=True):
+class Website(Part, frozen=True):
     mainPageSuffix: Maybe[str] = UNSET
     """The page of a folder, such as `index.html`."""
     notFoundPage: Maybe[str] = UNSET
     """The page for what is not there."""
 
 
-class Encryption(_Part, frozen=True):
+class Encryption(Part, frozen=True):
     kmsKeyRef: Ref
     """The key."""
 
 
-class CustomPlacementConfig(_Part, frozen=True):
+class CustomPlacementConfig(Part, frozen=True):
     dataLocations: list[str]
     """The two regions, such as EUROPE-WEST1 and EUROPE-WEST4."""
 
@@ -133,19 +126,19 @@ class CustomPlacementConfig(_Part, frozen=True):
     __unchanged__: ClassVar = SAME_REGIONS
 
 
-class PublicNetworkSource(_Part, frozen=True):
+class PublicNetworkSource(Part, frozen=True):
     allowedIpCidrRanges: list[str]
     """The addresses, in CIDR notation."""
 
 
-class VpcNetworkSource(_Part, frozen=True):
+class VpcNetworkSource(Part, frozen=True):
     networkRef: Ref
     """The network."""
     allowedIpCidrRanges: list[str]
     """The addresses in it, in CIDR notation."""
 
 
-class IpFilter(_Part, frozen=True):
+class IpFilter(Part, frozen=True):
     mode: Annotated[Literal["Enabled", "Disabled"], Default("Disabled")]
     """Whether the filter is in force."""
     publicNetworkSource: Maybe[PublicNetworkSource] = UNSET
@@ -158,7 +151,7 @@ class IpFilter(_Part, frozen=True):
     """Whether Google's own services reach the bucket in any case."""
 
 
-class StorageBucketSpec(_Part, frozen=True):
+class StorageBucketSpec(Part, frozen=True):
     """The spec. What keeps data or strangers out is given up only by an explicit value."""
 
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
@@ -203,14 +196,14 @@ class StorageBucketSpec(_Part, frozen=True):
     __checks__: ClassVar = (NAMED,)
 
 
-class BucketMetadata(_Part, frozen=True):
+class BucketMetadata(Part, frozen=True):
     """What of a manifest's metadata the bucket has, too."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the bucket."""
 
 
-class StorageBucketTree(_Part, frozen=True):
+class StorageBucketTree(Part, frozen=True):
     """What is compared: the author's word and the live bucket in the same terms."""
 
     spec: StorageBucketSpec

@@ -1,0 +1,47 @@
+"""Every part of the contract, for whoever has a store: the fixture `store` is theirs."""
+
+from tests.stores import contract, contract_keeping, contract_watching
+
+
+class TestApplying(contract.Applying):
+    pass
+
+
+class TestRefusing(contract.Refusing):
+    pass
+
+
+class TestAnnotating(contract.Annotating):
+    pass
+
+
+class TestStatus(contract.Status):
+    pass
+
+
+class TestDeleting(contract.Deleting):
+    pass
+
+
+class TestListing(contract.Listing):
+    pass
+
+
+class TestWatching(contract_watching.Watching):
+    pass
+
+
+class TestClosing(contract_watching.Closing):
+    pass
+
+
+class TestSecrets(contract_keeping.Secrets):
+    pass
+
+
+class TestNotes(contract_keeping.Notes):
+    pass
+
+
+class TestLeases(contract_keeping.Leases):
+    pass
