@@ -18,6 +18,7 @@ from setpoint.core.canonical import same
 from setpoint.core.values import Json
 from setpoint.engine.drafts import Drafts
 from setpoint.engine.kind import AnyKind
+from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, Rehearsing, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION
 from setpoint.engine.resource import Resource, ResourceRef, Tree
@@ -29,6 +30,8 @@ from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
+from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
+from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite import OpenMode, open_sqlite
 
@@ -107,16 +110,16 @@ async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
         counts = [http.counts]
         clusters = Clusters(settings.environment, budgets=google.budgets, counted=counts.append)
         stack.push_async_callback(clusters.close)
-        kinds = _kinds(google, clusters, clock)
+        kinds, owners = _kinds(google, clusters, clock), _owners(settings.environment)
         if is_shared(settings):
             clusters.own = client = _cluster_client(settings, google.budgets)
             counts.append(client.http.counts)
-            store = _open_cluster(settings, client, kinds, access)
+            store = _open_cluster(settings, client, (*kinds.values(), *owners.values()), access)
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
         stack.push_async_callback(store.close)
-        world = World(store, clock, kinds, settings.cookies)
+        world = World(store, clock, kinds, settings.cookies, owners=owners)
         yield Opened(world, google.budgets, counts, shared=is_shared(settings))
 
 
@@ -128,8 +131,8 @@ def definitions() -> Mapping[tuple[str, str], Tree]:
 
     # Nothing is asked of any service: what the kinds say of themselves is enough.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=Auth.ANONYMOUS))
-    kinds = _kinds(google, Clusters(), SystemClock())
-    return {name: definition_of(kinds[name], descriptions) for name in sorted(kinds)}
+    sorts = {**_kinds(google, Clusters(), SystemClock()), **_owners({})}
+    return {name: definition_of(sorts[name], descriptions) for name in sorted(sorts)}
 
 
 def is_shared(settings: Settings) -> bool:
@@ -207,12 +210,13 @@ def _cluster_client(settings: Settings, budgets: Budgets) -> "KubernetesClient":
 
 
 def _open_cluster(
-    settings: Settings, client: "KubernetesClient", kinds: Mapping[tuple[str, str], AnyKind], access: Access
+    settings: Settings, client: "KubernetesClient", sorts: Sequence[AnyKind | Owner], access: Access
 ) -> Store:
     from setpoint.stores.kubernetes.opening import open_kubernetes, place_of
 
     place = place_of(settings.store, settings.environment)
-    return open_kubernetes(place, client, kinds.values(), settings.clock, lasting=access is Access.RUN)
+    besides = {one for sort in sorts if isinstance(sort, Owner) for one in (*sort.makes, *sort.reads)}
+    return open_kubernetes(place, client, (*sorts, *besides), settings.clock, lasting=access is Access.RUN)
 
 
 def _path(url: str) -> Path | None:
@@ -233,3 +237,8 @@ def _kinds(google: GoogleClient, clusters: Clusters, clock: Clock) -> Mapping[tu
         KubernetesObjectKind(clusters, clock),
     )
     return {(kind.group, kind.name): kind for kind in kinds}
+
+
+def _owners(environment: Mapping[str, str]) -> Mapping[tuple[str, str], Owner]:
+    owners: tuple[Owner, ...] = (TrusteeConfigOwner(), KbsConfigOwner(environment))
+    return {(owner.group, owner.name): owner for owner in owners}

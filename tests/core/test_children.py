@@ -8,6 +8,7 @@ from setpoint.core.children import Child, Contents, Fields, memory_of_children, 
 from setpoint.core.fates import Fate
 from setpoint.core.paths import Path
 from setpoint.core.threeway import Whole
+from setpoint.errors import ImmutableFieldChanged
 
 TEXT = Path(("data", "key.txt"))
 
@@ -122,4 +123,52 @@ def test_a_foreign_memory_is_a_first_contact(data: Any) -> None:
 
 
 def test_what_people_would_keep_anyhow_is_not_adopted() -> None:
-    assert [secret("x", one).is_adopted for one in Contents] == [True, True, False]
+    assert [secret("x", one).is_adopted for one in Contents] == [True, True, True, False]
+
+
+SELECTOR = Path(("spec", "selector"))
+
+
+def workload(replicas: int = 1, **more: Any) -> dict[str, Any]:
+    labels = {"labels": {"app": "x"}}
+    spec = {"replicas": replicas, "selector": {"app": "x"}, "containers": [{"name": "a", "image": "i"}], **more}
+    return {"kind": "Deployment", "metadata": {"name": "d", "namespace": "n", **labels}, "spec": spec}
+
+
+def covered(replicas: int = 1) -> Child:
+    return Child(workload(replicas), Contents.COVERED, Fields((Path(("spec",)),)), {}, fixed=(SELECTOR,))
+
+
+def test_what_a_server_added_is_no_reason_to_write() -> None:
+    live = workload(default=1, containers=[{"name": "a", "image": "i", "default": 1}])
+
+    assert renewed(covered(), live, None).object is live
+    assert memory_of_children([covered()]) == {}
+
+
+def test_and_survives_a_write() -> None:
+    live = workload(1, default=1, containers=[{"name": "mine"}, {"name": "a", "image": "i", "default": 1}])
+    live["metadata"] |= {"annotations": {"mine": "1"}, "labels": {"mine": "1"}}
+
+    made: Any = renewed(covered(2), live, None).object
+
+    assert made["spec"] == workload(2, default=1, containers=[{"name": "a", "image": "i", "default": 1}])["spec"]
+    assert made["metadata"]["annotations"] == {"mine": "1"}
+    assert made["metadata"]["labels"] == {"mine": "1", "app": "x"}
+
+
+@pytest.mark.parametrize("selector", [None, {}, {"app": "y"}])
+def test_what_no_server_changes_is_told_instead_of_written(selector: Any) -> None:
+    live = workload(selector=selector)
+
+    with pytest.raises(ImmutableFieldChanged, match=r"Deployment n/d: spec\.selector cannot change any more") as caught:
+        renewed(covered(2), live, None)
+
+    assert caught.value.paths == ("spec.selector",)
+
+
+def test_a_fixed_place_that_is_not_there_is_not_what_is_wanted() -> None:
+    live = {**workload(), "spec": {}}
+
+    with pytest.raises(ImmutableFieldChanged, match="delete the object, and it is made anew"):
+        renewed(covered(), live, None)

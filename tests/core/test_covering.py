@@ -1,8 +1,12 @@
-"""Whether a live object is as wanted, apart from what its server added."""
+"""A live object and what is wanted of it, apart from what its server and others added."""
+
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from setpoint.core.covering import covers
+from setpoint.core.covering import covers, laid_over
 from setpoint.core.values import Json
 
 
@@ -33,3 +37,54 @@ def test_what_was_added_does_not_matter(live: Json, wanted: Json) -> None:
 )
 def test_everything_else_does(live: Json, wanted: Json) -> None:
     assert not covers(live, wanted)
+
+
+@pytest.mark.parametrize(
+    ("live", "wanted", "made"),
+    [
+        ({"a": 1, "added": 2}, {"a": 3}, {"a": 3, "added": 2}),
+        ({"a": {"b": 1, "added": 2}}, {"a": {"b": 3}, "empty": []}, {"a": {"b": 3, "added": 2}}),
+        ({"a": "text"}, {"a": {"b": 1}}, {"a": {"b": 1}}),
+        ({"added": 1}, {"list": ["x"]}, {"added": 1, "list": ["x"]}),
+        (["x", "y"], ["y"], ["y"]),
+        ([{"name": "x"}, {"name": "a", "v": 1, "z": 2}], [{"name": "a", "v": 3}], [{"name": "a", "v": 3, "z": 2}]),
+        ([{"v": 1, "added": 2}], [{"v": 3}], [{"v": 3}]),
+        ([{"name": "a"}, "text"], [{"name": "b"}, "other"], [{"name": "b"}, "other"]),
+    ],
+)
+def test_what_was_added_stays_while_lists_are_as_wanted(live: Json, wanted: Json, made: Json) -> None:
+    assert laid_over(live, wanted) == made
+
+
+@pytest.mark.parametrize(
+    ("live", "wanted"),
+    [
+        ({"name": "v", "configMap": {"name": "c"}}, {"name": "v", "secret": {"secretName": "s"}}),
+        ({"name": "A", "valueFrom": {"fieldRef": {}}}, {"name": "A", "value": "1"}),
+        ({"exec": {"command": ["x"]}, "periodSeconds": 9}, {"httpGet": {"path": "/"}, "periodSeconds": 10}),
+    ],
+)
+def test_what_stands_in_the_place_of_ours_goes(live: Json, wanted: Json) -> None:
+    assert laid_over([live], [wanted]) == [wanted]
+
+
+scalars = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(("", "x"))
+names = st.sampled_from(("name", "a", "b"))
+trees: st.SearchStrategy[Any] = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=10
+)
+
+
+@pytest.mark.laws
+@given(trees, trees)
+def test_whatever_was_there_it_covers_afterwards_and_once_is_enough(live: Json, wanted: Json) -> None:
+    made = laid_over(live, wanted)
+
+    assert covers(made, wanted)
+    assert laid_over(made, wanted) is made
+
+
+@pytest.mark.laws
+@given(trees, trees)
+def test_what_covers_is_left_as_it_is(live: Json, wanted: Json) -> None:
+    assert (laid_over(live, wanted) is live) or not covers(live, wanted)

@@ -16,7 +16,7 @@ from setpoint.stores.memory import MemoryStore
 from tests.runtime.virtual_time import VirtualClock, run
 from tests.stores.samples import REF, instance
 
-WRITES = ("annotate", "apply", "delete", "note", "set_finalizers", "update_status")
+WRITES = ("annotate", "apply", "create", "delete", "note", "replace", "set_finalizers", "update_status")
 OTHERS = ("acquire", "close", "get", "leases", "list", "notes", "pages", "release", "watch")
 NOTE = Note(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
@@ -38,8 +38,10 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
     return {
         "annotate": (resource, {"a": "1"}),
         "apply": (instance(),),
+        "create": (instance("another"),),
         "delete": (REF,),
         "note": (NOTE,),
+        "replace": (resource, instance(spec={"settings": {"tier": "large"}})),
         "set_finalizers": (resource, ("x.dev/f",)),
         "update_status": (resource, {"size": 1}),
         "acquire": ("name", "me", 15.0),
@@ -83,6 +85,12 @@ def test_a_write_with_a_permit_or_outside_of_a_step_is_the_store_s(name: str) ->
         assert await store.notes() == await other.notes()
 
     play(scenario)
+
+
+def test_collects_as_the_store_does() -> None:
+    store = MemoryStore(VirtualClock(), lambda: "uid")
+
+    assert FencedStore(store).collects is store.collects
 
 
 @pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("pages", "watch")])

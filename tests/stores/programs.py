@@ -23,6 +23,11 @@ class Apply:
 
 
 @dataclass(frozen=True)
+class Create:
+    document: Tree
+
+
+@dataclass(frozen=True)
 class Write:
     """A write on a resource as it was seen `ago` answers before the last one about it."""
 
@@ -58,7 +63,7 @@ class Wait:
     seconds: int
 
 
-Operation: TypeAlias = Apply | Write | Delete | Tell | Acquire | Release | Wait
+Operation: TypeAlias = Apply | Create | Write | Delete | Tell | Acquire | Release | Wait
 
 _values: st.SearchStrategy[Json] = st.sampled_from((0, 1, 1.0, True, None, "", "x", 2**70, {"a": []}))
 _labels = st.dictionaries(st.sampled_from(("team", "tier")), st.sampled_from(("a", "b")), max_size=2)
@@ -67,6 +72,10 @@ _names = st.sampled_from(("a", "b", "a", "b", "Not A Name"))
 _manifests = st.builds(
     instance, _names, st.fixed_dictionaries({"size": _values}), labels=_labels, annotations=_annotations
 ) | st.builds(secret, stringData=st.dictionaries(st.sampled_from("pq"), st.sampled_from(("1", "2")), max_size=2))
+_references = st.sampled_from(((), ({"kind": "Parent", "name": "p", "uid": "u"},)))
+_documents = _manifests | st.builds(
+    instance, _names, st.fixed_dictionaries({"size": _values}), labels=_labels, ownerReferences=_references
+)
 _refs = st.sampled_from(REFS)
 _ago = st.sampled_from((0, 0, 0, 1, 2))
 _statuses = st.dictionaries(st.sampled_from("mn"), _values, max_size=2)
@@ -77,8 +86,17 @@ _uids = st.sampled_from(("uid-1", "uid-2"))
 _notes = st.builds(Note, _refs, _uids, st.just("Normal"), st.sampled_from("rstuv"), st.just("m"), _moments)
 _holders = st.sampled_from(("me", "you"))
 
+
+def _replacement(document: Tree, ago: int) -> Write:
+    """Of the resource that the document is about, or of another one."""
+    ref = Resource(document).ref._replace(namespace="default")
+    return Write(ref if ref in REFS else REFS[0], ago, "replace", document)
+
+
 operations: st.SearchStrategy[Operation] = (
     st.builds(Apply, _manifests)
+    | st.builds(Create, _documents)
+    | st.builds(_replacement, _documents, _ago)
     | st.builds(Write, _refs, _ago, st.just("update_status"), _statuses)
     | st.builds(Write, _refs, _ago, st.just("set_finalizers"), _finalizers)
     | st.builds(Write, _refs, _ago, st.just("annotate"), _edits)
@@ -108,13 +126,8 @@ class Run:
 
     async def _perform(self, operation: Operation) -> object:
         match operation:
-            case Apply(manifest):
-                return await self.store.apply(manifest)
-            case Write(ref, ago, verb, value):
-                known = self.seen.get(ref, [])
-                return await getattr(self.store, verb)(known[-1 - ago], value) if ago < len(known) else None
-            case Delete(ref):
-                return await self.store.delete(ref)
+            case Apply() | Create() | Write() | Delete():
+                return await self._write(operation)
             case Tell(note):
                 await self.store.note(note)
             case Acquire(holder, seconds):
@@ -124,6 +137,20 @@ class Run:
             case Wait(seconds):
                 await self.clock.sleep(seconds)
         return None
+
+    async def _write(self, operation: Apply | Create | Write | Delete) -> Resource | None:
+        answer: Resource | None = None
+        match operation:
+            case Apply(manifest):
+                answer = await self.store.apply(manifest)
+            case Create(document):
+                answer = await self.store.create(document)
+            case Write(ref, ago, verb, value):
+                known = self.seen.get(ref, [])
+                answer = await getattr(self.store, verb)(known[-1 - ago], value) if ago < len(known) else None
+            case Delete(ref):
+                answer = await self.store.delete(ref)
+        return answer
 
     def _noticed(self, answer: object) -> object:
         if not isinstance(answer, Resource):

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from setpoint.engine.ports import Store
-from setpoint.engine.resource import Revision
+from setpoint.engine.resource import ResourceRef, Revision
 from setpoint.errors import RevisionExpired
 from tests.engine.clock import FakeClock
 from tests.stores.contract_keeping import NOTE
+from tests.stores.objects import CONFIG_MAP, VOLUME, ref_of
 from tests.stores.samples import GROUP, REF, instance, metadata_of, secret, take
 
 
@@ -31,6 +32,33 @@ class TestStamps:
 
         assert loop.run(store.apply({**instance(), "apiVersion": f"{GROUP}/v1"})).generation == 2
         assert loop.run(store.apply(secret(stringData={"a": "2"}))).generation == 2
+
+
+class TestOwning:
+    def test_nothing_goes_with_its_owner(self, store: Store) -> None:
+        assert store.collects is False
+
+    def test_what_is_in_no_namespace_is_in_the_default_one(self, store: Store, loop: asyncio.Runner) -> None:
+        made = loop.run(store.create(VOLUME))
+
+        assert made.ref == ResourceRef("", "PersistentVolume", "default", "disk")
+        assert loop.run(store.get(ref_of(VOLUME))) == loop.run(store.get(made.ref)) == made
+        assert loop.run(store.delete(ref_of(VOLUME))) is None
+        assert loop.run(store.get(made.ref)) is None
+
+    def test_what_the_engine_annotated_outlives_a_replacement_that_does_not_name_it(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        seen = loop.run(store.annotate(loop.run(store.create(instance(annotations={"a": "1"}))), {"cookie": "c"}))
+
+        after = loop.run(store.replace(seen, instance(annotations={"b": "2"})))
+
+        assert after.annotations == {"b": "2", "cookie": "c"}
+
+    def test_new_contents_of_any_kind_are_a_generation(self, store: Store, loop: asyncio.Runner) -> None:
+        seen = loop.run(store.create(CONFIG_MAP))
+
+        assert loop.run(store.replace(seen, {**CONFIG_MAP, "data": {"a": "2"}})).generation == 2
 
 
 class TestRevisions:

@@ -1,4 +1,4 @@
-"""Where a process in a cluster has its leases, and where others look for them."""
+"""Where a process in a cluster has its leases, where others look for them, and what it hears of."""
 
 import asyncio
 from collections.abc import Mapping
@@ -7,10 +7,14 @@ import pytest
 
 from setpoint.clients.http import Answer, HttpClient, Request
 from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kube_endpoints import Form
 from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.engine.ports import Store
-from setpoint.stores.kubernetes.opening import open_kubernetes, place_of
+from setpoint.engine.owner import ObjectKind
+from setpoint.engine.ports import EVERYTHING, Query, Store
+from setpoint.stores.kubernetes.opening import open_kubernetes, place_of, served_kinds
+from setpoint.stores.kubernetes.served import Territory
 from tests.engine.clock import FakeClock
+from tests.engine.gadgets import GadgetKind, Service
 
 
 class Empty(HttpClient):
@@ -57,3 +61,60 @@ def test_whoever_runs_has_its_leases_where_its_pod_is_or_where_its_work_is(
 def test_whoever_wants_to_know_whether_somebody_runs_looks_where_it_may_be() -> None:
     assert _looked_at("kubernetes", {}, lasting=False) == ["setpoint-system"]
     assert _looked_at("kubernetes?namespace=team-a", {}, lasting=False) == ["team-a", "setpoint-system"]
+
+
+SECRET = ObjectKind("", "v1", "Secret", "secrets")
+CONFIG_MAP = ObjectKind("", "v1", "ConfigMap", "configmaps")
+VOLUME = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
+GADGET = ObjectKind("test.setpoint.dev", "v1", "Gadget", "gadgets")
+KINDS = (GadgetKind(Service()), SECRET, CONFIG_MAP, VOLUME, GADGET)
+
+
+def _territory(namespace: str | None = None, *, lasting: bool) -> Territory:
+    return Territory(served_kinds(KINDS, namespace, lasting=lasting), "leases", namespace)
+
+
+def _listed(territory: Territory, query: Query = EVERYTHING) -> list[str]:
+    """Where the kinds are listed."""
+    return [kind.all_in(territory.place(query)).path for kind in territory.asked_for(query)]
+
+
+def test_whoever_runs_hears_of_what_owners_make_without_reading_any() -> None:
+    territory = _territory(lasting=True)
+
+    assert _listed(territory) == [
+        "/api/v1/configmaps",
+        "/api/v1/persistentvolumes",
+        "/api/v1/secrets",
+        "/apis/test.setpoint.dev/v1/gadgets",
+    ]
+    assert territory.cached == {("test.setpoint.dev", "Gadget")}
+    assert [kind.form for kind in territory.kinds.values()].count(Form.METADATA) == 3
+
+
+def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() -> None:
+    assert _listed(_territory("team-a", lasting=True)) == [
+        "/api/v1/namespaces/team-a/configmaps",
+        "/api/v1/namespaces/team-a/secrets",
+        "/apis/test.setpoint.dev/v1/namespaces/team-a/gadgets",
+    ]
+
+
+@pytest.mark.parametrize("namespace", [None, "team-a"])
+def test_a_command_lists_only_what_is_looked_after(namespace: str | None) -> None:
+    territory = _territory(namespace, lasting=False)
+
+    assert [kind.kind for kind in territory.asked_for(EVERYTHING)] == ["Gadget"]
+    assert _listed(territory, Query(kind="PersistentVolume")) == ["/api/v1/persistentvolumes"]
+    assert territory.cached == {("test.setpoint.dev", "Gadget")}
+    assert {kind.form for kind in territory.kinds.values()} == {Form.WHOLE}
+
+
+def test_nothing_that_is_in_no_namespace_is_in_one() -> None:
+    territory = _territory(lasting=True)
+
+    assert _listed(territory, Query(namespace="team-a")) == [
+        "/api/v1/namespaces/team-a/configmaps",
+        "/api/v1/namespaces/team-a/secrets",
+        "/apis/test.setpoint.dev/v1/namespaces/team-a/gadgets",
+    ]

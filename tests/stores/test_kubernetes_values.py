@@ -1,5 +1,6 @@
 """What a store in a cluster knows without asking it: positions, what is kept, what is remembered, who holds a lease."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,13 +10,25 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from setpoint.engine.ports import Note
-from setpoint.engine.resource import ResourceRef, Revision
-from setpoint.errors import ManifestInvalid, RevisionExpired, StoreError
+from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.errors import (
+    KindNotServed,
+    ManifestInvalid,
+    RemoteConflict,
+    RemoteInvalid,
+    RemoteRefused,
+    RemoteUnavailable,
+    RevisionExpired,
+    SetpointError,
+    StoreError,
+)
 from setpoint.stores.kubernetes.cache import Cache
 from setpoint.stores.kubernetes.events import counted_up, event_for, event_in, name_of, told_by
 from setpoint.stores.kubernetes.objects import ClusterResource, Kept, kept_from
 from setpoint.stores.kubernetes.opening import Whereabouts, whereabouts
 from setpoint.stores.kubernetes.positions import from_revision, to_revision
+from setpoint.stores.kubernetes.refusals import object_errors
+from setpoint.stores.kubernetes.replacing import replacement
 from setpoint.stores.kubernetes.tenancies import Sighting, freed_body, lease_body, lease_in, left_of, seen
 
 KIND = ("sql.cnrm.cloud.google.com", "SQLInstance")
@@ -101,6 +114,96 @@ class TestObjects:
 
         assert resource.mentions("secretKeyRef")
         assert not resource.mentions("words")
+
+
+def _seen() -> Resource:
+    raw = _object(spec={"size": 1}, status={"ready": True})
+    document = ClusterResource(kept_from(raw, "sql.cnrm.cloud.google.com/v1beta1", "SQLInstance")).document
+    metadata = document["metadata"]
+    assert isinstance(metadata, dict)
+    return Resource({**document, "metadata": {**metadata, "labels": {"a": "0"}, "annotations": {"c": "0"}}})
+
+
+def _with(seen: Resource, metadata: Mapping[str, Any], **members: Any) -> Tree:
+    return {**seen.document, **members, "metadata": {"name": "db", "namespace": "default", **metadata}}
+
+
+_said: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "labels": st.dictionaries(st.sampled_from("ab"), st.sampled_from("12"), max_size=2) | st.none(),
+        "annotations": st.dictionaries(st.sampled_from("ab"), st.sampled_from("12"), max_size=2),
+        "ownerReferences": st.lists(st.just({"uid": "p"}), max_size=1),
+        "finalizers": st.just(["x.dev/f"]),
+        "uid": st.just("another"),
+        "resourceVersion": st.just("1"),
+        "managedFields": st.just([{}]),
+    },
+)
+_contents = st.fixed_dictionaries({}, optional={"spec": st.integers(0, 2), "status": st.just({}), "more": st.none()})
+
+
+class TestReplacing:
+    def test_what_was_read_says_nothing_new(self) -> None:
+        assert replacement(_seen(), _seen().document) is None
+
+    @given(_said, _contents)
+    def test_what_is_not_the_owner_s_is_as_it_was_seen(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+        seen = _seen()
+        sent = replacement(seen, _with(seen, said, **contents))
+
+        if sent is not None:
+            made = Resource(sent)
+            assert (made.uid, made.revision, made.finalizers, made.status) == ("u", "7", (), {"ready": True})
+            assert "managedFields" not in str(sent)
+
+    @given(_said, _contents)
+    def test_the_owner_s_part_is_as_it_is_said(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+        seen = _seen()
+        document = _with(seen, said, **contents)
+        made = Resource(replacement(seen, document) or seen.document)
+
+        assert made.labels == Resource(document).labels
+        assert made.annotations == Resource(document).annotations
+        assert made.document.get("spec") == document["spec"]
+
+    @given(_said, _contents)
+    def test_what_was_sent_says_nothing_new(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
+        seen = _seen()
+        sent = replacement(seen, _with(seen, said, **contents)) or seen.document
+
+        assert replacement(Resource(sent), sent) is None
+
+    @pytest.mark.parametrize("member", ["name", "namespace"])
+    def test_nothing_becomes_something_else(self, member: str) -> None:
+        with pytest.raises(ManifestInvalid, match=r"^SQLInstance default/db cannot become"):
+            replacement(_seen(), _with(_seen(), {member: "another"}))
+
+    def test_a_number_that_a_cluster_would_round_is_refused(self) -> None:
+        with pytest.raises(ManifestInvalid, match=r"^SQLInstance db: spec.size cannot be 9223372036854775808"):
+            replacement(_seen(), _with(_seen(), {}, spec={"size": 2**63}))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("error", "wanted"),
+        [
+            (RemoteInvalid("POST /a: 422: Invalid: no", (("spec.a", "too big"),)), ManifestInvalid),
+            (RemoteRefused("POST /a: 400: BadRequest: no"), ManifestInvalid),
+            (RemoteRefused("POST /a: 403: Forbidden: no"), ManifestInvalid),
+            (RemoteRefused('POST /a: 404: NotFound: namespaces "x" not found'), ManifestInvalid),
+            (RemoteRefused("POST /a: 401: Unauthorized"), StoreError),
+            (KindNotServed("POST /a: 404: page not found"), StoreError),
+            (RemoteUnavailable("POST /a: 503: no"), StoreError),
+            (RemoteConflict("POST /a: 409: Conflict: no"), StoreError),
+        ],
+    )
+    def test_what_is_the_object_s_fault_is_told_by_its_name(self, error: Exception, wanted: type[Exception]) -> None:
+        with pytest.raises(SetpointError) as caught, object_errors(REF):
+            raise error
+
+        assert type(caught.value) is wanted
+        assert str(caught.value).startswith("SQLInstance default/db: ") == (wanted is ManifestInvalid)
 
 
 class TestCache:

@@ -53,6 +53,9 @@ def test_no_file_ever_holds_a_secret_in_the_clear(
     loop.run(store.update_status(created, {"seen": True}))
     loop.run(store.apply(secret(stringData={"password": f"{PASSWORD}!"})))
     loop.run(store.delete(SECRET_REF))
+    made = loop.run(store.create(secret(stringData={"password": PASSWORD})))
+    loop.run(store.replace(made, secret(stringData={"password": f"{PASSWORD}?"})))
+    loop.run(store.delete(SECRET_REF))
     loop.run(store.apply(secret(stringData={"password": PASSWORD})))
     while_open = {file.name: file.read_bytes() for file in path.parent.iterdir()}
     loop.run(store.close())

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import canonical
+from setpoint.core.canonical import canonical, same
 from setpoint.engine.ports import EVERYTHING, Change, Event, Query, Store
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.stores.limits import Limits
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
-from tests.stores.programs import INSTANCES, Apply, Delete, Operation, Run, Write, everything, exact, programs
+from tests.stores.programs import INSTANCES, Apply, Create, Delete, Operation, Run, Write, everything, exact, programs
 from tests.stores.samples import GROUP, instance
 from tests.stores.scratch import scratch_folder
 
@@ -88,6 +88,67 @@ def test_generations_follow_the_author_and_revisions_follow_everything(program: 
                 assert changed == [old.generation + 1 == after.generation, old.revision != after.revision]
 
     asyncio.run(scenario())
+
+
+@given(programs)
+@example(FOREVER_HELD)
+def test_what_is_read_and_put_back_changes_nothing(program: list[Operation]) -> None:
+    async def scenario() -> None:
+        clock = FakeClock()
+        store = MemoryStore(clock, numbered())
+        run = Run(store, clock)
+        for operation in program:
+            await run.perform(operation)
+        before = await store.list()
+        for one in before.resources:
+            assert exact(await store.replace(one, one.document)) == exact(one)
+
+        assert await store.list() == before
+
+    asyncio.run(scenario())
+
+
+@given(programs)
+@example(FOREVER_HELD)
+def test_whoever_is_refused_changed_nothing(program: list[Operation]) -> None:
+    async def scenario() -> None:
+        clock = FakeClock()
+        store = MemoryStore(clock, numbered())
+        run = Run(store, clock)
+        for operation in program:
+            before = await store.list()
+            answer = await run.perform(operation)
+            if isinstance(answer, tuple):
+                assert await store.list() == before
+
+    asyncio.run(scenario())
+
+
+@given(programs)
+def test_what_was_created_or_replaced_is_what_is_read_and_is_of_its_document(program: list[Operation]) -> None:
+    async def scenario() -> None:
+        clock = FakeClock()
+        store = MemoryStore(clock, numbered())
+        run = Run(store, clock)
+        for operation in program:
+            answer = await run.perform(operation)
+            if isinstance(answer, bytes) and (document := owned(operation)) is not None:
+                found = await store.get(Resource(document).ref)
+                assert found is not None
+                assert exact(found) == answer
+                assert same(found.document.get("spec"), document.get("spec"))
+                assert found.labels == Resource(document).labels
+
+    asyncio.run(scenario())
+
+
+def owned(operation: Operation) -> Tree | None:
+    """The document that an owner writes."""
+    match operation:
+        case Create(document) | Write(verb="replace", value=document):
+            return document
+        case _:
+            return None
 
 
 def authored(resource: Resource) -> bytes:

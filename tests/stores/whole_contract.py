@@ -1,6 +1,6 @@
 """Every part of the contract, for whoever has a store: the fixture `store` is theirs."""
 
-from tests.stores import contract, contract_keeping, contract_watching
+from tests.stores import contract, contract_any_kind, contract_keeping, contract_owning, contract_watching
 
 
 class TestApplying(contract.Applying):
@@ -16,6 +16,26 @@ class TestAnnotating(contract.Annotating):
 
 
 class TestStatus(contract.Status):
+    pass
+
+
+class TestCreating(contract_owning.Creating):
+    pass
+
+
+class TestReplacing(contract_owning.Replacing):
+    pass
+
+
+class TestLosing(contract_owning.Losing):
+    pass
+
+
+class TestAnyKind(contract_any_kind.AnyKind):
+    pass
+
+
+class TestNoNamespace(contract_any_kind.NoNamespace):
     pass
 
 

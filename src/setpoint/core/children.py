@@ -6,11 +6,13 @@ from enum import StrEnum
 from typing import Final, Protocol, TypeAlias, assert_never
 
 from setpoint.core.canonical import same
+from setpoint.core.covering import covers, laid_over
 from setpoint.core.fates import Finding, fates, standing
 from setpoint.core.kubernetes import text_at, title
 from setpoint.core.paths import Path, get_at, remove_at, set_at
-from setpoint.core.threeway import Memory, Table, memory_from_data, memory_to_data, merge, remember
+from setpoint.core.threeway import Memory, Table, caught_up, memory_from_data, memory_to_data, merge, remember
 from setpoint.core.values import Json, Missing
+from setpoint.errors import ImmutableFieldChanged
 
 Tree: TypeAlias = Mapping[str, Json]
 _LABELS: Final = Path(("metadata", "labels"))
@@ -21,6 +23,7 @@ class Contents(StrEnum):
 
     MERGED = "follow the owner, people's edits kept"
     COPIED = "follow the owner"
+    COVERED = "follow the owner in what it says: the rest is the server's, or anybody's"
     ONCE = "made once: from then on people's"
 
 
@@ -61,7 +64,8 @@ class Fields:
 class Child:
     """One object that an owner makes: as it is now generated, whole, and who may change what of it.
 
-    `lacks` names what has to be filled in by whoever creates it, such as keys that must be random.
+    `lacks` names what has to be filled in by whoever creates it, such as keys that must be random. `fixed` are the
+    places of what is covered that no server changes once the object is there.
     """
 
     object: Tree
@@ -69,6 +73,7 @@ class Child:
     view: View
     table: Table
     lacks: str = ""
+    fixed: tuple[Path, ...] = ()
 
     @property
     def key(self) -> str:
@@ -93,13 +98,18 @@ class Renewal:
 
 
 def renewed(child: Child, live: Tree, last: Memory | None) -> Renewal:
-    """`live` as it should be now. Its owner reference is not looked at: whose it is, is settled before."""
+    """`live` as it should be now. Its owner reference is not looked at: whose it is, is settled before.
+
+    ImmutableFieldChanged when it can never be so.
+    """
     labelled = _with_labels(child, live)
     match child.contents:
         case Contents.ONCE:
             return Renewal(labelled)
         case Contents.COPIED:
             return _copied(child, live, labelled)
+        case Contents.COVERED:
+            return _covered(child, labelled)
         case Contents.MERGED:
             return _merged(child, labelled, last)
         case _:
@@ -124,6 +134,25 @@ def _copied(child: Child, live: Tree, labelled: Tree) -> Renewal:
     return Renewal(child.view.write(labelled, child.object, wanted))
 
 
+def _covered(child: Child, live: Tree) -> Renewal:
+    seen, wanted = child.view.read(live), child.view.read(child.object)
+    if covers(seen, wanted):
+        return Renewal(live)
+    stuck = tuple(str(path) for path in child.fixed if not covers(_at(live, path), _at(child.object, path)))
+    if stuck:
+        raise ImmutableFieldChanged(
+            f"{title(live)}: {', '.join(stuck)} cannot change any more, and is not what is wanted: delete the object, "
+            "and it is made anew",
+            stuck,
+        )
+    return Renewal(child.view.write(live, child.object, laid_over(seen, wanted)))
+
+
+def _at(object_: Tree, path: Path) -> Json:
+    value = get_at(object_, path)
+    return None if isinstance(value, Missing) else value
+
+
 def _with_labels(child: Child, live: Tree) -> Tree:
     wanted, found = get_at(child.object, _LABELS), get_at(live, _LABELS)
     if not isinstance(wanted, Mapping):
@@ -146,3 +175,17 @@ def memory_of_children(children: Sequence[Child]) -> Json:
 def remembered(data: Json | Missing, child: Child) -> Memory | None:
     """What is on record of `child`; None for a first contact."""
     return memory_from_data(data.get(child.key)) if isinstance(data, Mapping) else None
+
+
+def known_of(child: Child, live: Tree, last: Json, begun: Json, *, is_ours: bool) -> Memory | None:
+    """What was generated of `child` before now, when `last` is on record and the write of `begun` may have happened.
+
+    `is_ours`: the live object is the owner's already.
+    """
+    before, under_way = remembered(last, child), remembered(begun, child)
+    if under_way is None:
+        return before
+    if before is None and is_ours:
+        # Nothing but that write can have made it the owner's.
+        return under_way
+    return caught_up(before, under_way, child.view.read(live), child.table)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from setpoint.core.kubernetes import text_at
+from setpoint.core.kubernetes import group_and_kind, text_at
 from setpoint.core.paths import Path, get_at, set_at
 from setpoint.core.values import Json
 
@@ -18,6 +18,18 @@ class Ownership(StrEnum):
     OURS = "ours"
     NOBODYS = "nobody's: it can be adopted"
     ANOTHERS = "another owner's: it is left alone"
+
+
+class OwnerName(NamedTuple):
+    """An owner, by its kind and name; it is in the namespace of what it owns."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 def owner_reference(owner: Tree) -> Tree:
@@ -34,10 +46,19 @@ def owner_reference(owner: Tree) -> Tree:
 
 def ownership(live: Tree, owner: Tree) -> Ownership:
     """Whose `live` is: an object has one controller, and goes by its uid."""
-    controller = next((one for one in _references(live) if one.get("controller") is True), None)
+    controller = _controller(live)
     if controller is None:
         return Ownership.NOBODYS
     return Ownership.OURS if controller.get("uid") == text_at(owner, "metadata", "uid") else Ownership.ANOTHERS
+
+
+def controller_of(live: Tree) -> "OwnerName | None":
+    """Who has the say over `live`, if anybody has."""
+    found = _controller(live)
+    if found is None:
+        return None
+    group, kind = group_and_kind(found)
+    return OwnerName(group, kind, text_at(live, "metadata", "namespace"), text_at(found, "name"))
 
 
 def owned_by(live: Tree, owner: Tree) -> Tree:
@@ -53,6 +74,10 @@ def owned_by(live: Tree, owner: Tree) -> Tree:
     made = set_at(live, _REFERENCES, [*others, wanted])
     assert isinstance(made, Mapping)
     return made
+
+
+def _controller(live: Tree) -> Tree | None:
+    return next((one for one in _references(live) if one.get("controller") is True), None)
 
 
 def _references(live: Tree) -> list[Tree]:

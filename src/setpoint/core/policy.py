@@ -31,6 +31,13 @@ class Rule(StrEnum):
     PRUNED = "pruned"
     # An explicit null: pruned, protected or not.
     RELEASED = "released"
+    # Of what an owner makes: as it is generated, put back to that, or gone because it is no longer generated.
+    GENERATED = "generated"
+    MANAGED = "managed"
+    RETIRED = "no longer generated"
+    # A person's, where people may edit; and where what is generated has changed as well.
+    EDITED = "edited"
+    CONFLICTING = "edited, and generated anew"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,26 @@ def memory_from_data(data: object) -> Memory | None:
     return Memory(digests) if _are_digests(digests) else None
 
 
+def caught_up(last: Memory | None, begun: Memory, live: Json, table: Table) -> Memory | None:
+    """What was generated last, as far as `live` shows it, when the write of what `begun` tells may have happened.
+
+    Where the live side is as it was about to be written it was, or a person came to the same; elsewhere `last` holds.
+    """
+    seen = remember(live, table)
+    if last is None:
+        return begun if same(seen.digests, begun.digests) else None
+    return Memory(_caught_up(last.digests, begun.digests, seen.digests))
+
+
+def _caught_up(last: Digests, begun: Digests, seen: Digests) -> Digests:
+    if same(seen, begun):
+        return begun
+    if not (isinstance(last, Mapping) and isinstance(begun, Mapping) and isinstance(seen, Mapping)):
+        return last
+    parts = {name: _caught_up(*(side.get(name, {}) for side in (last, begun, seen))) for name in {**last, **begun}}
+    return {name: digests for name, digests in parts.items() if digests}
+
+
 def _are_digests(data: object) -> TypeGuard[Digests]:
     todo = [data]
     for node in todo:

@@ -72,7 +72,7 @@ class Graph:
 
 async def graph_of(resources: Iterable[Resource], world: World) -> Graph:
     """The graph of these resources, and of what they need."""
-    known = {one.ref: one for one in resources if (one.ref.group, one.ref.kind) in world.kinds}
+    known = {one.ref: one for one in resources if (one.ref.group, one.ref.kind) in world.sorts}
     needs = {ref: _needs(resource, world) for ref, resource in known.items()}
     links = tuple(dict.fromkeys(_link(ref, need) for ref in sorted(needs) for need in needs[ref]))
     others = sorted({link.needed for link in links} - known.keys())
@@ -83,7 +83,7 @@ async def graph_of(resources: Iterable[Resource], world: World) -> Graph:
 
 def _needs(resource: Resource, world: World) -> Sequence[Need]:
     try:
-        return needs_of(resource, world.kinds)
+        return needs_of(resource, world.sorts)
     except UserError:
         # Its status says what is wrong with it.
         return ()

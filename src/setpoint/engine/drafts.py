@@ -16,6 +16,11 @@ class Drafts:
     behind: Store
     resources: Mapping[ResourceRef, Resource]
 
+    @property
+    def collects(self) -> bool:
+        """As the store does."""
+        return self.behind.collects
+
     async def get(self, ref: ResourceRef) -> Resource | None:
         """The draft, or what the store has."""
         return self.resources.get(ref) or await self.behind.get(ref)
@@ -43,6 +48,14 @@ class Drafts:
     async def apply(self, manifest: Tree) -> Resource:
         """Refused."""
         _refuse("apply")
+
+    async def create(self, document: Tree) -> Resource:
+        """Refused."""
+        _refuse("create")
+
+    async def replace(self, seen: Resource, document: Tree) -> Resource:
+        """Refused."""
+        _refuse("replace")
 
     async def update_status(self, resource: Resource, status: Tree) -> Resource:
         """Refused."""

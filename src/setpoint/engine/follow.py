@@ -53,6 +53,8 @@ _NAMED_AFTER_ERRORS: Final[Mapping[str, type[SetpointError]]] = {
     )
 }
 _ENDS: Final = (RemoteRefused, ImmutableFieldChanged, WaitTimedOut, WaitFailed)
+# There is nothing left to do, though it is not ready.
+_SETTLED_ALL_THE_SAME: Final = ("NotConverged", report.CONTESTED, "Observed")
 # What a step says of a resource that is to go; anything else was said before.
 _OF_A_DELETION: Final = ("Deleting", "DeleteFailed", report.DELETION_TIMED_OUT, "Paused")
 
@@ -210,10 +212,11 @@ def outcome_of(resource: Resource, before: Tree | None = None) -> Outcome | None
             return Stopped(WaitTimedOut(ready.message))
         case "UpdateFailed" | "DeleteFailed":
             return Stopped(RemoteRefused(rest))
-        case "Waiting":
-            return Stopped(StillWaiting(ready.message, inf))
         case reason if reason in _NAMED_AFTER_ERRORS:
             return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
+        case reason if ready.status == "False" and reason not in _SETTLED_ALL_THE_SAME:
+            # It waits for its object, or is an owner whose children are not ready yet.
+            return Stopped(StillWaiting(ready.message, inf))
         case _:
             return Settled(_plan(resource, before), _ready(ready))
 

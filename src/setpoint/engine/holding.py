@@ -9,13 +9,13 @@ from setpoint.engine import report
 from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.kind import Intent, Look, Present
 from setpoint.engine.remembered import outputs_in
-from setpoint.engine.scene import MANAGEMENT, Management, Outcome, Scene, Settled, Stopped
+from setpoint.engine.scene import MANAGEMENT, Management, Moment, Outcome, Scene, Settled, Stopped
 from setpoint.engine.waiting import waited
 
 OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
 
 
-async def pause(scene: Scene) -> Outcome:
+async def pause(scene: Moment) -> Outcome:
     """The step of a paused resource: what nobody puts back is not contested any more."""
     forgetting = replace(scene.remembered, contests=NO_CONTESTS)
     await replace(scene, remembered=forgetting).tell(report.PAUSED)

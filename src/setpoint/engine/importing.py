@@ -91,7 +91,7 @@ class _Check:
         try:
             kind = self.world.kind_of(item.resource)
             check_manifest(item.resource, kind)
-            return needs_of(item.resource, self.world.kinds)
+            return needs_of(item.resource, self.world.sorts)
         except UserError as error:
             raise ManifestInvalid(f"{item.place}: {error}") from error
 

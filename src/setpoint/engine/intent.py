@@ -12,7 +12,7 @@ from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, 
 from setpoint.core.shape import Field, Object, field_at, paths_of, shape_of
 from setpoint.core.values import Json, Missing
 from setpoint.engine.cadence import mean_seconds
-from setpoint.engine.kind import AnyKind, Intent, Resolved, SecretKey
+from setpoint.engine.kind import AnyKind, Intent, Resolved, SecretKey, Sort
 from setpoint.engine.needs import needs_of
 from setpoint.engine.references import resolve_needs
 from setpoint.engine.resource import Resource
@@ -21,7 +21,7 @@ from setpoint.engine.scene import World, management_of
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
 
-def check_manifest(resource: Resource, kind: AnyKind) -> None:
+def check_manifest(resource: Resource, kind: Sort) -> None:
     """ManifestInvalid or UnknownField for what only its author can mend; the world is not asked."""
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
     management_of(resource.annotations)
@@ -31,7 +31,7 @@ def check_manifest(resource: Resource, kind: AnyKind) -> None:
 
 async def resolve(resource: Resource, world: World) -> Intent:
     """The intent of `resource` as it is now; what it refers to has to be there and ready."""
-    resolved = await resolve_needs(needs_of(resource, world.kinds), world.store, resource.ref)
+    resolved = await resolve_needs(needs_of(resource, world.sorts), world.store, resource.ref)
     return intent_of(resource, world.kind_of(resource), resolved)
 
 
@@ -39,7 +39,7 @@ async def resolve_as_it_is(resource: Resource, world: World) -> Intent:
     """The same for those who take no step: what it refers to has to be there, and counts as ready as it is."""
     needs = (
         need if isinstance(need, SecretKey) else replace(need, must_be_ready=False)
-        for need in needs_of(resource, world.kinds)
+        for need in needs_of(resource, world.sorts)
     )
     return intent_of(resource, world.kind_of(resource), await resolve_needs(tuple(needs), world.store))
 

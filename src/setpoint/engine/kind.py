@@ -150,21 +150,21 @@ class Definition:
     categories: Sequence[str] = ()
     # For names that do not just take an s.
     plural: str = ""
+    # The members of the status that are always written, also when there is nothing to show yet.
+    required: Sequence[str] = ()
 
 
-class Kind(Protocol[L]):
-    """What an author writes."""
+class Sort(Protocol):
+    """What every sort of resource says of itself, whatever becomes of its resources."""
 
     group: str
     version: str
     name: str
-    reconciliation: Reconciliation
     # Raised by the author when the mapping changes: every cookie of before then means a close look.
     revision: int
     # What else of the manifest changes its meaning, besides spec, labels and the field policies.
     annotations: Sequence[str]
-    live_type: type[L]
-    # The type of the tree in which spec and live are compared: `spec`, and `metadata` where the kind has labels.
+    # The type of the tree with `spec` in it, and `metadata` where there are labels.
     tree_type: type[msgspec.Struct]
     definition: Definition
 
@@ -175,6 +175,13 @@ class Kind(Protocol[L]):
     def needs(self, resource: Resource) -> Sequence[Need]:
         """The references and secrets in the spec. The names of their fields end with `Ref`, or are `$ref`."""
         ...
+
+
+class Kind(Sort, Protocol[L]):
+    """What an author writes for a sort of resource that stands for one object. The tree is what is compared."""
+
+    reconciliation: Reconciliation
+    live_type: type[L]
 
     def locate(self, resource: Resource, resolved: Resolved) -> Location:
         """Where the object is."""

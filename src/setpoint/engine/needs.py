@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from setpoint.engine.abilities import Awaited
-from setpoint.engine.kind import ANY_GROUP, AnyKind, Need, Reference, Value
+from setpoint.engine.kind import ANY_GROUP, Need, Reference, Sort, Value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid
 
-Kinds: TypeAlias = Mapping[tuple[str, str], AnyKind]
+Kinds: TypeAlias = Mapping[tuple[str, str], Sort]
 
 # Resources that have to be ready first, though nothing of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
 DEPENDS_ON: Final = "setpoint.dev/depends-on"

@@ -88,6 +88,11 @@ class Store(Protocol):
     writing does not learn the outcome: the write happened wholly, or not at all. No two calls share a document.
     """
 
+    @property
+    def collects(self) -> bool:
+        """Whether what has an owner goes by itself once its owner is gone."""
+        ...
+
     async def get(self, ref: ResourceRef) -> Resource | None:
         """The resource as it is now, or None; never a state older than one this process has written."""
         ...
@@ -122,6 +127,21 @@ class Store(Protocol):
         """
         ...
 
+    async def create(self, document: Tree) -> Resource:
+        """A new object as its owner makes it, of any kind: with its owner references, without a status.
+
+        WriteConflict when there is one of that name already; ManifestInvalid for what cannot be kept.
+        """
+        ...
+
+    async def replace(self, seen: Resource, document: Tree) -> Resource:
+        """What was `seen`, of any kind, with contents, labels, annotations and owner references of `document`.
+
+        Keeps status, finalizers and uid. WriteConflict as for `update_status`, ManifestInvalid as for `create`. A
+        document that says nothing new changes nothing, not even the revision.
+        """
+        ...
+
     async def update_status(self, resource: Resource, status: Tree) -> Resource:
         """The resource with this status; WriteConflict when it has changed since `resource` was read."""
         ...
@@ -142,7 +162,7 @@ class Store(Protocol):
         ...
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
-        """Marks for deletion what has finalizers, once, and removes what has none; None when it is gone."""
+        """Marks for deletion what has finalizers, once, and removes what has none; any kind. None when it is gone."""
         ...
 
     async def note(self, note: Note) -> None:

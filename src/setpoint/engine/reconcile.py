@@ -22,11 +22,13 @@ from setpoint.engine.intent import resolve
 from setpoint.engine.kind import Intent, Look, Reconciliation, Unmoved
 from setpoint.engine.looking import is_shown, look_for, rest
 from setpoint.engine.operations import finish_operation
+from setpoint.engine.owning import own, preview_family
 from setpoint.engine.planning import live_digest, mark_of, planned_for, rehearse
+from setpoint.engine.releasing import preview_release, release
 from setpoint.engine.remembered import REQUESTED, Remembered
 from setpoint.engine.removal import preview_removal, remove
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import FINALIZER, Gone, Management, Outcome, Scene, Settled, Stopped, World
+from setpoint.engine.scene import FINALIZER, Gone, Management, Moment, Outcome, Scene, Settled, Stopped, World, scene_of
 from setpoint.engine.settling import settle
 from setpoint.engine.waiting import show_unread
 from setpoint.errors import (
@@ -87,15 +89,26 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool, an
         cookie = None if remembered.server_defaults else remembered.cookie
         remembered = replace(remembered, attempt=None, server_defaults={}, cookie=cookie, handled=request)
     try:
-        scene = Scene(world, resource, world.kind_of(resource), remembered, trigger, asked, anew or asked)
+        world.sort_of(resource)
     except UserError as error:
         return Stopped(error)
+    moment = Moment(world, resource, remembered, trigger, asked, anew or asked)
     try:
-        return await (remove(scene) if resource.is_deleting else _keep(scene))
+        return await _step_of(moment)
     except StoreError:
         raise
     except SetpointError as error:
-        return await _stop(scene, error)
+        return await _stop(moment, error)
+
+
+async def _step_of(moment: Moment) -> Outcome:
+    world, resource = moment.world, moment.resource
+    owner = world.owners.get((resource.ref.group, resource.ref.kind))
+    if owner is not None:
+        moment = replace(moment, least=owner.least)
+        return await (release(moment, owner) if resource.is_deleting else own(moment, owner))
+    scene = scene_of(moment, world.kind_of(resource))
+    return await (remove(scene) if resource.is_deleting else _keep(scene))
 
 
 async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
@@ -119,7 +132,11 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
     resource = await world.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
-    scene = Scene(world, resource, world.kind_of(resource), Remembered.of(resource))
+    moment = Moment(world, resource, Remembered.of(resource))
+    owner = world.owners.get((ref.group, ref.kind))
+    if owner is not None:
+        return await (preview_release(moment, owner) if resource.is_deleting else preview_family(moment, owner))
+    scene = scene_of(moment, world.kind_of(resource))
     if scene.management is Management.PAUSED:
         return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
     if resource.is_deleting:
@@ -205,7 +222,7 @@ async def _claim(scene: Scene, intent: Intent) -> Scene:
     return await scene.tell(report.updating("first look"))
 
 
-async def _stop(scene: Scene, error: SetpointError) -> Outcome:
+async def _stop(scene: Moment, error: SetpointError) -> Outcome:
     """The step ends with `error` in the status, unless nothing is wrong with the resource: then another look is due."""
     if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
         return Stopped(error)

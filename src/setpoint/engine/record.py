@@ -6,10 +6,10 @@ from setpoint.core.plan import Action, Plan
 from setpoint.core.values import Json
 from setpoint.engine.report import listed
 from setpoint.engine.resource import Tree
-from setpoint.engine.scene import Scene
+from setpoint.engine.scene import Moment
 
 
-def record_of(scene: Scene, plan: Plan, at: Cookie | None = None) -> Tree | None:
+def record_of(scene: Moment, plan: Plan, at: Cookie | None = None) -> Tree | None:
     """The last step that did or found something; an idle one, or one that waits on, changes nothing."""
     last, before = scene.remembered.step, scene.remembered.cookie
     if last is not None and not plan.writes and (_is_idle(scene, plan) or _waits_on(last, plan)):
@@ -18,7 +18,7 @@ def record_of(scene: Scene, plan: Plan, at: Cookie | None = None) -> Tree | None
     return {"at": scene.world.clock.now(), "trigger": scene.trigger, "cookie": digests, **plan.to_data()}
 
 
-def _is_idle(scene: Scene, plan: Plan) -> bool:
+def _is_idle(scene: Moment, plan: Plan) -> bool:
     is_end_of_another = scene.remembered.attempt is not None
     is_look = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK)
     return is_look and not plan.withheld

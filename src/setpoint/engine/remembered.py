@@ -69,6 +69,8 @@ class Remembered:
     # The versions of the secrets that a creation under way hands over; None when there is none under way.
     creating: Mapping[str, str] | None = None
     wait: WaitMemory | None = None
+    # Of an owner: what is about to be written of its children, as digests; None when nothing is.
+    generating: Tree | None = None
 
     @staticmethod
     def of(resource: Resource) -> "Remembered":
@@ -90,6 +92,7 @@ class Remembered:
             body if isinstance(body := ours.get("body"), str) else None,
             _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
             _wait(_tree(ours.get("wait"))),
+            _tree(ours.get("generating")) or None,
         )
 
     def into(self, status: Tree, *, with_cookie: bool) -> Tree:
@@ -116,6 +119,7 @@ class Remembered:
             "contests": self.contests.to_data() if self.contests.fields else None,
             "creating": self.creating,
             "wait": None if self.wait is None else _wait_data(self.wait),
+            "generating": self.generating,
         }
         return {name: value for name, value in members.items() if value is not None}
 

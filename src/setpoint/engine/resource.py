@@ -7,6 +7,7 @@ from typing import NamedTuple, NewType
 
 from setpoint.core.canonical import body_digest as sha256_of
 from setpoint.core.canonical import digest
+from setpoint.core.owners import controller_of
 from setpoint.core.values import Json
 
 Tree = Mapping[str, Json]
@@ -22,7 +23,7 @@ class ResourceRef(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ class Resource:
     def annotations(self) -> Mapping[str, str]:
         """The author's annotations, and those that the engine was told to keep there."""
         return _texts(self._metadata.get("annotations"))
+
+    @cached_property
+    def controller(self) -> ResourceRef | None:
+        """Whose child it is, if anybody's."""
+        if "ownerReferences" not in self._metadata:
+            return None
+        found = controller_of({"metadata": self._metadata})
+        return None if found is None else ResourceRef(*found)
 
     @property
     def spec(self) -> Tree:

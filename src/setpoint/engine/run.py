@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from setpoint.engine.abilities import Audible
 from setpoint.engine.graph import before_each
@@ -15,7 +15,7 @@ from setpoint.engine.reconcile import step
 from setpoint.engine.remembered import location_in
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.retries import Delays
-from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
@@ -33,6 +33,14 @@ Listener = Callable[[ResourceRef, Outcome], None]
 
 def _ignore(_ref: ResourceRef, _outcome: Outcome) -> None:
     """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Everybody:
+    """What all who are followed share."""
+
+    group: asyncio.TaskGroup
+    ears: Ears
 
 
 @dataclass(slots=True)
@@ -56,11 +64,16 @@ class Run:
     # Set with the first outcome of each.
     _looked: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
     _ears: dict[ResourceRef, Ear] = field(default_factory=dict)
+    # What followed from steps for others, which joined the run: and what each of their owners came to before.
+    _owners: dict[ResourceRef, Outcome] = field(default_factory=dict)
 
     async def until_done(
         self, refs: Iterable[ResourceRef], timeout: float | None = None
     ) -> Mapping[ResourceRef, Outcome]:
-        """The last outcome of each resource; whatever is still going on at the timeout stays as it was."""
+        """The last outcome of each resource; whatever is still going on at the timeout stays as it was.
+
+        Children that are made, or have to go, join the run.
+        """
         self._open = set(refs)
         self._looked = {ref: asyncio.Event() for ref in self._open}
         ears = Ears(self.world.clock)
@@ -69,15 +82,17 @@ class Run:
                 needs = await self._needs()
                 before = before_each(needs)
                 self._needed = {ref: self._open.intersection(map(target_of, named)) for ref, named in needs.items()}
+                everybody = _Everybody(group, ears)
                 for ref in sorted(self._open):
-                    group.create_task(self._follow(ref, sorted(before.get(ref, ())), ears))
+                    group.create_task(self._follow(ref, sorted(before.get(ref, ())), everybody))
+            await self._look_again_at_owners()
         except TimeoutError:
             pass
         finally:
             await ears.close()
         return self.outcomes
 
-    async def _follow(self, ref: ResourceRef, before: Sequence[ResourceRef], ears: Ears) -> None:
+    async def _follow(self, ref: ResourceRef, before: Sequence[ResourceRef], everybody: "_Everybody") -> None:
         for other in before:
             # What it says is old until this run has looked; what it says then is told, ready or not.
             await self._looked[other].wait()
@@ -90,6 +105,10 @@ class Run:
             await self._hear(ref, outcome)
             if await self._may_be_too_early(ref, outcome) and await self._another_moves(ref, seen):
                 continue
+            if self._others_join(outcome, everybody) and isinstance(outcome, Settled):
+                # How it stands is told when it is known how they do.
+                self._owners[ref] = outcome
+                return await self._finish(ref)
             self.listener(ref, outcome)
             if not isinstance(outcome, Stopped) or _is_final(outcome.error):
                 return await self._finish(ref)
@@ -97,9 +116,28 @@ class Run:
                 if not await self._another_moves(ref, seen):
                     return await self._finish(ref)
             else:
-                ear = await self._ear(ref, ears) if isinstance(outcome.error, StillWaiting) else None
+                ear = await self._ear(ref, everybody.ears) if isinstance(outcome.error, StillWaiting) else None
                 seconds = delays.after(outcome.error)
                 await (self.world.clock.sleep(seconds) if ear is None else ear.changed_within(seconds))
+
+    def _others_join(self, outcome: Outcome, everybody: "_Everybody") -> bool:
+        """Whether anybody joined the run because of `outcome`."""
+        found = () if isinstance(outcome, Gone) else outcome.others
+        new = [ref for ref in found if ref not in self._looked]
+        for ref in new:
+            self._open.add(ref)
+            self._looked[ref] = asyncio.Event()
+            everybody.group.create_task(self._follow(ref, (), everybody))
+        return bool(new)
+
+    async def _look_again_at_owners(self) -> None:
+        """How it stands with those whose children joined, now that these are done."""
+        for ref, first in self._owners.items():
+            outcome = await step(ref, self.world, trigger=self.trigger)
+            if isinstance(first, Settled) and isinstance(outcome, Settled):
+                outcome = replace(outcome, plan=first.plan)
+            self.outcomes[ref] = outcome
+            self.listener(ref, outcome)
 
     async def _hear(self, ref: ResourceRef, outcome: Outcome) -> None:
         """Takes note of an outcome. What one that is blocked says of it is part of what those say that wait for it."""
@@ -111,7 +149,7 @@ class Run:
 
     async def _ear(self, ref: ResourceRef, ears: Ears) -> Ear | None:
         """What hears of changes of the object that `ref` stands for, where its service tells of them."""
-        kind, resource = self.world.kinds[ref.group, ref.kind], None
+        kind, resource = self.world.sorts[ref.group, ref.kind], None
         with suppress(StoreError):
             resource = await self.world.store.get(ref)
         location = None if resource is None else location_in(resource.status)
@@ -164,8 +202,8 @@ class Run:
             # Otherwise its step says what is wrong.
             with suppress(SetpointError):
                 resource = await self.world.store.get(ref)
-                if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in self.world.kinds:
-                    found[ref] = needs_of(resource, self.world.kinds)
+                if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in self.world.sorts:
+                    found[ref] = needs_of(resource, self.world.sorts)
         return found
 
 

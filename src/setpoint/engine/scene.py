@@ -1,17 +1,18 @@
 """What one step works with, and what it may leave behind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from setpoint.core.canonical import same
 from setpoint.core.plan import Plan, Write
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import AnyKind, Sort
+from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, Metrics, Note, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION, Remembered
 from setpoint.engine.report import CONTESTED, Ready, condition_of, with_conditions
-from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.rest import Rests
 from setpoint.engine.sightings import Sightings
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -66,14 +67,26 @@ class World:
     rests: Rests | None = None
     # What listings showed to that process; a single command lists nothing.
     sightings: Sightings | None = None
+    # Every owner, likewise.
+    owners: Mapping[tuple[str, str], Owner] = field(default_factory=dict)
+
+    @property
+    def sorts(self) -> Mapping[tuple[str, str], Sort]:
+        """Everything that is looked after here: kinds and owners."""
+        return {**self.kinds, **self.owners}
+
+    def sort_of(self, resource: Resource) -> Sort:
+        """What looks after `resource`."""
+        found = self.sorts.get((resource.ref.group, resource.ref.kind))
+        if found is None:
+            known = ", ".join(sorted(name for _, name in self.sorts))
+            raise ManifestInvalid(f"{resource.ref}: no kind {resource.ref.kind} is known here; there is {known}")
+        return found
 
     def kind_of(self, resource: Resource) -> AnyKind:
         """The kind that handles `resource`."""
-        found = self.kinds.get((resource.ref.group, resource.ref.kind))
-        if found is None:
-            known = ", ".join(sorted(name for _, name in self.kinds))
-            raise ManifestInvalid(f"{resource.ref}: no kind {resource.ref.kind} is known here; there is {known}")
-        return found
+        self.sort_of(resource)
+        return self.kinds[resource.ref.group, resource.ref.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,8 @@ class Settled:
     plan: Plan
     ready: Ready
     again: float | None = None
+    # Who else has something to do now: children that are looked after here.
+    others: tuple[ResourceRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,8 @@ class Stopped:
     """The step ended early; the class of `error` says when to try again."""
 
     error: SetpointError
+    # As above.
+    others: tuple[ResourceRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,56 +121,51 @@ Outcome: TypeAlias = Settled | Stopped | Gone
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Moment:
     """A resource in the middle of a step: as it was last read or written, and what is to be remembered of it."""
 
     world: World
     resource: Resource
-    kind: AnyKind
     remembered: Remembered
     trigger: str = "a look"
     # Whether the author wants to see it done now, whatever waits for its time.
     asked: bool = False
     # Whether a wait whose time has run out has all of it again.
     anew: bool = False
-    # What the service says is left to write, where it can say so.
-    rehearsed: tuple[Write, ...] | None = None
+    # What a status has to show, whatever else it does.
+    least: Tree = field(default_factory=dict)
 
     @property
     def management(self) -> Management:
         """How far this step may go; ManifestInvalid for a word that means nothing."""
         return management_of(self.resource.annotations)
 
-    @property
-    def is_claimed(self) -> bool:
-        """Whether the resource is held until its object is dealt with, and its object is on record."""
-        return FINALIZER in self.resource.finalizers and self.remembered.location is not None
-
-    async def tell(self, ready: Ready, outputs: Tree | None = None) -> "Scene":
-        """The scene after the status says how it stands; nothing is written when it says so already."""
+    async def tell(self, ready: Ready, outputs: Tree | None = None) -> Self:
+        """The moment after the status says how it stands; nothing is written when it says so already."""
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
         now, contests = self.world.clock.now(), self.remembered.contests.noticed
         memory = self._with(self.remembered, base)
         status = with_conditions(memory, self.resource.generation, ready, contests, now)
-        scene = self if self.world.cookies is CookieLocation.STATUS else await self._annotate_cookie()
-        told = await scene._put(status)
-        if told is not scene:
+        moment = self if self.world.cookies is CookieLocation.STATUS else await self._annotate_cookie()
+        told = await moment._put(status)
+        if told is not moment:
             await told._note_news(self.resource, ready)
         return told
 
-    async def show(self, outputs: Tree) -> "Scene":
-        """The scene after the status shows these as well; how it stands is not told."""
+    async def show(self, outputs: Tree) -> Self:
+        """The moment after the status shows these as well; how it stands is not told."""
         return await self._put({**self.resource.status, **outputs})
 
-    async def remember(self) -> "Scene":
-        """The scene after its memory is on record; what people read stays as it is, and a request is still open."""
+    async def remember(self, outputs: Tree | None = None) -> Self:
+        """The moment after its memory is on record; what people read stays as it is, and a request is still open."""
         open_still = replace(self.remembered, handled=Remembered.of(self.resource).handled)
-        return await self._put(self._with(open_still, self.resource.status))
+        return await self._put(self._with(open_still, {**self.resource.status, **(outputs or {})}))
 
     def _with(self, memory: Remembered, status: Tree) -> Tree:
         return memory.into(status, with_cookie=self.world.cookies is CookieLocation.STATUS)
 
-    async def _put(self, status: Tree) -> "Scene":
+    async def _put(self, status: Tree) -> Self:
+        status = {**self.least, **status}
         if same(status, self.resource.status):
             return self
         return replace(self, resource=await self.world.store.update_status(self.resource, status))
@@ -172,12 +184,31 @@ class Scene:
         ref, uid, now = self.resource.ref, self.resource.uid, self.world.clock.now()
         await self.world.store.note(Note(ref, uid, severity, reason, message, now))
 
-    async def _annotate_cookie(self) -> "Scene":
+    async def _annotate_cookie(self) -> Self:
         cookie = None if self.remembered.cookie is None else str(self.remembered.cookie)
         if self.resource.annotations.get(COOKIE_ANNOTATION) == cookie:
             return self
         resource = await self.world.store.annotate(self.resource, {COOKIE_ANNOTATION: cookie})
         return replace(self, resource=resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene(Moment):
+    """The same for a resource that stands for one object."""
+
+    kind: AnyKind = field(kw_only=True)
+    # What the service says is left to write, where it can say so.
+    rehearsed: tuple[Write, ...] | None = None
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the resource is held until its object is dealt with, and its object is on record."""
+        return FINALIZER in self.resource.finalizers and self.remembered.location is not None
+
+
+def scene_of(moment: Moment, kind: AnyKind) -> Scene:
+    """The moment of a resource that `kind` handles."""
+    return Scene(**{one.name: getattr(moment, one.name) for one in fields(moment)}, kind=kind)
 
 
 def _own_members(status: Tree) -> Tree:

@@ -13,10 +13,12 @@ from setpoint import __version__
 from setpoint.clients.daemon_messages import Hello
 from setpoint.core.canonical import same
 from setpoint.core.conditions import find_condition, from_data
+from setpoint.engine.child_edits import still_owned
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
 from setpoint.engine.needs import needs_of
+from setpoint.engine.plain import is_plain
 from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.report import PAUSED
 from setpoint.engine.resource import Resource, ResourceRef, Tree
@@ -27,7 +29,6 @@ from setpoint.runtime.manager import Phase
 # The resource that a manifest would make; what is wrong with it is raised, and nothing is written.
 Rehearse = Callable[[Tree], Awaitable[Resource]]
 
-_SECRET: Final = ("", "Secret")
 # How often a writer may be overtaken by steps.
 _TRIES: Final = 20
 
@@ -91,8 +92,8 @@ class Control:
 
     def _require_handled(self, refs: Iterable[ResourceRef]) -> None:
         for ref in refs:
-            if (ref.group, ref.kind) not in (*self._world.kinds, _SECRET):
-                handled = ", ".join(sorted(name for _, name in self._world.kinds))
+            if (ref.group, ref.kind) not in self._world.sorts and not is_plain(ref, self._world):
+                handled = ", ".join(sorted(name for _, name in self._world.sorts))
                 raise ManifestInvalid(
                     f"{ref}: the running process {os.getpid()} handles only {handled}; "
                     f"stop it, or start it with --kinds {ref.kind} as well"
@@ -115,16 +116,17 @@ class Control:
 
     def _needs(self, draft: Resource) -> Sequence[Need]:
         self._require_handled((draft.ref,))
-        if _is_secret(draft.ref):
+        if is_plain(draft.ref, self._world):
             return ()
-        kind = self._world.kind_of(draft)
+        kind = self._world.sort_of(draft)
         check_manifest(draft, kind)
-        return needs_of(draft, self._world.kinds)
+        return needs_of(draft, self._world.sorts)
 
     async def _apply(self, draft: Resource, manifest: Tree) -> None:
         ref = draft.ref
         before = await self._world.store.get(ref)
-        if before is None or _is_secret(ref) or not same(_body(before), _body(draft)):
+        manifest = still_owned(manifest, before)
+        if before is None or is_plain(ref, self._world) or not same(_body(before), _body(draft)):
             # Looked at anyway, and its generation tells the new status from the old one.
             await self._world.store.apply(manifest)
         elif before.is_deleting:
@@ -158,10 +160,6 @@ class Control:
                 continue
             return True
         raise StoreInUse(f"{ref} is written again and again: run the command again later")
-
-
-def _is_secret(ref: ResourceRef) -> bool:
-    return (ref.group, ref.kind) == _SECRET
 
 
 def _body(resource: Resource) -> Tree:

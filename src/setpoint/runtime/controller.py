@@ -7,7 +7,7 @@ from typing import Final
 from setpoint.clients.callers import calling_for
 from setpoint.engine.abilities import Audible
 from setpoint.engine.cadence import MEAN_SECONDS, spread
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import Sort
 from setpoint.engine.reconcile import step
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
@@ -57,7 +57,7 @@ class Controller:
         # What is in work: why, and since when.
         self.working: dict[ResourceRef, tuple[str, float]] = {}
 
-    def _new_lister(self, kind: AnyKind) -> Lister | Unlisted:
+    def _new_lister(self, kind: Sort) -> Lister | Unlisted:
         """A list says something only to those who remember what was there before."""
         is_remembered = self._world.rests is not None and self._world.sightings is not None
         if is_remembered and isinstance(kind, Listable):

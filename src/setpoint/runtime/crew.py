@@ -1,6 +1,6 @@
 """The hands of a controller, shared out so that what keeps failing does not keep the rest from its turn."""
 
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import Sort
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.workqueue import Item
 
@@ -8,7 +8,7 @@ from setpoint.runtime.workqueue import Item
 class Crew:
     """So many hands for a kind, of which at most three quarters, and never all, are busy with what failed last time."""
 
-    def __init__(self, kind: AnyKind, size: int) -> None:
+    def __init__(self, kind: Sort, size: int) -> None:
         self.kind = kind
         self.size = size
         self.busy = 0

@@ -23,6 +23,11 @@ class FencedStore:
 
     behind: Store
 
+    @property
+    def collects(self) -> bool:
+        """See Store."""
+        return self.behind.collects
+
     async def get(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
         return await self.behind.get(ref)
@@ -46,6 +51,14 @@ class FencedStore:
     async def apply(self, manifest: Tree) -> Resource:
         """See Store."""
         return await _fenced(Attempt("apply", _named(manifest)), lambda: self.behind.apply(manifest))
+
+    async def create(self, document: Tree) -> Resource:
+        """See Store."""
+        return await _fenced(Attempt("create", _named(document)), lambda: self.behind.create(document))
+
+    async def replace(self, seen: Resource, document: Tree) -> Resource:
+        """See Store."""
+        return await _fenced(Attempt("replace", str(seen.ref)), lambda: self.behind.replace(seen, document))
 
     async def update_status(self, resource: Resource, status: Tree) -> Resource:
         """See Store."""

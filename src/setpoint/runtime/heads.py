@@ -1,6 +1,8 @@
 """What a process knows of every resource without reading it: enough to tell what a change means, and for whom."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -8,10 +10,13 @@ from setpoint.core.canonical import canonical
 from setpoint.engine.cadence import MEAN_SECONDS, mean_seconds
 from setpoint.engine.kind import Location, target_of
 from setpoint.engine.needs import Kinds, may_need, needs_of
+from setpoint.engine.owner import Owner
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
+
+_SECRET: Final = ("", "Secret")
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +38,11 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     location: Location | None
 
 
-def head_of(resource: Resource, kinds: Kinds) -> Head:
+Owners: TypeAlias = Mapping[tuple[str, str], Owner]
+_NO_OWNERS: Final[Owners] = MappingProxyType({})
+
+
+def head_of(resource: Resource, kinds: Kinds, owners: Owners = _NO_OWNERS) -> Head:
     """The head of `resource`; none of the kinds handles Secrets and the like, which others need all the same."""
     is_handled = (resource.ref.group, resource.ref.kind) in kinds
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
@@ -47,7 +56,7 @@ def head_of(resource: Resource, kinds: Kinds) -> Head:
         is_ready=ready,
         is_deleting=resource.is_deleting,
         mean=_mean(annotations),
-        needs=_needs(resource, kinds) if is_handled else (),
+        needs=_needs(resource, kinds, owners) if is_handled else (),
         location=location_in(resource.status),
     )
 
@@ -65,24 +74,27 @@ def _mean(annotations: Mapping[str, str]) -> float:
         return MEAN_SECONDS
 
 
-def _needs(resource: Resource, kinds: Kinds) -> tuple[ResourceRef, ...]:
-    if not may_need(resource):
+def _needs(resource: Resource, kinds: Kinds, owners: Owners) -> tuple[ResourceRef, ...]:
+    owner = owners.get((resource.ref.group, resource.ref.kind))
+    if owner is None and not may_need(resource):
         return ()
     try:
-        needs = needs_of(resource, kinds)
+        needs = map(target_of, needs_of(resource, kinds))
+        return tuple(dict.fromkeys((*needs, *(() if owner is None else owner.sources(resource)))))
     except SetpointError:
         # The step says what is wrong with it; until that is mended, it waits for nobody.
         return ()
-    return tuple(dict.fromkeys(map(target_of, needs)))
 
 
 class Heads:
     """The heads of all resources, and who waits for whom."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: Kinds, owners: Owners = _NO_OWNERS) -> None:
         self._kinds = kinds
+        self._owners = owners
         self._heads: dict[ResourceRef, Head] = {}
         self._needed_by: dict[ResourceRef, set[ResourceRef]] = {}
+        self._owned_by: dict[ResourceRef, ResourceRef] = {}
         # How many there are of each kind that is handled, ready and not.
         self._numbers = {(*key, ready): 0 for key in kinds for ready in (True, False)}
 
@@ -109,7 +121,10 @@ class Heads:
     def put(self, resource: Resource) -> tuple[Head | None, Head]:
         """The heads before and after `resource` was heard of."""
         ref = resource.ref
-        before, after = self._heads.get(ref), head_of(resource, self._kinds)
+        before, after = self._heads.get(ref), head_of(resource, self._kinds, self._owners)
+        self._own(resource)
+        if not self._is_kept(ref):
+            return self._heads.pop(ref, None), after
         self._heads[ref] = after
         self._count(ref, before, -1)
         self._count(ref, after, 1)
@@ -119,10 +134,27 @@ class Heads:
     def drop(self, ref: ResourceRef) -> Head | None:
         """The head of what is no more."""
         before = self._heads.pop(ref, None)
+        self._owned_by.pop(ref, None)
         if before is not None:
             self._count(ref, before, -1)
             self._link(ref, before.needs, ())
         return before
+
+    def owner_of(self, ref: ResourceRef) -> ResourceRef | None:
+        """Whose child it is, when that is one of those that are looked after here."""
+        return self._owned_by.get(ref)
+
+    def _own(self, resource: Resource) -> None:
+        owner = resource.controller if self._owners else None
+        if owner is not None and (owner.group, owner.kind) in self._owners:
+            self._owned_by[resource.ref] = owner
+        else:
+            self._owned_by.pop(resource.ref, None)
+
+    def _is_kept(self, ref: ResourceRef) -> bool:
+        """Whether it may be anybody's business: a cluster has many objects that are not."""
+        is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == _SECRET
+        return is_ours or not self._owners or ref in self._owned_by or ref in self._needed_by
 
     def waiting_for(self, ref: ResourceRef) -> Iterable[ResourceRef]:
         """Those that need `ref`, whether it is there or not."""

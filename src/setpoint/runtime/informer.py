@@ -3,12 +3,12 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from setpoint.engine.ports import EVERYTHING, Change, Clock, Event, Query, Store
-from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.retries import Backoff
 from setpoint.errors import RevisionExpired, StoreError
 from setpoint.runtime.heads import Head, Heads
@@ -25,6 +25,8 @@ class News:
     after: Head | None
     # Found by the list with which the process began.
     is_first: bool = False
+    # Whose child it was, and is.
+    owners: frozenset[ResourceRef] = frozenset()
 
 
 Listener: TypeAlias = Callable[[News], None]
@@ -76,22 +78,32 @@ class Informer:
             since = page.revision
             for resource in page.resources:
                 gone.discard(resource.ref)
-                before, after = self._heads.put(resource)
-                if before is None or before.revision != after.revision:
-                    self._listener(News(resource.ref, before, after, is_first=not self.synced.is_set()))
+                self._put(resource, is_first=not self.synced.is_set())
             await asyncio.sleep(0)
         for ref in sorted(gone):
-            self._listener(News(ref, self._heads.drop(ref), None))
+            self._drop(ref)
         self.synced.set()
         return since
 
     def _hear(self, event: Event) -> None:
-        ref = event.resource.ref
         if event.change is Change.DELETED:
-            before = self._heads.drop(ref)
-            if before is not None:
-                self._listener(News(ref, before, None))
-            return
-        before, after = self._heads.put(event.resource)
+            self._drop(event.resource.ref)
+        else:
+            self._put(event.resource)
+
+    def _put(self, resource: Resource, *, is_first: bool = False) -> None:
+        ref, owner = resource.ref, self._heads.owner_of(resource.ref)
+        before, after = self._heads.put(resource)
         if before is None or before.revision != after.revision:
-            self._listener(News(ref, before, after))
+            owners = _those((owner, self._heads.owner_of(ref)))
+            self._listener(News(ref, before, after, is_first, owners))
+
+    def _drop(self, ref: ResourceRef) -> None:
+        owners = _those((self._heads.owner_of(ref),))
+        before = self._heads.drop(ref)
+        if before is not None or self._heads.waiting_for(ref):
+            self._listener(News(ref, before, None, owners=owners))
+
+
+def _those(owners: Iterable[ResourceRef | None]) -> frozenset[ResourceRef]:
+    return frozenset(one for one in owners if one is not None)

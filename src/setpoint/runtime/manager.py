@@ -19,7 +19,7 @@ from setpoint.runtime.duty import Duty
 from setpoint.runtime.fenced_store import FencedStore
 from setpoint.runtime.heads import Heads
 from setpoint.runtime.informer import Informer, News
-from setpoint.runtime.reasons import ACQUIRED, concerns_others, reason_for_others
+from setpoint.runtime.reasons import ACQUIRED, concerns_others, concerns_owners, reason_for_others
 from setpoint.runtime.replica import Replica
 
 _log: Final = logging.getLogger(__name__)
@@ -53,15 +53,15 @@ class Manager:
         workers: int = WORKERS,
         replica: Replica | None = None,
     ) -> None:
-        self.heads = Heads(world.kinds)
+        self.heads = Heads(world.sorts, world.owners)
         store = world.store if replica is None else FencedStore(world.store)
         self.world = replace(world, store=store, rests=Rests(self.heads), sightings=Sightings())
         self.replica = replica
         self.phase = Phase.STARTING
         duty = Duty(self._stop_because, replica)
         self.controllers = {
-            key: Controller(Crew(world.kinds[key], workers), self.world, self.heads, measures, duty)
-            for key in sorted(world.kinds)
+            key: Controller(Crew(world.sorts[key], workers), self.world, self.heads, measures, duty)
+            for key in sorted(world.sorts)
         }
         self._informer = Informer(world.store, self.heads, world.clock, self.hear)
         self._grace = grace
@@ -95,12 +95,15 @@ class Manager:
         self._stopping.set()
 
     def hear(self, news: News) -> None:
-        """A resource changed: it is looked at, and so are those that need it."""
+        """A resource changed: it is looked at, and so are those that need it, and its owner."""
         controller = self.controllers.get((news.ref.group, news.ref.kind))
         if controller is not None:
             controller.hear(news)
         if concerns_others(news):
             for ref in self.heads.waiting_for(news.ref):
+                self.controllers[ref.group, ref.kind].call(ref, reason_for_others(news))
+        if news.owners and concerns_owners(news):
+            for ref in news.owners:
                 self.controllers[ref.group, ref.kind].call(ref, reason_for_others(news))
 
     def gained(self, shards: Collection[int]) -> None:

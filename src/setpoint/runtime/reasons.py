@@ -46,6 +46,14 @@ def concerns_others(news: News) -> bool:
     return (before.uid, before.shown) != (after.uid, after.shown)
 
 
+def concerns_owners(news: News) -> bool:
+    """Whether the owner of a child may have something to do or to say: not when only the child's own memory moved."""
+    before, after = news.before, news.after
+    if before is None or after is None or len(news.owners) > 1:
+        return True
+    return (before.generation, before.said) != (after.generation, after.said) or concerns_others(news)
+
+
 def reason_for_others(news: News) -> Reason:
     """Why those that need the resource look again."""
     what = "is gone" if news.after is None else "is ready" if news.after.is_ready else "has changed"

@@ -170,12 +170,13 @@ class Telemetry:
 
     def _picture(self) -> Picture:
         manager = self._watched
-        declared = {} if manager is None else manager.world.kinds
+        declared = {} if manager is None else manager.world.sorts
         replica = None if manager is None else manager.replica
         controllers = () if manager is None else manager.controllers.values()
         seen = {kind for kind, _, _ in self._steps}
         listable = {kind.name for kind in declared.values() if isinstance(kind, Listable)} | set(self._listed_looks)
-        stateless = {kind.name for kind in declared.values() if kind.reconciliation is Reconciliation.STATELESS}
+        handled = {} if manager is None else manager.world.kinds
+        stateless = {kind.name for kind in handled.values() if kind.reconciliation is Reconciliation.STATELESS}
         kinds = {name for _, name in declared} | seen
         return Picture(
             kinds=tuple(sorted(kinds)),

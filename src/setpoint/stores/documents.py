@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from setpoint.core.canonical import canonical
 from setpoint.engine.resource import Resource, Tree
-from setpoint.errors import NotReady, StoreError, WriteConflict
+from setpoint.errors import NotReady, StoreError
+from setpoint.stores.conflicts import already_there, changed_since
 from setpoint.stores.manifests import Authored
-from setpoint.stores.records import Record, decode
+from setpoint.stores.records import Record, decode, to_resource
 
 Rule: TypeAlias = Callable[[Record | None], Record | None]
 
@@ -22,7 +23,33 @@ def applied(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
     """The author's part becomes `authored`; NotReady while the resource is being deleted, but for its metadata."""
 
     def rule(before: Record | None) -> Record:
-        return _created(authored, now, new_uid()) if before is None else _edited(before, authored)
+        if before is None:
+            return _created(authored, now, new_uid())
+        edited = _edited(before, authored)
+        if (edited is before or edited.body != before.body) and _is_deleting(before):
+            # How it goes may still be said, by annotations; what it should be is past.
+            raise NotReady(f"{before.ref} is being deleted: wait until it is gone, then apply it again")
+        return edited
+
+    return rule
+
+
+def created(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
+    """A new resource; WriteConflict when there is one."""
+
+    def rule(before: Record | None) -> Record:
+        if before is not None:
+            raise already_there(to_resource(before))
+        return _created(authored, now, new_uid())
+
+    return rule
+
+
+def replaced(seen: Resource, authored: Authored) -> Rule:
+    """The author's part becomes `authored`, if nobody wrote since `seen`."""
+
+    def rule(before: Record | None) -> Record:
+        return _edited(_unchanged_since(seen, before), authored)
 
     return rule
 
@@ -111,14 +138,14 @@ def _edited(before: Record, authored: Authored) -> Record:
         "annotations": annotations,
     }
     if (before.body, before.secret) == (authored.body, authored.secret):
-        edited = _with_metadata(before, metadata, engine_keys)
-    else:
-        metadata["generation"] += 1
-        edited = _with_metadata(replace(before, body=authored.body, secret=authored.secret), metadata, engine_keys)
-    if "deletionTimestamp" in metadata and (edited is before or edited.body != before.body):
-        # How it goes may still be said, by annotations; what it should be is past.
-        raise NotReady(f"{before.ref} is being deleted: wait until it is gone, then apply it again")
-    return edited
+        return _with_metadata(before, metadata, engine_keys)
+    metadata["generation"] += 1
+    return _with_metadata(replace(before, body=authored.body, secret=authored.secret), metadata, engine_keys)
+
+
+def _is_deleting(record: Record) -> bool:
+    # Most are not, and to see that is cheaper than to decode them.
+    return b"deletionTimestamp" in record.metadata and "deletionTimestamp" in decode(record.metadata)
 
 
 def _merged(before: Record, present: Mapping[str, str], authored: Authored) -> tuple[dict[str, str], frozenset[str]]:
@@ -142,13 +169,6 @@ def _encoded(metadata: Mapping[str, Any]) -> bytes:
 
 
 def _unchanged_since(seen: Resource, before: Record | None) -> Record:
-    if before is None:
-        raise WriteConflict(f"{seen.ref} is gone: read again and plan again")
-    if before.uid != seen.uid:
-        raise WriteConflict(f"{seen.ref} was deleted and made anew: read it again and plan again")
-    if str(before.revision) != seen.revision:
-        raise WriteConflict(
-            f"{seen.ref} has changed since it was read (revision {seen.revision}, now {before.revision}): "
-            "read it again and plan again"
-        )
+    if before is None or (before.uid, str(before.revision)) != (seen.uid, seen.revision):
+        raise changed_since(seen, None if before is None else to_resource(before))
     return before

@@ -49,6 +49,17 @@ def read_manifest(manifest: Tree) -> Authored:
         raise ManifestInvalid(f"{which}: {problem}") from None
 
 
+def kept_at(ref: ResourceRef) -> ResourceRef:
+    """Where a store that knows nothing of scopes keeps it: what is in no namespace is in the default one."""
+    return ref if ref.namespace else ref._replace(namespace=DEFAULT_NAMESPACE)
+
+
+def require_same(seen: ResourceRef, said: ResourceRef) -> None:
+    """ManifestInvalid unless a document that says it is `said` can take the place of `seen`."""
+    if kept_at(said) != kept_at(seen):
+        raise ManifestInvalid(f"{seen} cannot become {said}: make that one, and delete this one")
+
+
 class _Problem(Exception):
     """What is wrong, before anybody says with which manifest."""
 

@@ -12,6 +12,7 @@ from setpoint.stores.documents import Rule
 from setpoint.stores.journal import Entry, Page, matches, require_on_record
 from setpoint.stores.leases import acquired, released, wall_seconds
 from setpoint.stores.limits import DEFAULT_LIMITS, Limits
+from setpoint.stores.manifests import kept_at
 from setpoint.stores.records import LightResource, Record, to_resource, to_resources
 from setpoint.stores.watching import Bell, follow
 from setpoint.stores.writes import ResourceWrites
@@ -33,7 +34,7 @@ class MemoryStore(ResourceWrites):
 
     async def get(self, ref: ResourceRef) -> Resource | None:
         self._require_open()
-        record = self._records.get(ref)
+        record = self._records.get(kept_at(ref))
         return None if record is None else to_resource(record)
 
     async def list(self, query: Query = EVERYTHING) -> Listing:

@@ -21,6 +21,7 @@ from setpoint.stores.file_lock import FileLock
 from setpoint.stores.journal import Page, matches
 from setpoint.stores.leases import wall_seconds
 from setpoint.stores.limits import DEFAULT_LIMITS, Limits
+from setpoint.stores.manifests import kept_at
 from setpoint.stores.records import LightResource, Record, to_resource, to_resources
 from setpoint.stores.sealing import Seal
 from setpoint.stores.sqlite_connections import connect_to_read, connect_to_write, prepare_file, require_file
@@ -101,7 +102,7 @@ class SqliteStore(ResourceWrites):
     async def get(self, ref: ResourceRef) -> Resource | None:
         self._require_open()
         with translated(self._path):
-            record = self._reading.tables.find(ref)
+            record = self._reading.tables.find(kept_at(ref))
         return None if record is None else to_resource(record)
 
     async def list(self, query: Query = EVERYTHING) -> Listing:

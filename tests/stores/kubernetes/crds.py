@@ -12,6 +12,13 @@ KINDS: Final = (
     ServedKind(GROUP, "v1beta1", "SQLInstance", "sqlinstances"),
     ServedKind("", "v1", "Secret", "secrets"),
 )
+# What owners make, whoever looks after it.
+OTHERS: Final = (
+    ServedKind("", "v1", "ConfigMap", "configmaps"),
+    ServedKind("apps", "v1", "Deployment", "deployments"),
+    ServedKind("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False),
+    ServedKind("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False),
+)
 NAMESPACES: Final = ("default", "one", "two", "other")
 _OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -32,7 +39,7 @@ def install(access: Access) -> None:
 
 def wipe(access: Access) -> None:
     """Nothing of the contract's kinds, no note and no lease is left."""
-    for kind in KINDS:
+    for kind in (*KINDS, *OTHERS):
         path = kind.all_in(None).path
         for one in access.call("GET", path).body["items"]:
             _remove(access, kind, one["metadata"])
@@ -42,9 +49,10 @@ def wipe(access: Access) -> None:
 
 
 def _remove(access: Access, kind: ServedKind, metadata: dict[str, Any]) -> None:
-    if metadata["namespace"] not in NAMESPACES:
+    namespace = metadata.get("namespace")
+    if namespace not in (*NAMESPACES, None):
         return
-    path = f"{kind.all_in(metadata['namespace']).path}/{metadata['name']}"
+    path = f"{kind.all_in(namespace).path}/{metadata['name']}"
     if metadata.get("finalizers"):
         access.call("PATCH", path, {"metadata": {"finalizers": None}})
     access.call("DELETE", path)

@@ -73,6 +73,12 @@ def test_a_status_may_come_before_there_is_anything_to_show() -> None:
     assert definition["metadata"]["name"] == "gadgetry.test.setpoint.dev"
 
 
+def test_a_status_has_from_its_beginning_what_the_definition_says() -> None:
+    kind = replace(GadgetKind(Service()), definition=Definition(outputs=Shown, required=["url"]))
+
+    assert schema_in(definition_of(kind, descriptions))["properties"]["status"]["required"] == ["url"]
+
+
 def test_the_status_is_written_by_itself() -> None:
     (version,) = GADGET["spec"]["versions"]
 
@@ -115,6 +121,8 @@ def test_a_spec_may_be_left_out_where_nothing_in_it_is_required() -> None:
     required = {name: schema_in(tree).get("required", []) for name, tree in ALL.items()}
 
     assert required == {
+        "KbsConfig": [],
+        "TrusteeConfig": [],
         "KubernetesObject": ["spec"],
         "SQLInstance": ["spec"],
         "SQLDatabase": ["spec"],
@@ -142,7 +150,9 @@ OPEN = {
     "KubernetesObject": [
         *(".spec.manifest", ".spec.waitFor.fieldValue[]", ".spec.waitFor.condition"),
         *(".status.output.value", ".status.output.last"),
-    ]
+    ],
+    # What was made last, by child.
+    "TrusteeConfig": [".status.lastGenerated[]"],
 }
 
 
@@ -153,7 +163,7 @@ def test_only_the_engine_s_memory_is_open(kind: str) -> None:
     assert open_ == [*OPEN.get(kind, ()), ".status.setpoint[]"]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ALL if kind != "KubernetesObject"])
+@pytest.mark.parametrize("kind", ["SQLDatabase", "SQLInstance", "SQLUser", "StorageBucket"])
 def test_every_field_that_is_immutable_has_a_rule(kind: str) -> None:
     told = [one for _, one in places_in(schema_in(ALL[kind])) if "Immutable." in one.get("description", "")]
 

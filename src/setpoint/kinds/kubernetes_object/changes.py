@@ -1,24 +1,16 @@
 """What a write would change, told from the object before it and the object after it."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from setpoint.core.canonical import same
-from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.diff import FieldChange
+from setpoint.core.hiding import hidden
 from setpoint.core.kubernetes import text_at
 from setpoint.core.paths import Path, Selector, get_at
 from setpoint.core.values import MISSING, Json, Missing
 from setpoint.kinds.kubernetes_object.conflicts import path_at
-from setpoint.kinds.kubernetes_object.manifest import is_secret
 from setpoint.kinds.kubernetes_object.ownership import fields_of, kept, kept_fields, others_fields
 from setpoint.kinds.kubernetes_object.projection import Fields, Projection, project, union
-
-# Where a Secret has its values; the second is kubectl's copy of the whole.
-_HIDDEN: Final = (
-    Path(("data",)),
-    Path(("stringData",)),
-    Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
-)
 
 
 def born(made: Json) -> tuple[FieldChange, ...]:
@@ -45,22 +37,6 @@ def named(fields: Iterable[str], live: Json, wanted: Json) -> tuple[FieldChange,
     """The fields that a service names, which only it can compare."""
     paths = dict.fromkeys(path_at(field) for field in fields)
     return hidden(tuple(FieldChange(path, get_at(live, path), get_at(wanted, path)) for path in paths), live)
-
-
-def hidden(changes: tuple[FieldChange, ...], of: Json) -> tuple[FieldChange, ...]:
-    """The changes without what nobody may see."""
-    if not is_secret(text_at(of, "apiVersion"), text_at(of, "kind")):
-        return changes
-    return tuple(_hidden(one) if _is_hidden(one.path) else one for one in changes)
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(secret.covers(path) or path.covers(secret) for secret in _HIDDEN)
-
-
-def _hidden(change: FieldChange) -> FieldChange:
-    before, after = (MISSING if isinstance(side, Missing) else REDACTED for side in (change.before, change.after))
-    return FieldChange(change.path, before, after, change.rule, change.immutable)
 
 
 def _without_keys(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.clients.kube_endpoints import Write
+from setpoint.clients.kube_endpoints import Endpoint, Write
 from setpoint.core.canonical import same
 from setpoint.core.paths import Path
 from setpoint.core.values import Json
-from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.errors import ManifestInvalid, NotReady
 from setpoint.stores.manifests import Authored, read_manifest
 from setpoint.stores.records import decode
@@ -23,12 +23,17 @@ _LABELLED: Final = ("labels", "annotations", "ownerReferences")
 def to_apply(manifest: Tree) -> Authored:
     """The author's part; ManifestInvalid for what a cluster would keep as something else."""
     authored = read_manifest(manifest)
-    for path, number in _too_long(decode(authored.body), Path(())):
+    require_short_numbers(authored.ref, decode(authored.body))
+    return authored
+
+
+def require_short_numbers(ref: ResourceRef, body: Tree) -> None:
+    """ManifestInvalid for a number that a cluster would keep as something else."""
+    for path, number in _too_long(body, Path(())):
         raise ManifestInvalid(
-            f"{authored.ref.kind} {authored.ref.name}: {path} cannot be {number}: "
+            f"{ref.kind} {ref.name}: {path} cannot be {number}: "
             "a cluster keeps whole numbers of 64 bits, and would round it"
         )
-    return authored
 
 
 def version_of(authored: Authored) -> str:
@@ -36,8 +41,8 @@ def version_of(authored: Authored) -> str:
     return str(decode(authored.body)["apiVersion"]).rpartition("/")[2]
 
 
-def apply_body(authored: Authored, present: bytes | None) -> Tree:
-    """The object to send with server-side apply: all that the author says, and nothing else.
+def apply_body(authored: Authored, endpoint: Endpoint, present: bytes | None = None) -> Tree:
+    """The object to send to `endpoint`, to apply it or to make it: all that the author says, and nothing else.
 
     An annotation of the engine's that the author repeats, having read it, stays the engine's alone.
     """
@@ -47,7 +52,7 @@ def apply_body(authored: Authored, present: bytes | None) -> Tree:
     repeated = {} if present is None else engine_annotations(present)
     said = authored.metadata.get("annotations", {})
     own = {key: text for key, text in said.items() if repeated.get(key) != text}
-    metadata = {"name": authored.ref.name, "namespace": authored.ref.namespace, **authored.metadata, "annotations": own}
+    metadata = {"name": authored.ref.name, "namespace": endpoint.namespace, **authored.metadata, "annotations": own}
     return {**body, "metadata": {name: value for name, value in metadata.items() if value}}
 
 

@@ -9,7 +9,7 @@ from setpoint.core.openapi import ANYTHING, Describe, Schema, schema_at, schema_
 from setpoint.core.places import members_of, top_of
 from setpoint.core.shape import Keyed
 from setpoint.core.values import Json
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import Sort
 from setpoint.engine.resource import Tree
 
 PART_OF: Final = ("app.kubernetes.io/part-of", "setpoint")
@@ -65,12 +65,12 @@ class EveryStatus(msgspec.Struct, rename="camel"):
     """What the last step did, and where the object is: `setpoint explain` and `setpoint describe` tell it in words."""
 
 
-def plural_of(kind: AnyKind) -> str:
+def plural_of(kind: Sort) -> str:
     """What a cluster calls many of them, and the last part of their address."""
     return kind.definition.plural or f"{kind.name.lower()}s"
 
 
-def definition_of(kind: AnyKind, describe: Describe) -> Tree:
+def definition_of(kind: Sort, describe: Describe) -> Tree:
     """The CustomResourceDefinition of `kind`; `describe` says what stands below each field of a type."""
     label, value = PART_OF
     return {
@@ -86,7 +86,7 @@ def definition_of(kind: AnyKind, describe: Describe) -> Tree:
     }
 
 
-def _names(kind: AnyKind) -> Tree:
+def _names(kind: Sort) -> Tree:
     found: dict[str, Json] = {
         "kind": kind.name,
         "listKind": f"{kind.name}List",
@@ -98,7 +98,7 @@ def _names(kind: AnyKind) -> Tree:
     return {name: value for name, value in found.items() if value}
 
 
-def _version(kind: AnyKind, describe: Describe) -> Tree:
+def _version(kind: Sort, describe: Describe) -> Tree:
     return {
         "name": kind.version,
         "served": True,
@@ -109,7 +109,7 @@ def _version(kind: AnyKind, describe: Describe) -> Tree:
     }
 
 
-def _schema(kind: AnyKind, describe: Describe) -> Schema:
+def _schema(kind: Sort, describe: Describe) -> Schema:
     (spec,) = (one for one in members_of(top_of(kind.tree_type)) if one.name == "spec")
     written = {"description": "What the author asks for.", **schema_at(spec, describe)}
     described = kind.definition.description
@@ -128,11 +128,13 @@ def _schema(kind: AnyKind, describe: Describe) -> Schema:
     }
 
 
-def _status(kind: AnyKind, describe: Describe) -> Schema:
+def _status(kind: Sort, describe: Describe) -> Schema:
     every, outputs = schema_of(EveryStatus, describe), kind.definition.outputs
     own: Schema = {"type": "object", ANYTHING: True} if outputs is None else schema_of(outputs, describe)
     # Before the first look there is nothing to show, whatever the type says.
-    parts = {name: part for name, part in own.items() if name != "required"}
+    parts: dict[str, Json] = {name: part for name, part in own.items() if name != "required"}
+    if kind.definition.required:
+        parts["required"] = list(kind.definition.required)
     return {"description": "What was found out.", **parts, "properties": {**_properties(own), **_properties(every)}}
 
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from setpoint.clients.kube_endpoints import Form
 from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import Sort
+from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import Clock
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.kubernetes.cache import Cache
@@ -18,6 +19,7 @@ SCHEME: Final = "kubernetes"
 # Where `setpoint install` puts the pods, and so their leases; a pod is told its own by its manifest.
 SYSTEM_NAMESPACE: Final = "setpoint-system"
 POD_NAMESPACE: Final = "POD_NAMESPACE"
+_SECRETS: Final = ObjectKind("", "v1", "Secret", "secrets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def place_of(url: str, environment: Mapping[str, str]) -> Whereabouts:
 
 
 def open_kubernetes(
-    place: Whereabouts, client: KubernetesClient, kinds: Iterable[AnyKind], clock: Clock, *, lasting: bool
+    place: Whereabouts, client: KubernetesClient, kinds: Iterable[Sort | ObjectKind], clock: Clock, *, lasting: bool
 ) -> KubernetesStore:
     """The store. A process that is `lasting` keeps what it watches in memory, and hears of Secrets without reading any.
 
@@ -68,12 +70,30 @@ def open_kubernetes(
     is asked of the cluster yet.
     """
     also = () if lasting or place.leases == SYSTEM_NAMESPACE else (SYSTEM_NAMESPACE,)
-    territory = Territory(served_kinds(kinds, lasting=lasting), place.leases, place.namespace, also)
+    territory = Territory(served_kinds(kinds, place.namespace, lasting=lasting), place.leases, place.namespace, also)
     return KubernetesStore(client, clock, territory, Cache() if lasting else None)
 
 
-def served_kinds(kinds: Iterable[AnyKind], *, lasting: bool) -> Mapping[tuple[str, str], ServedKind]:
-    """The kinds, and Secrets: of those only metadata is watched, and one is read when a resource names it."""
-    secret = ServedKind("", "v1", "Secret", "secrets", Form.METADATA if lasting else Form.WHOLE, listed=lasting)
-    ours = (ServedKind(kind.group, kind.version, kind.name, plural_of(kind)) for kind in kinds)
-    return {kind.name: kind for kind in (*ours, secret)}
+def served_kinds(
+    kinds: Iterable[Sort | ObjectKind], namespace: str | None = None, *, lasting: bool
+) -> Mapping[tuple[str, str], ServedKind]:
+    """The kinds that are looked after, in `namespace` or everywhere; Secrets; and those that owners make or read.
+
+    Of the latter and of Secrets only metadata is watched, and one is read when a resource names it.
+    """
+    served: dict[tuple[str, str], ServedKind] = {}
+    # What is looked after stays so when an owner makes it as well.
+    for one in sorted((_SECRETS, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
+        if isinstance(one, ObjectKind):
+            kind = _besides(one, namespace, lasting=lasting)
+        else:
+            kind = ServedKind(one.group, one.version, one.name, plural_of(one))
+        served[kind.name] = kind
+    return served
+
+
+def _besides(kind: ObjectKind, namespace: str | None, *, lasting: bool) -> ServedKind:
+    # Whoever looks after one namespace has no right to watch what is in none.
+    listed = lasting and (kind.is_namespaced or namespace is None)
+    form = Form.METADATA if lasting else Form.WHOLE
+    return ServedKind(kind.group, kind.version, kind.kind, kind.plural, form, listed, kind.is_namespaced)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import ResourceRef
 from setpoint.errors import (
     KindNotServed,
     ManifestInvalid,
+    RemoteConflict,
     RemoteError,
     RemoteExpired,
     RemoteInvalid,
@@ -16,7 +17,6 @@ from setpoint.errors import (
     UserError,
     WriteConflict,
 )
-from setpoint.stores.kubernetes.objects import Kept
 
 
 @contextmanager
@@ -53,18 +53,28 @@ def author_errors(ref: ResourceRef) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def object_errors(ref: ResourceRef) -> Iterator[None]:
+    """The same for an object that an owner makes: rights, quotas and a namespace that is missing are told there too."""
+    try:
+        with author_errors(ref):
+            yield
+    except StoreError as error:
+        cause = error.__cause__
+        if _says(cause, 403) or (_says(cause, 404) and not isinstance(cause, KindNotServed)):
+            raise ManifestInvalid(f"{ref}: the cluster does not take it: {cause}") from error
+        raise
+
+
+def other_conflict(error: RemoteConflict) -> WriteConflict:
+    """One that is not about the object itself: a quota that somebody else counts on, or what came and went."""
+    return WriteConflict(f"the cluster: {error}: read again and plan again")
+
+
 def _is_bad_request(error: BaseException | None) -> bool:
-    """Whether it is a 400: a field that the kind does not have, or a value of another type."""
-    return isinstance(error, RemoteRefused) and ": 400: " in str(error)
+    """Whether it says that there is a field that the kind does not have, or a value of another type."""
+    return _says(error, 400)
 
 
-def conflict_with(seen: Resource, now: Kept | None) -> WriteConflict:
-    """What became of the object since it was seen."""
-    if now is None:
-        return WriteConflict(f"{seen.ref} is gone: read again and plan again")
-    if now.uid != seen.uid:
-        return WriteConflict(f"{seen.ref} was deleted and made anew: read it again and plan again")
-    return WriteConflict(
-        f"{seen.ref} has changed since it was read (revision {seen.revision}, now {now.revision}): "
-        "read it again and plan again"
-    )
+def _says(error: BaseException | None, code: int) -> bool:
+    return isinstance(error, RemoteRefused) and f": {code}: " in str(error)

@@ -15,6 +15,7 @@ class ServedKind:
     """A kind in the version that we write. In the form of metadata its values are left where they are.
 
     One that is not `listed` is found by those who name it: there may be many that have nothing to do with us.
+    One that is not `namespaced` is in no namespace, whatever is asked for.
     """
 
     group: str
@@ -23,6 +24,7 @@ class ServedKind:
     plural: str
     form: Form = Form.WHOLE
     listed: bool = True
+    namespaced: bool = True
 
     @property
     def name(self) -> KindName:
@@ -36,11 +38,11 @@ class ServedKind:
 
     def all_in(self, namespace: str | None) -> Endpoint:
         """All of them, in a namespace or everywhere."""
-        return Endpoint(self.group, self.version, self.plural, namespace)
+        return Endpoint(self.group, self.version, self.plural, namespace if self.namespaced else None)
 
     def one(self, ref: ResourceRef) -> Endpoint:
         """One of them."""
-        return Endpoint(self.group, self.version, self.plural, ref.namespace, ref.name)
+        return self.all_in(ref.namespace).named(ref.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Territory:
     @property
     def cached(self) -> frozenset[KindName]:
         """The kinds that are kept whole in memory where anything is: none whose values are left where they are."""
-        return frozenset(name for name, kind in self.kinds.items() if kind.form is Form.WHOLE)
+        return frozenset(name for name, kind in self.kinds.items() if kind.listed and kind.form is Form.WHOLE)
 
     def asked_for(self, query: Query) -> tuple[ServedKind, ...]:
         """The kinds that a query is about, in order."""
@@ -67,7 +69,7 @@ class Territory:
             for _, kind in sorted(self.kinds.items())
             if query.group in (None, kind.group)
             and (query.kind == kind.kind or (query.kind is None and kind.listed))
-            and self._reaches(query)
+            and self._reaches(query, kind)
         )
 
     def place(self, query: Query) -> str | None:
@@ -82,7 +84,9 @@ class Territory:
                 f"write metadata.namespace: {self.namespace}, or leave ?namespace= out of the store"
             )
 
-    def _reaches(self, query: Query) -> bool:
+    def _reaches(self, query: Query, kind: ServedKind) -> bool:
+        if not kind.namespaced:
+            return query.namespace is None
         return self.namespace is None or query.namespace in (None, self.namespace)
 
 

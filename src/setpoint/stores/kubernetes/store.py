@@ -1,7 +1,8 @@
 """Resources as custom resources: what authors write is theirs, the status is ours, and the cluster keeps both.
 
 Authors own their fields by server-side apply. The engine writes the status through its subresource, finalizers and its
-own annotations by patches, each over the very state that it saw; it never writes a spec.
+own annotations by patches, each over the very state that it saw. It writes no spec but those of objects that an owner
+makes: each is made new, or put as a whole in the place of the very state that it saw.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -10,14 +11,15 @@ from dataclasses import replace
 
 import msgspec
 
-from setpoint.clients.kube_discovery import Discovery
+from setpoint.clients.kube_discovery import Discovery, Served
 from setpoint.clients.kube_endpoints import Patch, Write
 from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.core.canonical import same
 from setpoint.core.values import Json
 from setpoint.engine.ports import EVERYTHING, Change, Clock, Event, Lease, Listing, Note, Query
 from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
-from setpoint.errors import KindNotServed, RemoteConflict, StoreError
+from setpoint.errors import KindNotServed, RemoteConflict, StoreError, WriteConflict
+from setpoint.stores.conflicts import already_there, changed_since
 from setpoint.stores.kubernetes.authors import AUTHOR, ENGINE, apply_body, require_open_to, to_apply, version_of
 from setpoint.stores.kubernetes.cache import Cache
 from setpoint.stores.kubernetes.following import CLOSED, Following
@@ -26,7 +28,8 @@ from setpoint.stores.kubernetes.listing import Lister
 from setpoint.stores.kubernetes.note_keeping import NoteKeeper
 from setpoint.stores.kubernetes.objects import ClusterResource, Kept, kept_from
 from setpoint.stores.kubernetes.positions import from_revision
-from setpoint.stores.kubernetes.refusals import author_errors, conflict_with, store_errors
+from setpoint.stores.kubernetes.refusals import author_errors, object_errors, other_conflict, store_errors
+from setpoint.stores.kubernetes.replacing import replacement
 from setpoint.stores.kubernetes.served import ServedKind, Territory
 
 
@@ -46,6 +49,11 @@ class KubernetesStore:
         self._notes = NoteKeeper(client, territory)
         self._leases = LeaseKeeper(client, clock, territory.leases)
         self._others = tuple(LeaseKeeper(client, clock, namespace) for namespace in territory.others)
+
+    @property
+    def collects(self) -> bool:
+        """See Store."""
+        return True
 
     # --- Reading ------------------------------------------------------------------------------------------------------
 
@@ -116,9 +124,37 @@ class KubernetesStore:
         if present is not None:
             require_open_to(authored, ClusterResource(kept_from(present, kind.api_version, kind.kind)))
         endpoint = replace(kind.one(authored.ref), version=version_of(authored))
-        body = apply_body(authored, present)
+        body = apply_body(authored, endpoint, present)
         with author_errors(authored.ref):
             return kind, await self._client.apply(endpoint, body, options, force=True)
+
+    async def create(self, document: Tree) -> Resource:
+        """See Store."""
+        self._require_open()
+        authored = to_apply(document)
+        kind = await self._kind_in(authored.ref, version_of(authored))
+        ref = authored.ref if kind.namespaced else authored.ref._replace(namespace="")
+        if kind.namespaced:
+            self._territory.require(ref)
+        with object_errors(ref):
+            try:
+                raw = await self._client.create(kind.one(ref), apply_body(authored, kind.one(ref)), ENGINE)
+            except RemoteConflict as error:
+                raise await self._taken(ref, error) from error
+        return self._seen(raw, kind)
+
+    async def replace(self, seen: Resource, document: Tree) -> Resource:
+        """See Store."""
+        self._require_open()
+        wanted = replacement(seen, document)
+        if wanted is None:
+            return seen
+        kind = await self._kind_in(seen.ref, str(wanted["apiVersion"]).rpartition("/")[2])
+        with object_errors(seen.ref):
+            try:
+                return self._seen(await self._client.replace(kind.one(seen.ref), wanted, ENGINE), kind)
+            except RemoteConflict as error:
+                raise await self._lost(seen, error) from error
 
     async def update_status(self, resource: Resource, status: Tree) -> Resource:
         """See Store."""
@@ -142,8 +178,7 @@ class KubernetesStore:
         after = await self._patch(resource, _metadata(resource, "finalizers", wanted or None), Patch.MERGE)
         if not (after.is_deleting and not after.finalizers):
             return after
-        if self._cache is not None:
-            self._cache.drop(after.ref, after.uid)
+        self._drop(after.ref, after.uid)
         return None
 
     async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
@@ -159,10 +194,13 @@ class KubernetesStore:
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
         self._require_open()
-        kind = self._kind_of(ref)
         with store_errors():
-            answer = await self._client.delete(kind.one(ref))
-        if answer is None or _kinds.decode(answer).kind == "Status":
+            kind = await self._any_kind(ref)
+            answer = None if kind is None else await self._client.delete(kind.one(ref))
+        if answer is None or kind is None:
+            return None
+        if _kinds.decode(answer).kind == "Status":
+            self._drop(ref, _endings.decode(answer).details.uid)
             return None
         marked = kept_from(answer, kind.api_version, kind.kind)
         resource = ClusterResource(marked)
@@ -215,17 +253,37 @@ class KubernetesStore:
 
     async def _read(self, ref: ResourceRef) -> Kept | None:
         with store_errors():
-            kind = self._territory.kinds.get((ref.group, ref.kind)) or await self._others_kind(ref)
+            kind = await self._any_kind(ref)
             raw = None if kind is None else await self._client.get(kind.one(ref))
         return None if raw is None or kind is None else kept_from(raw, kind.api_version, kind.kind)
 
-    async def _others_kind(self, ref: ResourceRef) -> ServedKind | None:
-        """A kind that somebody else looks after: what ours refer to may be of any."""
+    async def _any_kind(self, ref: ResourceRef) -> ServedKind | None:
+        """A kind, also one that somebody else looks after: what ours refer to may be of any."""
+        ours = self._territory.kinds.get((ref.group, ref.kind))
+        if ours is not None:
+            return ours
         try:
-            found = await self._discovery.preferred(ref.kind, ref.group)
+            return _served(await self._discovery.preferred(ref.kind, ref.group))
         except KindNotServed:
             return None
-        return ServedKind(found.group, found.version, found.kind, found.plural)
+
+    async def _kind_in(self, ref: ResourceRef, version: str) -> ServedKind:
+        """A kind in the version in which an object of it is written."""
+        ours = self._territory.kinds.get((ref.group, ref.kind))
+        if ours is not None:
+            return replace(ours, version=version)
+        with store_errors():
+            return _served(await self._discovery.find(f"{ref.group}/{version}" if ref.group else version, ref.kind))
+
+    async def _taken(self, ref: ResourceRef, error: RemoteConflict) -> WriteConflict:
+        there = await self._read(ref)
+        return other_conflict(error) if there is None else already_there(ClusterResource(there))
+
+    async def _lost(self, seen: Resource, error: RemoteConflict) -> WriteConflict:
+        now = await self._read(seen.ref)
+        if now is not None and (now.uid, now.revision) == (seen.uid, seen.revision):
+            return other_conflict(error)
+        return changed_since(seen, None if now is None else ClusterResource(now))
 
     async def _patch(self, seen: Resource, body: Json, meaning: Patch, subresource: str | None = None) -> Resource:
         kind = self._kind_of(seen.ref)
@@ -235,7 +293,7 @@ class KubernetesStore:
             try:
                 return self._seen(await self._client.patch(endpoint, body, meaning, ENGINE), kind)
             except RemoteConflict as error:
-                raise conflict_with(seen, await self._read(seen.ref)) from error
+                raise await self._lost(seen, error) from error
 
     def _seen(self, raw: bytes, kind: ServedKind) -> Resource:
         kept = kept_from(raw, kind.api_version, kind.kind)
@@ -245,6 +303,10 @@ class KubernetesStore:
     def _keep(self, kept: Kept) -> None:
         if self._cache is not None and (kept.ref.group, kept.ref.kind) in self._territory.cached:
             self._cache.put(kept)
+
+    def _drop(self, ref: ResourceRef, uid: str) -> None:
+        if self._cache is not None:
+            self._cache.drop(ref, uid)
 
     def _kind_of(self, ref: ResourceRef) -> ServedKind:
         found = self._territory.kinds.get((ref.group, ref.kind))
@@ -257,11 +319,25 @@ class KubernetesStore:
             raise StoreError(CLOSED)
 
 
+def _served(found: Served) -> ServedKind:
+    return ServedKind(found.group, found.version, found.kind, found.plural, namespaced=found.namespaced)
+
+
 class _Kind(msgspec.Struct):
     kind: str = ""
 
 
-_kinds = msgspec.json.Decoder(_Kind)
+class _Details(msgspec.Struct):
+    uid: str = ""
+
+
+class _Ending(msgspec.Struct):
+    """What is told of an object that is gone."""
+
+    details: _Details = msgspec.field(default_factory=_Details)
+
+
+_kinds, _endings = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(_Ending)
 
 
 def _metadata(resource: Resource, member: str, value: Json) -> Json:

@@ -1,0 +1,78 @@
+"""An owner: a sort of resource that stands for several objects, its children, which people may change as well.
+
+An author writes the type of the spec, what the children are, and how it stands with the owner once they are there.
+The merge with people's edits, its memory, plans, conditions, notes, adoption and deletion come with the engine.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from setpoint.core.children import Child
+from setpoint.engine.kind import Sort
+from setpoint.engine.report import Ready
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.errors import SetpointError
+
+
+class ObjectKind(NamedTuple):
+    """A kind of object as an API server has it, whoever looks after it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    is_namespaced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What there should be, in the order in which it is made.
+
+    `trouble` keeps the rest from being made: it is raised once these are as they should be. `warnings` are for people.
+    """
+
+    children: tuple[Child, ...]
+    trouble: SetpointError | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How it stands with an owner whose children are as they should be, and what its status shows."""
+
+    ready: Ready
+    outputs: Tree
+
+
+@runtime_checkable
+class Owner(Sort, Protocol):
+    """What an author writes."""
+
+    # The kinds of its children, and those of the objects that it reads besides: what has to be allowed, and watched.
+    makes: Sequence[ObjectKind]
+    reads: Sequence[ObjectKind]
+    # Held while there is something to do before the owner may go; empty where nothing is.
+    finalizer: str
+    # What a status has to show before anything is known.
+    least: Tree
+
+    def sources(self, resource: Resource) -> Sequence[ResourceRef]:
+        """The objects of others that the children are made of; whenever one changes, the owner is looked at."""
+        ...
+
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+        """What there should be; `found` has those of the sources that are there."""
+        ...
+
+    def completed(self, child: Child) -> Tree:
+        """The object of a child that is made now, with what it lacks, such as keys that have to be random."""
+        ...
+
+    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> Standing:
+        """How it stands; `children` are the live ones by their keys. An old status says nothing about a new spec."""
+        ...
+
+    def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
+        """The children that are deleted before `finalizer` is taken off."""
+        ...

@@ -1,0 +1,193 @@
+"""The step of an owner: its children are made, merged with people's edits, and put right; then its status follows.
+
+Like every step it may be killed after any await and taken again. What is about to be generated is on record before a
+child is written: a value of ours is never taken for a person's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from setpoint.core.canonical import same
+from setpoint.core.children import memory_of_children
+from setpoint.core.cookie import Cookie
+from setpoint.core.decide import Decision
+from setpoint.core.plan import Plan
+from setpoint.core.reviews import Review
+from setpoint.core.threeway import memory_to_data
+from setpoint.core.values import Json, Missing
+from setpoint.engine import report
+from setpoint.engine.contest import NO_CONTESTS
+from setpoint.engine.family import LAST_GENERATED, Family, look_at_family, ref_of
+from setpoint.engine.family_news import outputs_after, tell_people
+from setpoint.engine.family_work import Work, work_for
+from setpoint.engine.holding import OBSERVE_ONLY, pause
+from setpoint.engine.owner import Owner
+from setpoint.engine.record import record_of
+from setpoint.engine.releasing import finalizers_of
+from setpoint.engine.remembered import Remembered
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.scene import Management, Moment, Outcome, Settled, Stopped
+from setpoint.errors import RemoteRefused, SetpointError, StoreError
+
+# How soon an owner that is not ready is looked at again, whatever its children tell.
+NOT_READY_SECONDS: Final = 10.0
+
+
+async def own(moment: Moment, owner: Owner) -> Outcome:
+    """The step of an owner that is to be there: the list of verbs."""
+    if moment.management is Management.PAUSED:
+        return await pause(moment)
+    if moment.management is Management.FULL:
+        moment = await _hold(moment, owner)
+    family = await look_at_family(moment.resource, owner, moment.world.store)
+    moment = _catch_up(moment, family)
+    work = work_for(moment, family)
+    if moment.management is Management.OBSERVE:
+        return await _observe_only(moment, work)
+    moment = await _announce(moment, work)
+    made = {one.child.key: await _written(one, moment, owner, family) for one in work.to_write}
+    return await _settle(moment, owner, work, made)
+
+
+async def preview_family(moment: Moment, owner: Owner) -> Plan:
+    """The plan of that step, which is not taken. Trouble that keeps everything from being written is raised."""
+    if moment.management is Management.PAUSED:
+        return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
+    family = await look_at_family(moment.resource, owner, moment.world.store)
+    work = work_for(_catch_up(moment, family), family)
+    trouble = work.reviews.trouble
+    if trouble is not None and not work.plan.writes:
+        raise trouble
+    plan = work.plan if trouble is None else replace(work.plan, because=f"after this it stops: {trouble}")
+    return plan.hold(OBSERVE_ONLY) if moment.management is Management.OBSERVE else plan
+
+
+# --- Before anything is written ---------------------------------------------------------------------------------------
+
+
+async def _hold(moment: Moment, owner: Owner) -> Moment:
+    """With every finalizer that has to be there before there is a child."""
+    missing = [one for one in finalizers_of(owner, moment.world.store) if one not in moment.resource.finalizers]
+    if not missing:
+        return moment
+    held = await moment.world.store.set_finalizers(moment.resource, (*moment.resource.finalizers, *missing))
+    assert held is not None
+    return replace(moment, resource=held)
+
+
+def _catch_up(moment: Moment, family: Family) -> Moment:
+    """With the contests that still go on."""
+    contests = moment.remembered.contests
+    if not contests.fields:
+        return moment
+    is_held = moment.management is Management.OBSERVE
+    now, mark = moment.world.clock.now(), _mark(family)
+    still = NO_CONTESTS if is_held else contests.standing(family.intent, mark, now)
+    return replace(moment, remembered=replace(moment.remembered, contests=still))
+
+
+async def _announce(moment: Moment, work: Work) -> Moment:
+    """With all that a later step has to know if this one ends in the middle."""
+    before = moment.remembered
+    generating = _generating(moment, work)
+    contests = before.contests
+    if _puts_back(moment, work.plan):
+        contests = contests.begin(work.family.intent, work.plan.changes, _mark(work.family), moment.world.clock.now())
+    if generating == before.generating and contests is before.contests:
+        return moment
+    # What an earlier step wrote, and could not say so, is known by now. Of what is made anew, the old says nothing.
+    new = {one.child.key for one in work.to_write if one.child.key not in work.family.live}
+    last = {key: memory for key, memory in _last(moment).items() if key not in new}
+    known = {**last, **{key: memory_to_data(one) for key, one in work.reviews.known.items()}}
+    moment = replace(moment, remembered=replace(before, generating=generating, contests=contests))
+    return await moment.remember({LAST_GENERATED: known} if known else {})
+
+
+def _generating(moment: Moment, work: Work) -> Tree | None:
+    """What is about to be generated and was not before, as digests by child."""
+    new, last = memory_of_children([one.child for one in work.to_write]), _last(moment)
+    assert isinstance(new, dict)
+    found = {key: memory for key, memory in new.items() if not same(memory, last.get(key))}
+    return found or None
+
+
+def _puts_back(moment: Moment, plan: Plan) -> bool:
+    """Whether what differs is somebody else's doing: a step ended for this very intent, and something moved since."""
+    is_drift = plan.decision is Decision.DRIFTED or bool(moment.remembered.contests.fields)
+    return is_drift and bool(plan.writes)
+
+
+def _last(moment: Moment) -> Mapping[str, Json]:
+    found = moment.resource.status.get(LAST_GENERATED)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _mark(family: Family) -> str:
+    seen = family.live_digest
+    return "" if isinstance(seen, Missing) else seen
+
+
+# --- Writing, and after -----------------------------------------------------------------------------------------------
+
+
+async def _written(review: Review, moment: Moment, owner: Owner, family: Family) -> Resource:
+    """The child after its one write; a refusal is noted as well as raised."""
+    child, live = review.child, family.live.get(review.child.key)
+    try:
+        if live is not None:
+            return await moment.world.store.replace(live, review.document)
+        return await moment.world.store.create(owner.completed(child) if child.lacks else child.object)
+    except StoreError:
+        raise
+    except SetpointError as error:
+        verb = "Create" if live is None else "Update"
+        await moment.note(f"{ref_of(child).kind}{verb}Failed", str(error), is_warning=True)
+        # Not the author's to mend: it may be a right, a quota, or a namespace that is missing.
+        raise RemoteRefused(str(error)) from error
+
+
+async def _settle(moment: Moment, owner: Owner, work: Work, made: Mapping[str, Resource]) -> Outcome:
+    """On record what was done and how it stands; with trouble, why the rest could not be done."""
+    before, trouble = moment.resource, work.reviews.trouble
+    family = replace(work.family, live={**work.family.live, **made})
+    moment = replace(moment, remembered=_remembered(moment, work, family))
+    if trouble is None:
+        stands = owner.standing(before, family.live)
+        ready, shown = report.contested(work.plan.because) if work.withheld else stands.ready, stands.outputs
+    else:
+        ready, shown = report.failure(trouble, deleting=False), None
+    moment = await moment.tell(ready, outputs_after(moment, work, shown))
+    await tell_people(moment, before, work)
+    others = _looked_after(moment, work)
+    if trouble is not None:
+        return Stopped(trouble, others)
+    return Settled(work.plan, ready, None if ready.status == "True" else NOT_READY_SECONDS, others)
+
+
+def _remembered(moment: Moment, work: Work, family: Family) -> Remembered:
+    """The memory after the step: a cookie only where nothing is left to do."""
+    before, live = moment.remembered, family.live_digest
+    at = before.cookie
+    if work.reviews.trouble is not None:
+        at = None
+    elif not work.withheld and not isinstance(live, Missing):
+        at = Cookie(family.intent, live)
+    contests = before.contests.done(moment.world.clock.now()) if before.contests.fields else before.contests
+    return replace(before, cookie=at, step=record_of(moment, work.plan, at), contests=contests, generating=None)
+
+
+def _looked_after(moment: Moment, work: Work) -> tuple[ResourceRef, ...]:
+    """The children that have steps of their own."""
+    refs = (ref_of(child) for child in work.family.generated.children)
+    return tuple(ref for ref in refs if (ref.group, ref.kind) in moment.world.sorts)
+
+
+async def _observe_only(moment: Moment, work: Work) -> Outcome:
+    """What differs is told and left alone."""
+    if work.reviews.trouble is not None:
+        raise work.reviews.trouble
+    paths = tuple(str(change.path) for change in work.plan.changes)
+    ready = report.observed(paths, is_there=bool(work.family.live))
+    await moment.tell(ready)
+    return Settled(work.plan.hold(OBSERVE_ONLY), ready)

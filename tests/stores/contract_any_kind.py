@@ -1,0 +1,100 @@
+"""What every store promises about objects of kinds that nobody here looks after."""
+
+import asyncio
+
+import pytest
+
+from setpoint.core.covering import covers
+from setpoint.engine.ports import Store
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.errors import WriteConflict
+from tests.stores.objects import CONFIG_MAP, DEPLOYMENT, OPAQUE, STORAGE_CLASS, VOLUME, ref_of
+from tests.stores.samples import metadata_of
+
+NAMESPACED = pytest.mark.parametrize("document", [CONFIG_MAP, OPAQUE, DEPLOYMENT], ids=lambda one: one["kind"])
+EVERY = pytest.mark.parametrize(
+    "document", [CONFIG_MAP, OPAQUE, DEPLOYMENT, STORAGE_CLASS, VOLUME], ids=lambda one: one["kind"]
+)
+
+
+def labelled(resource: Resource) -> Tree:
+    return {**resource.document, "metadata": {**metadata_of(resource), "labels": {"team": "b"}}}
+
+
+class AnyKind:
+    """Objects of any kind are made, read, replaced and deleted."""
+
+    @EVERY
+    def test_what_was_created_is_what_is_read(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+        made = loop.run(store.create(document))
+
+        assert covers(made.document, document)
+        assert loop.run(store.get(ref_of(document))) == made
+
+    @EVERY
+    def test_what_was_read_put_back_changes_nothing(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+        loop.run(store.create(document))
+        seen = loop.run(store.get(ref_of(document)))
+        assert seen is not None
+
+        assert loop.run(store.replace(seen, seen.document)) == seen
+        assert loop.run(store.get(ref_of(document))) == seen
+
+    @EVERY
+    def test_labels_are_replaced_and_nothing_else(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+        seen = loop.run(store.create(document))
+
+        after = loop.run(store.replace(seen, labelled(seen)))
+
+        metadata = {**metadata_of(seen), "labels": {"team": "b"}, "resourceVersion": after.revision}
+        assert after.document == {**seen.document, "metadata": metadata}
+        assert after.revision != seen.revision
+        assert loop.run(store.get(ref_of(document))) == after
+
+    @EVERY
+    def test_who_comes_too_late_changes_nothing(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+        seen = loop.run(store.create(document))
+        now = loop.run(store.replace(seen, labelled(seen)))
+
+        with pytest.raises(WriteConflict, match="has changed since it was read"):
+            loop.run(store.replace(seen, {**seen.document, "metadata": {**metadata_of(seen), "labels": {"c": "d"}}}))
+        with pytest.raises(WriteConflict, match=rf"is there already \(uid {seen.uid}\): read it and plan again$"):
+            loop.run(store.create(document))
+
+        assert loop.run(store.get(ref_of(document))) == now
+
+    @NAMESPACED
+    def test_what_was_deleted_is_gone(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+        loop.run(store.create(document))
+
+        assert loop.run(store.delete(ref_of(document))) is None
+        assert loop.run(store.get(ref_of(document))) is None
+        assert loop.run(store.delete(ref_of(document))) is None
+
+    def test_contents_are_replaced(self, store: Store, loop: asyncio.Runner) -> None:
+        seen = loop.run(store.create(CONFIG_MAP))
+
+        after = loop.run(store.replace(seen, {**seen.document, "data": {"b": "2"}}))
+
+        assert (after.document["data"], after.labels, after.uid) == ({"b": "2"}, {"team": "a"}, seen.uid)
+
+    def test_of_a_kind_that_nobody_knows_there_is_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+        ref = ResourceRef("none.dev", "Nothing", "default", "x")
+
+        assert loop.run(store.get(ref)) is None
+        assert loop.run(store.delete(ref)) is None
+
+
+class NoNamespace:
+    """Objects of a whole cluster are found by those who name no namespace."""
+
+    def test_what_is_in_no_namespace_is_deleted(self, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.create(STORAGE_CLASS))
+
+        assert loop.run(store.delete(ref_of(STORAGE_CLASS))) is None
+        assert loop.run(store.get(ref_of(STORAGE_CLASS))) is None
+
+    def test_an_empty_namespace_in_a_document_is_none(self, store: Store, loop: asyncio.Runner) -> None:
+        made = loop.run(store.create({**STORAGE_CLASS, "metadata": {"name": "slow", "namespace": ""}}))
+
+        assert loop.run(store.get(ref_of(STORAGE_CLASS))) == made

@@ -1,0 +1,261 @@
+"""What a store in a cluster promises besides, about objects that an owner makes."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.kube_config import from_files
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.engine.owner import ObjectKind
+from setpoint.engine.ports import Query, Store
+from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.errors import ManifestInvalid, StoreError, WriteConflict
+from setpoint.stores.kubernetes.cache import Cache
+from setpoint.stores.kubernetes.opening import served_kinds
+from setpoint.stores.kubernetes.served import Territory
+from setpoint.stores.kubernetes.store import KubernetesStore
+from tests.cluster.access import Access
+from tests.engine.clock import FakeClock
+from tests.stores.kubernetes.crds import KINDS, wipe
+from tests.stores.objects import CONFIG_MAP, DEPLOYMENT, OPAQUE, VOLUME, ref_of
+from tests.stores.samples import REF, brief, instance, metadata_of, take
+
+OTHERS = (
+    ObjectKind("", "v1", "Secret", "secrets"),
+    ObjectKind("", "v1", "ConfigMap", "configmaps"),
+    ObjectKind("apps", "v1", "Deployment", "deployments"),
+    ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False),
+)
+SETTINGS = "/api/v1/namespaces/default/configmaps/settings"
+
+
+class Listening(HttpClient):
+    """Knows what was sent; watches apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[str] = []
+
+    async def send(self, request: Request) -> Answer:
+        self.sent.append(request.method)
+        return await super().send(request)
+
+
+@pytest.fixture
+def http() -> Listening:
+    return Listening()
+
+
+def lasting(access: Access, clock: FakeClock, http: Listening, namespace: str | None = None) -> KubernetesStore:
+    """The store of a process that watches, of these kinds and those that owners make."""
+    kinds = {**served_kinds(OTHERS, namespace, lasting=True), KINDS[0].name: KINDS[0]}
+    client = KubernetesClient(from_files([access.kubeconfig]), http=http)
+    return KubernetesStore(client, clock, Territory(kinds, "default", namespace), Cache())
+
+
+@pytest.fixture
+def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening) -> Iterator[Store]:
+    wipe(prepared)
+    opened = lasting(prepared, clock, http)
+    yield opened
+    loop.run(opened.close())
+
+
+def fields_of(access: Access, path: str) -> dict[str, Any]:
+    """Who set which fields."""
+    managed = access.call("GET", path).body["metadata"]["managedFields"]
+    return {one["manager"]: one["fieldsV1"] for one in managed}
+
+
+class TestManagers:
+    def test_what_others_set_stays_theirs(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.create(CONFIG_MAP))
+        prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"b": "2"}})
+        seen = loop.run(store.get(ref_of(CONFIG_MAP)))
+        assert seen is not None
+
+        loop.run(store.replace(seen, {**seen.document, "data": {"a": "3", "b": "2"}}))
+
+        fields = fields_of(prepared, SETTINGS)
+        assert set(fields) == {"setpoint-controller", "people"}
+        assert fields["people"] == {"f:data": {"f:b": {}}}
+        assert fields["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
+
+    def test_what_is_changed_becomes_ours(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+        loop.run(store.create(CONFIG_MAP))
+        prepared.call("PATCH", f"{SETTINGS}?fieldManager=people", {"data": {"a": "2"}})
+        seen = loop.run(store.get(ref_of(CONFIG_MAP)))
+        assert seen is not None
+
+        loop.run(store.replace(seen, {**seen.document, "data": {"a": "3"}}))
+
+        assert fields_of(prepared, SETTINGS)["setpoint-controller"]["f:data"] == {".": {}, "f:a": {}}
+        assert "people" not in fields_of(prepared, SETTINGS)
+
+    def test_kubectl_s_copy_of_a_secret_stays(self, prepared: Access, store: Store, loop: asyncio.Runner) -> None:
+        copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+        secret = {**OPAQUE, "metadata": {"name": "login", "annotations": copy}}
+        prepared.call("POST", "/api/v1/namespaces/default/secrets", secret)
+        seen = loop.run(store.get(ref_of(OPAQUE)))
+        assert seen is not None
+
+        assert loop.run(store.replace(seen, seen.document)) == seen
+        assert loop.run(store.replace(seen, {**seen.document, "data": {"a": "Mg=="}})).annotations == copy
+
+    def test_what_the_cluster_fills_in_is_left_where_it_is(self, store: Store, loop: asyncio.Runner) -> None:
+        made = loop.run(store.create(DEPLOYMENT))
+
+        after = loop.run(store.replace(made, {**made.document, "spec": {**made.spec, "replicas": 2}}))
+
+        assert after.spec == {**made.spec, "replicas": 2}
+        assert (made.generation, after.generation) == (1, 2)
+
+    def test_a_cluster_collects(self, store: Store) -> None:
+        assert store.collects is True
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("document", "message"),
+        [
+            (
+                {**DEPLOYMENT, "spec": {**Resource(DEPLOYMENT).spec, "replicas": -1}},
+                "Deployment default/web: the cluster does not take it: spec.replicas: Invalid value: -1",
+            ),
+            (
+                {**DEPLOYMENT, "spec": {**Resource(DEPLOYMENT).spec, "replica": 1}},
+                'unknown field "spec.replica"',
+            ),
+            (
+                {**CONFIG_MAP, "metadata": {"name": "settings", "namespace": "nowhere"}},
+                "ConfigMap nowhere/settings: the cluster does not take it: POST /api/v1/namespaces/nowhere/configmaps: "
+                '404: NotFound: namespaces "nowhere" not found. Make the namespace first',
+            ),
+        ],
+        ids=["invalid", "unknown field", "no namespace"],
+    )
+    def test_an_object_that_is_not_taken_is_named_with_what_the_cluster_said(
+        self, store: Store, loop: asyncio.Runner, document: Tree, message: str
+    ) -> None:
+        with pytest.raises(ManifestInvalid) as caught:
+            loop.run(store.create(document))
+
+        assert message in str(caught.value)
+        assert loop.run(store.get(ref_of(DEPLOYMENT))) is None
+
+    def test_a_replacement_that_is_not_taken_is_named(self, store: Store, loop: asyncio.Runner) -> None:
+        made = loop.run(store.create(DEPLOYMENT))
+        selector = {"matchLabels": {"app": "another"}}
+
+        with pytest.raises(ManifestInvalid, match=r"^Deployment default/web: .*field is immutable"):
+            loop.run(store.replace(made, {**made.document, "spec": {**made.spec, "selector": selector}}))
+
+        assert loop.run(store.get(ref_of(DEPLOYMENT))) == made
+
+    def test_what_is_not_allowed_says_which_right_is_missing(
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, territory: Territory
+    ) -> None:
+        client = KubernetesClient(from_files([prepared.kubeconfig_of("alice")]))
+        store = KubernetesStore(client, clock, territory)
+
+        with pytest.raises(ManifestInvalid, match=r"^ConfigMap default/settings: .*the verb create on configmaps in"):
+            loop.run(store.create(CONFIG_MAP))
+
+        loop.run(store.close())
+
+    def test_a_kind_that_nobody_serves_is_a_failure_of_the_store(self, store: Store, loop: asyncio.Runner) -> None:
+        with pytest.raises(StoreError, match=r"^the cluster serves no Nothing in none.dev/v1"):
+            loop.run(store.create({**CONFIG_MAP, "apiVersion": "none.dev/v1", "kind": "Nothing"}))
+
+    def test_another_namespace_than_the_one_that_is_looked_after_is_refused(
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
+    ) -> None:
+        store = lasting(prepared, clock, http, "one")
+
+        with pytest.raises(ManifestInvalid, match="this store is the namespace one alone"):
+            loop.run(store.create(CONFIG_MAP))
+
+        loop.run(store.close())
+
+    def test_what_somebody_else_made_is_told_by_its_uid(
+        self, prepared: Access, store: Store, loop: asyncio.Runner
+    ) -> None:
+        there = prepared.call("POST", "/api/v1/persistentvolumes", VOLUME).body["metadata"]["uid"]
+
+        with pytest.raises(WriteConflict, match=rf"disk is there already \(uid {there}\)"):
+            loop.run(store.create(VOLUME))
+
+
+class TestQuiet:
+    def test_what_says_nothing_new_is_not_sent(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+        made = [loop.run(watching.create(one)) for one in (CONFIG_MAP, OPAQUE, DEPLOYMENT, VOLUME)]
+        http.sent.clear()
+
+        again = [loop.run(watching.replace(one, one.document)) for one in made]
+
+        assert (again, http.sent) == (made, [])
+
+    def test_one_write_is_one_request(self, watching: Store, loop: asyncio.Runner, http: Listening) -> None:
+        made = loop.run(watching.create(CONFIG_MAP))
+        loop.run(watching.replace(made, {**made.document, "data": {}}))
+
+        assert http.sent == ["POST", "PUT"]
+
+    def test_what_is_ours_is_known_as_soon_as_it_is_written(
+        self, watching: Store, loop: asyncio.Runner, http: Listening
+    ) -> None:
+        async def scenario() -> tuple[list[Resource | None], list[Resource], Resource | None]:
+            watcher = asyncio.create_task(take(watching.watch((await watching.list()).revision), 3))
+            await asyncio.sleep(0)
+            made = await watching.create(instance())
+            found = [await watching.get(REF)]
+            after = await watching.replace(made, {**made.document, "spec": {"tier": "large"}})
+            found.append(await watching.get(REF))
+            http.sent.clear()
+            await watching.delete(REF)
+            gone = await watching.get(REF)
+            await watcher
+            return found, [made, after], gone
+
+        found, written, gone = loop.run(scenario())
+
+        assert (found, gone) == (written, None)
+        assert http.sent == ["DELETE"]
+
+
+class TestWatching:
+    def test_what_owners_make_is_heard_of_and_left_where_it_is(self, watching: Store, loop: asyncio.Runner) -> None:
+        since = loop.run(watching.list()).revision
+        for document in (CONFIG_MAP, DEPLOYMENT, VOLUME, OPAQUE):
+            loop.run(watching.create(document))
+
+        events = loop.run(take(watching.watch(since), 4))
+
+        assert sorted(brief(events)) == [("added", name) for name in ("disk", "login", "settings", "web")]
+        assert [one.resource.document for one in events if "data" in one.resource.document] == []
+
+    def test_what_is_in_no_namespace_is_listed_where_no_namespace_is_asked_for(
+        self, watching: Store, loop: asyncio.Runner
+    ) -> None:
+        for document in (CONFIG_MAP, VOLUME):
+            loop.run(watching.create(document))
+
+        everything = loop.run(watching.list()).resources
+        here = loop.run(watching.list(Query(namespace="default"))).resources
+
+        assert [ref_of(VOLUME) in [one.ref for one in found] for found in (everything, here)] == [True, False]
+        assert metadata_of(next(one for one in here if one.ref == ref_of(CONFIG_MAP)))["labels"] == {"team": "a"}
+
+    def test_whoever_looks_after_one_namespace_reads_what_is_in_none_and_does_not_list_it(
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
+    ) -> None:
+        wipe(prepared)
+        store = lasting(prepared, clock, http, "default")
+        made = loop.run(store.create(VOLUME))
+
+        assert ref_of(VOLUME) not in [one.ref for one in loop.run(store.list()).resources]
+        assert loop.run(store.get(ResourceRef("", "PersistentVolume", "", "disk"))) == made
+        loop.run(store.close())

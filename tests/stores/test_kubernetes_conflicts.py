@@ -1,0 +1,66 @@
+"""Conflicts of a cluster that are not about the object itself."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.engine.resource import Resource, Tree
+from setpoint.errors import WriteConflict
+from setpoint.stores.kubernetes.served import ServedKind, Territory
+from setpoint.stores.kubernetes.store import KubernetesStore
+from tests.engine.clock import FakeClock
+from tests.stores.objects import CONFIG_MAP
+
+MESSAGE = "the quota was counted at the same moment"
+TOLD = f"409: Conflict: {MESSAGE}"
+LIVE: Tree = {
+    **CONFIG_MAP,
+    "metadata": {"name": "settings", "namespace": "default", "uid": "u", "resourceVersion": "7"},
+}
+
+
+class Contested(HttpClient):
+    """A cluster in which every write comes at the same moment as another one."""
+
+    def __init__(self, there: Tree | None) -> None:
+        super().__init__()
+        self._there = there
+
+    async def send(self, request: Request) -> Answer:
+        kind = {"Content-Type": "application/json"}
+        if request.method != "GET":
+            return Answer(409, kind, json.encode({"code": 409, "reason": "Conflict", "message": MESSAGE}))
+        if self._there is None:
+            details = {"name": "settings", "kind": "configmaps"}
+            return Answer(404, kind, json.encode({"code": 404, "reason": "NotFound", "details": details}))
+        return Answer(200, kind, json.encode(self._there))
+
+
+def store_with(there: Tree | None) -> KubernetesStore:
+    client = KubernetesClient(Connection("context prod", "https://a.test"), http=Contested(there))
+    kinds = (ServedKind("", "v1", "ConfigMap", "configmaps"),)
+    return KubernetesStore(client, FakeClock(), Territory({kind.name: kind for kind in kinds}, "default"))
+
+
+async def replaced(store: KubernetesStore) -> Resource:
+    return await store.replace(Resource(LIVE), {**LIVE, "data": {"a": "2"}})
+
+
+async def created(store: KubernetesStore) -> Resource:
+    return await store.create(CONFIG_MAP)
+
+
+@pytest.mark.parametrize(
+    ("write", "there", "method"), [(created, None, "POST"), (replaced, LIVE, "PUT")], ids=["create", "replace"]
+)
+def test_what_is_not_about_the_object_is_told_as_the_cluster_told_it(
+    write: Callable[[KubernetesStore], Coroutine[Any, Any, Resource]], there: Tree | None, method: str
+) -> None:
+    with pytest.raises(WriteConflict, match=rf"^the cluster: {method} /api/v1/.*{TOLD}: read again and plan again$"):
+        asyncio.run(write(store_with(there)))
