@@ -6,12 +6,13 @@ from typing import Final
 
 from setpoint.core.values import Json
 from setpoint.engine.drafts import Drafts
-from setpoint.engine.exports import ExportedResource, ExportedSecret, Facts, SecretFacts
+from setpoint.engine.exports import ExportedObject, ExportedResource, Facts, ObjectFacts
 from setpoint.engine.intent import resolve_as_it_is
-from setpoint.engine.kind import AnyKind, SecretKey
+from setpoint.engine.kind import SecretKey, Sort
 from setpoint.engine.moving import MANAGEMENT_BEFORE
 from setpoint.engine.ports import Store
 from setpoint.engine.references import resolve_what_is_there
+from setpoint.engine.relatives import plain_relatives
 from setpoint.engine.resource import Resource
 from setpoint.engine.scene import FINALIZER, MANAGEMENT, Management, World
 from setpoint.errors import NotReady, UserError
@@ -22,13 +23,16 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 async def exported(
     resources: Sequence[Resource], world: World
-) -> tuple[tuple[ExportedSecret, ...], tuple[ExportedResource, ...]]:
-    """The Secrets that the resources refer to, and the resources, each as it is here with what it came to."""
-    secrets = await _secrets_of(resources, world)
+) -> tuple[tuple[ExportedObject, ...], tuple[ExportedResource, ...]]:
+    """The plain objects that the resources cannot do without, and the resources, each as it is here with what it came to.
+
+    Those are the Secrets that a spec refers to, and the relatives of owners.
+    """
+    objects = await _objects_of(resources, world)
     # Whatever happens meanwhile: the facts are about the very states that go along.
-    seen = replace(world, store=Drafts(world.store, {one.ref: one for one in (*resources, *secrets)}))
+    seen = replace(world, store=Drafts(world.store, {one.ref: one for one in (*resources, *objects)}))
     taken = [ExportedResource(_as_kept(one), await _facts(one, seen)) for one in resources]
-    named = [ExportedSecret(_as_kept(one), SecretFacts(f"{one.uid}/{one.revision}")) for one in secrets]
+    named = [ExportedObject(_as_kept(one), ObjectFacts(f"{one.uid}/{one.revision}")) for one in objects]
     return tuple(named), tuple(taken)
 
 
@@ -45,7 +49,7 @@ def is_paused(resource: Resource) -> bool:
     return annotations.get(MANAGEMENT) == Management.PAUSED and MANAGEMENT_BEFORE in annotations
 
 
-def secret_keys(resource: Resource, kind: AnyKind) -> tuple[SecretKey, ...]:
+def secret_keys(resource: Resource, kind: Sort) -> tuple[SecretKey, ...]:
     """The keys of Secrets that the spec names; none in one that cannot be read."""
     try:
         return tuple(need for need in kind.needs(resource) if isinstance(need, SecretKey))
@@ -53,14 +57,19 @@ def secret_keys(resource: Resource, kind: AnyKind) -> tuple[SecretKey, ...]:
         return ()
 
 
-async def _secrets_of(resources: Sequence[Resource], world: World) -> list[Resource]:
-    refs = {need.secret for one in resources for need in secret_keys(one, world.kind_of(one))}
+async def _objects_of(resources: Sequence[Resource], world: World) -> list[Resource]:
+    refs = {need.secret for one in resources for need in secret_keys(one, world.sort_of(one))}
     found = [await world.store.get(ref) for ref in sorted(refs)]
-    return [one for one in found if one is not None]
+    relatives = [relative for one in resources for relative in await plain_relatives(one, world)]
+    by_ref = {one.ref: one for one in (*found, *relatives) if one is not None}
+    return [by_ref[ref] for ref in sorted(by_ref)]
 
 
 async def _facts(resource: Resource, world: World) -> Facts:
     is_observed = resource.status.get("observedGeneration") == resource.generation
+    if (resource.ref.group, resource.ref.kind) in world.owners:
+        # What its children are made of names the owner by its uid, which is another elsewhere.
+        return Facts(None, {}, is_observed, resource.is_deleting)
     try:
         intent = await resolve_as_it_is(resource, world)
     except (NotReady, UserError):

@@ -1,6 +1,6 @@
 """An export: what one store hands to another, and the documents that it is written down in.
 
-First a header, then a document for each Secret and each resource, then an end: a part is never taken for the whole.
+First a header, then a document for each plain object and each resource, then an end: a part is never taken for the whole.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,8 +51,8 @@ class Facts(Struct, frozen=True, forbid_unknown_fields=True):
     deleting: bool = False
 
 
-class SecretFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which state of a Secret this is: its uid and its revision."""
+class ObjectFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which state of a plain object this is: its uid and its revision."""
 
     version: str
 
@@ -72,20 +72,25 @@ class ExportedResource:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedSecret:
-    """A Secret with its values."""
+class ExportedObject:
+    """An object that nobody takes steps for, whole: a Secret with its values, a ConfigMap."""
 
     resource: Resource = field(repr=False)
-    facts: SecretFacts
+    facts: ObjectFacts
     place: str = ""
 
     @property
+    def is_secret(self) -> bool:
+        """Whether it has values that nobody may see."""
+        return (self.ref.group, self.ref.kind) == SECRET
+
+    @property
     def ref(self) -> ResourceRef:
-        """Which Secret."""
+        """Which object."""
         return self.resource.ref
 
 
-Item: TypeAlias = ExportedSecret | ExportedResource
+Item: TypeAlias = ExportedObject | ExportedResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +98,13 @@ class Export:
     """One export, or several that were handed over together."""
 
     headers: tuple[Header, ...]
-    secrets: tuple[ExportedSecret, ...]
+    objects: tuple[ExportedObject, ...]
     resources: tuple[ExportedResource, ...]
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """All of it, Secrets first."""
-        return (*self.secrets, *self.resources)
+        """All of it, plain objects first."""
+        return (*self.objects, *self.resources)
 
     @property
     def is_paused(self) -> bool:
@@ -131,9 +136,9 @@ def read_export(documents: Sequence[Document]) -> Export:
         headers.append(_header(document))
         items += _until_its_end(document, left)
     _refuse_doubles(items)
-    secrets = tuple(one for one in items if isinstance(one, ExportedSecret))
+    objects = tuple(one for one in items if isinstance(one, ExportedObject))
     resources = tuple(one for one in items if isinstance(one, ExportedResource))
-    return Export(tuple(headers), secrets, resources)
+    return Export(tuple(headers), objects, resources)
 
 
 def _header(document: Document) -> Header:
@@ -174,8 +179,9 @@ def _item(document: Document) -> Item:
     tree = dict(_tree(document.value, place))
     facts = tree.pop(FACTS, None)
     resource = Resource(_checked(tree, document))
-    if (resource.ref.group, resource.ref.kind) == SECRET:
-        return ExportedSecret(resource, _converted(facts, SecretFacts, place, f"{FACTS}: "), place)
+    is_plain = isinstance(facts, dict) and set(facts) == {"version"}
+    if is_plain or (resource.ref.group, resource.ref.kind) == SECRET:
+        return ExportedObject(resource, _converted(facts, ObjectFacts, place, f"{FACTS}: "), place)
     return ExportedResource(resource, _converted(facts, Facts, place, f"{FACTS}: "), place)
 
 

@@ -15,11 +15,11 @@ from setpoint.core.values import MISSING, Json, Missing
 from setpoint.engine.owner import Generated, Owner
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.errors import SetpointError
+from setpoint.errors import ManifestInvalid, SetpointError
 
 # On an owner: `two-way` asks for a merge without a memory, as trustee-operator does it.
 MERGE: Final = "setpoint.dev/merge"
-TWO_WAY: Final = "two-way"
+TWO_WAY, THREE_WAY = "two-way", "three-way"
 # In its status: what was generated last, as digests by child, and where people's edits are in conflict with it.
 LAST_GENERATED: Final = "lastGenerated"
 CONFLICTS: Final = "conflicts"
@@ -72,7 +72,7 @@ class Reviews:
 def reviewed(family: Family, begun: Tree | None) -> Reviews:
     """The review of each child until one is in trouble. `begun` is what an earlier step was about to write."""
     owner, each, known = family.owner, list[Review](), dict[str, Memory]()
-    is_two_way = owner.annotations.get(MERGE) == TWO_WAY
+    is_two_way = merges_two_ways(owner.annotations)
     for child in family.generated.children:
         live = family.live.get(child.key)
         tree = None if live is None else live.document
@@ -89,6 +89,14 @@ def reviewed(family: Family, begun: Tree | None) -> Reviews:
 def _known(child: Child, live: Tree, owner: Resource, begun: Tree | None) -> Memory | None:
     is_ours = ownership(live, owner.document) is Ownership.OURS
     return known_of(child, live, owner.status.get(LAST_GENERATED, {}), begun, is_ours=is_ours)
+
+
+def merges_two_ways(annotations: Mapping[str, str]) -> bool:
+    """Whether the author asks for a merge without a memory; ManifestInvalid for a word that means nothing."""
+    word = annotations.get(MERGE, THREE_WAY)
+    if word not in (TWO_WAY, THREE_WAY):
+        raise ManifestInvalid(f"{MERGE} is {word!r}: write {THREE_WAY} or {TWO_WAY}")
+    return word == TWO_WAY
 
 
 # --- Digests ----------------------------------------------------------------------------------------------------------

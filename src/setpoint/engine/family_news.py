@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from setpoint.core.children import memory_of_children
-from setpoint.core.conditions import Condition, from_data, remove_condition, set_condition, to_data
+from setpoint.core.conditions import Condition, find_condition, from_data, remove_condition, set_condition, to_data
 from setpoint.core.decide import Decision
-from setpoint.core.fates import Fate, Finding, conflicts, edits_condition, standing, summary
+from setpoint.core.fates import Fate, conflicts, edits_condition, standing, summary
+from setpoint.core.kubernetes import title
 from setpoint.core.plan import Action, Write
 from setpoint.core.values import Json
 from setpoint.engine.family import CONFLICTS, LAST_GENERATED
@@ -29,9 +30,10 @@ def outputs_after(moment: Moment, work: Work, shown: Tree | None) -> Tree:
     conditions = from_data(status.get("conditions"))
     if work.plan.decision is not Decision.IN_SYNC or work.reviews.each:
         memory = _memory_after(moment, work)
-        holding = _standing(moment, work)
-        torn = list(conflicts(holding))
-        conditions = set_condition(conditions, edits_condition(holding), moment.world.clock.now())
+        holding = standing([one for review in work.reviews.each for one in review.findings], _torn(moment))
+        torn = [*_out_of_sight(moment, work), *conflicts(holding)]
+        if work.reviews.trouble is None or find_condition(conditions, EDITED) is None:
+            conditions = set_condition(conditions, edits_condition(holding), moment.world.clock.now())
     warnings = work.family.generated.warnings
     if warnings:
         warned = Condition(WARNED, "True", "Incomplete", "; ".join(warnings))
@@ -55,10 +57,16 @@ def _memory_after(moment: Moment, work: Work) -> Json:
     return {**kept, **now}
 
 
-def _standing(moment: Moment, work: Work) -> tuple[Finding, ...]:
+def _torn(moment: Moment) -> list[str]:
+    """The places of the conflicts before this step."""
     torn = moment.resource.status.get(CONFLICTS)
-    before = [one for one in torn if isinstance(one, str)] if isinstance(torn, list | tuple) else []
-    return standing([one for review in work.reviews.each for one in review.findings], before)
+    return [one for one in torn if isinstance(one, str)] if isinstance(torn, list | tuple) else []
+
+
+def _out_of_sight(moment: Moment, work: Work) -> list[str]:
+    """Those of them in children that a step in trouble did not look at: they last."""
+    seen = tuple(f"{title(one.child.object)} " for one in work.reviews.each)
+    return [] if work.reviews.trouble is None else [one for one in _torn(moment) if not one.startswith(seen)]
 
 
 async def tell_people(moment: Moment, before: Resource, work: Work) -> None:

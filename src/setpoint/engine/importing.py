@@ -10,13 +10,14 @@ from enum import Enum
 from typing import TypeAlias
 
 from setpoint.core.canonical import same
-from setpoint.engine.exports import Export, ExportedResource, ExportedSecret, Item
+from setpoint.engine.exports import Export, ExportedResource, ExportedObject, Item
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need, target_of
 from setpoint.engine.moving import ENGINE_ANNOTATIONS, arriving, manifest_of, own_annotations, settled_in
 from setpoint.engine.needs import needs_of
 from setpoint.engine.passage import Crossing, crossing_for
+from setpoint.engine.plain import is_plain
 from setpoint.engine.ports import Store
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.report import listed
@@ -84,12 +85,12 @@ class _Check:
 
     @property
     def crossings(self) -> "_Crossings":
-        return _Crossings(self.world, {secret.ref: secret for secret in self.export.secrets})
+        return _Crossings(self.world, {one.ref: one for one in self.export.objects})
 
     def needs(self, item: ExportedResource) -> Sequence[Need]:
         """What the spec refers to; ManifestInvalid for one that cannot be taken here."""
         try:
-            kind = self.world.kind_of(item.resource)
+            kind = self.world.sort_of(item.resource)
             check_manifest(item.resource, kind)
             return needs_of(item.resource, self.world.sorts)
         except UserError as error:
@@ -111,15 +112,17 @@ class _Check:
         """What is in its place; ManifestInvalid where it cannot be put there, whatever gives way."""
         present = await self.world.store.get(item.ref)
         try:
-            if isinstance(item, ExportedSecret):
-                there = await self._secret(item, present)
+            if isinstance(item, ExportedObject):
+                there = await self._object(item, present)
             else:
                 there = await self._resource(item, present)
         except (UserError, NotReady) as error:
             raise ManifestInvalid(f"{item.place}: {error}") from error
         return Finding(there, None if present is None else present.revision)
 
-    async def _secret(self, item: ExportedSecret, present: Resource | None) -> There:
+    async def _object(self, item: ExportedObject, present: Resource | None) -> There:
+        if not is_plain(item.ref, self.world):
+            raise ManifestInvalid(f"{item.ref}: no kind {item.ref.kind} is known here: leave it out of the export")
         if present is not None and _holds(present, item.resource):
             return There.OURS
         await self.rehearse(manifest_of(item.resource))
@@ -149,10 +152,10 @@ class _Crossings:
     """The way of each resource into a store."""
 
     world: World
-    secrets: Mapping[ResourceRef, ExportedSecret]
+    objects: Mapping[ResourceRef, ExportedObject]
 
     async def of(self, item: ExportedResource, there: Resource) -> Crossing:
-        return await crossing_for(item, there, self.secrets, self.world)
+        return await crossing_for(item, there, self.objects, self.world)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +167,10 @@ class Import:
     found: Mapping[ResourceRef, Finding]
 
     async def bring_in(self) -> tuple[Arrival, ...]:
-        """Everything is there: Secrets first, then each resource after those it needs."""
-        for secret in self.crossings.secrets.values():
-            if self.found[secret.ref].there is not There.OURS:
-                await self._store.apply(manifest_of(secret.resource))
+        """Everything is there: plain objects first, then each resource after those it needs."""
+        for one in self.crossings.objects.values():
+            if self.found[one.ref].there is not There.OURS:
+                await self._store.apply(manifest_of(one.resource))
         for item in self.order:
             await self._put(item)
         # Only now everything is here that another may refer to.
@@ -205,9 +208,11 @@ class Import:
         return self.crossings.world.store
 
 
-def _holds(present: Resource, secret: Resource) -> bool:
-    """Whether every value of an exported Secret is there."""
-    there, wanted = present.document.get("data"), secret.document.get("data")
+def _holds(present: Resource, wanted_object: Resource) -> bool:
+    """Whether every value of an exported object is there: of a ConfigMap or Secret each key, of any other the whole."""
+    there, wanted = present.document.get("data"), wanted_object.document.get("data")
+    if "data" not in wanted_object.document:
+        return present.author_digest == wanted_object.author_digest
     there = there if isinstance(there, dict) else {}
     return not isinstance(wanted, dict) or same({key: there.get(key) for key in wanted}, wanted)
 

@@ -12,6 +12,7 @@ from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, 
 from setpoint.core.shape import Field, Object, field_at, paths_of, shape_of
 from setpoint.core.values import Json, Missing
 from setpoint.engine.cadence import mean_seconds
+from setpoint.engine.family import merges_two_ways
 from setpoint.engine.kind import AnyKind, Intent, Resolved, SecretKey, Sort
 from setpoint.engine.needs import needs_of
 from setpoint.engine.references import resolve_needs
@@ -26,6 +27,7 @@ def check_manifest(resource: Resource, kind: Sort) -> None:
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
     management_of(resource.annotations)
     mean_seconds(resource.annotations)
+    merges_two_ways(resource.annotations)
     kind.check(resource)
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from setpoint.engine.exporting import secret_keys
-from setpoint.engine.exports import ExportedResource, ExportedSecret
+from setpoint.engine.exports import ExportedResource, ExportedObject
 from setpoint.engine.intent import intent_of, resolve_as_it_is
 from setpoint.engine.kind import AnyKind, Intent, Reconciliation, Resolved, SecretKey
 from setpoint.engine.moving import Passage
+from setpoint.engine.owner import Owner
 from setpoint.engine.references import resolve_what_is_there, secret_value
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.report import listed
@@ -17,7 +18,7 @@ from setpoint.engine.scene import Management, World, management_of
 from setpoint.errors import NotReady, UserError
 
 _LOOK: Final = "the next step looks closely"
-_Secrets: TypeAlias = Mapping[ResourceRef, ExportedSecret]
+_Secrets: TypeAlias = Mapping[ResourceRef, ExportedObject]
 # New versions of secrets, by field and old version.
 _Versions: TypeAlias = Mapping[tuple[str, str], str]
 
@@ -32,6 +33,9 @@ class Crossing:
 
 async def crossing_for(item: ExportedResource, there: Resource, secrets: _Secrets, world: World) -> Crossing:
     """The way of one resource: `there` is how it stands in the new store, with all that it refers to."""
+    if isinstance(world.sort_of(there), Owner):
+        # Its children are compared with what was generated last, and that went along in its status.
+        return Crossing(Passage(), _remarks(item, "", {}))
     kind = world.kind_of(there)
     keys = secret_keys(there, kind)
     versions = _carried_secrets(item, keys, await resolve_what_is_there(keys, world.store), secrets)
@@ -56,7 +60,7 @@ def _carried_secrets(item: ExportedResource, keys: Sequence[SecretKey], here: Re
     }
 
 
-def _is_same(key: SecretKey, version: str, here: Resolved, secret: ExportedSecret | None) -> bool:
+def _is_same(key: SecretKey, version: str, here: Resolved, secret: ExportedObject | None) -> bool:
     """Whether this is the very Secret, or its value went along and is the one that there is here."""
     if version == here.versions[key.field]:
         return True

@@ -1,10 +1,16 @@
-"""What the kinds of Trustee share: their API, the keys of the objects they pass on, and where a pod finds those."""
+"""What the kinds of Trustee share: their API, the objects they pass on with their keys, and where a pod finds those."""
 
 from typing import Final
+
+from setpoint.engine.owner import ObjectKind
+from setpoint.engine.resource import Resource, ResourceRef
 
 GROUP: Final = "confidentialcontainers.org"
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+CONFIG_MAP: Final = ObjectKind("", "v1", "ConfigMap", "configmaps")
+SECRET: Final = ObjectKind("", "v1", "Secret", "secrets")
 
 # Keys of ConfigMaps and Secrets.
 KBS_TOML: Final = "kbs-config.toml"
@@ -28,3 +34,8 @@ TOKEN_CERT_DIR: Final = "/etc/attestation-cert"
 STORAGE_DIR: Final = "/opt/confidential-containers/storage"
 REFERENCE_VALUES_DIR: Final = f"{STORAGE_DIR}/local_json"
 PORT: Final = 8080
+
+
+def place_of(kind: ObjectKind, name: str, beside: Resource) -> ResourceRef:
+    """The object of that name, in the namespace of `beside` where it has one."""
+    return ResourceRef(kind.group, kind.kind, beside.ref.namespace if kind.is_namespaced else "", name)

@@ -12,7 +12,6 @@ from setpoint.kinds.trustee.trustee_config import (
     Dialect,
     Policy,
     field_policies,
-    last_for,
     merge_kbs_config,
     user_configurable,
 )
@@ -126,17 +125,10 @@ def test_two_ways_a_removal_comes_back() -> None:
     last = remember(generated, OURS)
 
     three = merge_kbs_config(last, live, generated, OURS)
-    two = merge_kbs_config(last_for({"setpoint.dev/merge": "two-way"}, last), live, generated, OURS)
+    two = merge_kbs_config(None, live, generated, OURS)
 
     assert three.spec is live
     assert two.spec == generated
-
-
-@pytest.mark.parametrize("annotations", [{}, {"setpoint.dev/merge": "three-way"}])
-def test_three_ways_is_the_rule(annotations: dict[str, str]) -> None:
-    last = remember(spec(), OURS)
-
-    assert last_for(annotations, last) is last
 
 
 def test_an_order_only_edit_is_one_without_a_memory_and_is_kept_in_any_case() -> None:

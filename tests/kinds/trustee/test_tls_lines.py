@@ -55,5 +55,11 @@ def test_only_the_first_section_of_that_name_gets_the_settings() -> None:
     assert merge_tls_lines(twice, NEW) == f"[http_server]\n{BLOCK}[admin]\n[http_server]\na = 1\n"
 
 
+def test_a_header_that_comes_again_right_away_begins_no_other_section() -> None:
+    twice = "[http_server]\na = 1\n[http_server]\n[admin]\n"
+
+    assert merge_tls_lines(twice, NEW) == f"[http_server]\na = 1\n[http_server]\n{BLOCK}[admin]\n"
+
+
 def test_nothing_said_is_the_intermediate_profile() -> None:
     assert tls_settings(read_tls_config(None)).values == {"tls_profile": "intermediate"}

@@ -9,6 +9,7 @@ from setpoint.core.covering import covers
 from setpoint.core.openapi import schema_of
 from setpoint.kinds.descriptions import descriptions
 from setpoint.kinds.trustee.kbs_config import Images, KbsConfigSpec, KbsConfigStatus, deployment, service
+from setpoint.kinds.trustee.kbs_config.workload import workload
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigSpec, TrusteeConfigStatus
 from tests.cluster.access import Access
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
@@ -51,6 +52,57 @@ def test_a_server_takes_the_workload_and_adds_nothing_that_counts(
         live = created(api_server, namespace, wanted)
 
         assert covers(live["spec"], wanted["spec"])
+
+
+def written(server: Access, namespace: str, spec: Any, live: dict[str, Any]) -> dict[str, Any]:
+    """Both objects after one pass over what is `live`, by kind; what needs no write is the very same."""
+    after = {}
+    for child in workload(*kbs_config(**spec), IMAGES, "settings:1"):
+        made: Any = renewed(child, live[child.key], None).object
+        if made is not live[child.key]:
+            place = f"{FOLDERS[made['kind']].format(namespace)}/{made['metadata']['name']}"
+            answer = server.call("PUT", place, made)
+            assert answer.status == 200, answer.body
+            made = answer.body
+        after[child.key] = made
+    return after
+
+
+def by_hand(live: dict[str, Any]) -> dict[str, Any]:
+    """The Deployment after somebody was at it."""
+    pod = live["spec"]["template"]["spec"]
+    (broker,) = pod["containers"]
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 60}
+    mine = {"name": "mine", "image": "mine:1"}
+    changed = {**broker, "env": [{"name": "mine", "value": "1"}], "livenessProbe": probe, "resources": LIMITS}
+    volumes = [{"name": "kbs-config", "emptyDir": {}}, *pod["volumes"][1:]]
+    full = {**pod, "containers": [mine, changed], "volumes": volumes, "nodeSelector": {"disk": "ssd"}}
+    return {**live, "spec": {**live["spec"], "template": {**live["spec"]["template"], "spec": full}}}
+
+
+LIMITS = {"limits": {"cpu": "1"}}
+DEPLOYMENT, SERVICE = "Deployment/trustee-deployment", "Service/kbs-service"
+
+
+def test_a_server_takes_every_change_and_keeps_what_is_not_ours(api_server: Access, namespace: str) -> None:
+    children = workload(*kbs_config(), IMAGES, "settings:1")
+    live = {child.key: created(api_server, namespace, child.object) for child in children}
+    place = f"{FOLDERS['Deployment'].format(namespace)}/trustee-deployment"
+    answer = api_server.call("PUT", place, by_hand(live[DEPLOYMENT]))
+    assert answer.status == 200, answer.body
+
+    back = written(api_server, namespace, {}, {**live, DEPLOYMENT: answer.body})
+
+    pod = back[DEPLOYMENT]["spec"]["template"]["spec"]
+    (broker,) = pod["containers"]
+    assert (pod["nodeSelector"], broker["resources"], broker.get("env")) == ({"disk": "ssd"}, LIMITS, None)
+    assert "exec" not in broker["livenessProbe"]
+    assert written(api_server, namespace, {}, back)[DEPLOYMENT] is back[DEPLOYMENT]
+    address = live[SERVICE]["spec"]["clusterIP"]
+    for type_, has_port in (("NodePort", True), ("LoadBalancer", True), ("ClusterIP", False)):
+        back = written(api_server, namespace, {"kbsServiceType": type_, "KbsEnvVars": {"A": type_}}, back)
+        assert (back[SERVICE]["spec"]["type"], back[SERVICE]["spec"]["clusterIP"]) == (type_, address)
+        assert ("nodePort" in back[SERVICE]["spec"]["ports"][0]) is has_port
 
 
 @pytest.mark.parametrize("spec", [{}, WISHES, {"ibmSE": {"pvName": "certificates"}}], ids=["plain", "tls", "ibm"])

@@ -7,10 +7,19 @@ import msgspec
 from setpoint.core.children import Child
 from setpoint.engine.resource import Resource
 from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
-from setpoint.kinds.trustee.trustee_config import Sources, TlsPair, TrusteeConfigSpec, children
+from setpoint.kinds.trustee.trustee_config import Sources, TrusteeConfigSpec, children
 
-HTTPS = TlsPair("a2V5", "Y2VydA==")
-TOKEN = TlsPair("dG9rZW4ta2V5", "dG9rZW4tY2VydA==")
+
+def certificates(name: str, key: str, certificate: str) -> dict[str, Any]:
+    """A Secret with a pair, both in base64."""
+    data = {"tls.key": key, "tls.crt": certificate}
+    metadata = {"name": name, "namespace": "trust"}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls", "data": data}
+
+
+HTTPS = certificates("server", "a2V5", "Y2VydA==")
+TOKEN = certificates("token", "dG9rZW4ta2V5", "dG9rZW4tY2VydA==")
+VOLUME: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "certificates"}}
 
 
 def trustee_config(**spec: Any) -> Resource:
@@ -29,17 +38,22 @@ def made(**spec: Any) -> dict[str, Child]:
     """The children of such a TrusteeConfig, by kind and name, in their order."""
     resource = trustee_config(**spec)
     typed = msgspec.convert(resource.spec, TrusteeConfigSpec)
-    sources = Sources(HTTPS if typed.https_secret else None, TOKEN if typed.token_secret else None)
-    return {child.key: child for child in children(resource, typed, sources)}
+    return {child.key: child for child in children(resource, typed, Sources(HTTPS, TOKEN, VOLUME))}
 
 
 def kbs_config(**spec: Any) -> tuple[Resource, KbsConfigSpec]:
-    """A KbsConfig named `kc` with this spec, and what it needs at least."""
-    full = {"kbsConfigMapName": "settings", "kbsAuthSecretName": "auth", **spec}
-    document: dict[str, Any] = {
-        "apiVersion": "confidentialcontainers.org/v1alpha1",
-        "kind": "KbsConfig",
-        "metadata": {"name": "kc", "namespace": "trust", "uid": "u2"},
-        "spec": full,
-    }
-    return Resource(document), msgspec.convert(full, KbsConfigSpec)
+    """A KbsConfig named `kc` with this spec, and what it needs at least; and its spec, typed."""
+    resource = kbs_resource(**spec)
+    return resource, msgspec.convert(resource.spec, KbsConfigSpec)
+
+
+def kbs_resource(**spec: Any) -> Resource:
+    """The same, whatever its spec says."""
+    return Resource(
+        {
+            "apiVersion": "confidentialcontainers.org/v1alpha1",
+            "kind": "KbsConfig",
+            "metadata": {"name": "kc", "namespace": "trust", "uid": "u2"},
+            "spec": {"kbsConfigMapName": "settings", "kbsAuthSecretName": "auth", **spec},
+        }
+    )

@@ -8,7 +8,8 @@ from setpoint.core.kubernetes import text_at
 from setpoint.core.values import Json
 from setpoint.engine.resource import Tree
 from setpoint.errors import DependencyNotFound
-from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec, Maybe
+from setpoint.kinds.spec_parts import Maybe
+from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
 
 # Where trustee-operator keeps the versions of ConfigMaps; here, those of Secrets too.
 VERSIONS: Final = "kbs.confidentialcontainers.org/configmap-versions"

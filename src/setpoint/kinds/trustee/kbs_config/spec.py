@@ -1,16 +1,13 @@
 """The spec of a KbsConfig, typed. Two of its fields start with a capital letter: that is how the API has them."""
 
 from enum import StrEnum
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.numbers import Int32
 from setpoint.core.shape import Default
-
-T = TypeVar("T")
-# A value, an explicit null, or nothing.
-Maybe: TypeAlias = T | None | UnsetType
+from setpoint.kinds.spec_parts import Maybe, Part
 
 
 class DeploymentType(StrEnum):
@@ -20,33 +17,29 @@ class DeploymentType(StrEnum):
     MICROSERVICES = "MicroservicesDeployment"
 
 
-class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of the spec: nothing in it that the type does not name."""
-
-
-class IbmSeConfigSpec(_Part, frozen=True):
+class IbmSeConfigSpec(Part, frozen=True):
     certStorePvc: Maybe[str] = UNSET
     """The PersistentVolumeClaim with the certificates of IBM Secure Execution."""
 
 
-class CertCacheEntry(_Part, frozen=True):
+class CertCacheEntry(Part, frozen=True):
     secretName: str
     """The Secret with the certificates of one machine."""
     mountPath: Maybe[str] = UNSET
     """Where they are found; the usual store of VCEK certificates when left out."""
 
 
-class KbsLocalCertCacheSpec(_Part, frozen=True):
+class KbsLocalCertCacheSpec(Part, frozen=True):
     secrets: Maybe[list[CertCacheEntry]] = UNSET
     """Certificates that need not be fetched."""
 
 
-class DeploymentSpec(_Part, frozen=True):
+class DeploymentSpec(Part, frozen=True):
     replicas: Annotated[Maybe[Int32], Default(1)] = UNSET
     """How many pods there are; 0 is a number."""
 
 
-class KbsConfigSpec(_Part, frozen=True):
+class KbsConfigSpec(Part, frozen=True):
     """The spec: one Trustee, by the names of what it is made of."""
 
     kbsConfigMapName: Maybe[str] = UNSET
@@ -128,6 +121,12 @@ class KbsConfigSpec(_Part, frozen=True):
     def token_pair(self) -> tuple[str, str] | None:
         """The Secrets with the key and certificate of tokens; None unless both are named."""
         return _pair(self.kbsAttestationKeySecretName, self.kbsAttestationCertSecretName)
+
+
+class KbsConfigTree(Struct, frozen=True):
+    """What of a KbsConfig is the author's."""
+
+    spec: KbsConfigSpec
 
 
 def _pair(key: Maybe[str], certificate: Maybe[str]) -> tuple[str, str] | None:

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from setpoint.core.canonical import digest
 from setpoint.engine.resource import Tree
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec, Maybe
+from setpoint.kinds.spec_parts import Maybe
+from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
 from setpoint.kinds.trustee_places import (
     AUTH_DIR,
     CONFIG_DIR,
@@ -42,6 +43,14 @@ class Mounted(NamedTuple):
     volume: Tree
     mount: Tree
     at_start: bool = False
+
+
+def check_volumes(spec: KbsConfigSpec) -> None:
+    """ManifestInvalid where two get in each other's way, once all names are there that have to be."""
+    needed = (spec.kbsConfigMapName, spec.kbsAuthSecretName)
+    services = () if spec.is_all_in_one else (spec.kbsAsConfigMapName, spec.kbsRvpsConfigMapName)
+    if all((*needed, *services)):
+        volumes(spec)
 
 
 def volumes(spec: KbsConfigSpec) -> tuple[Mounted, ...]:

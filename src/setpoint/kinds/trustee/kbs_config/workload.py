@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from setpoint.core.children import Child, Contents, Fields
 from setpoint.core.owners import owner_reference
+from setpoint.core.paths import Path
 from setpoint.core.values import Json
 from setpoint.engine.resource import Resource, Tree
 from setpoint.kinds.trustee.kbs_config.containers import Images, containers, first_containers
@@ -16,6 +18,20 @@ FINALIZER: Final = "kbsconfig.confidentialcontainers.org/finalizer"
 DEPLOYMENT: Final = "trustee-deployment"
 SERVICE: Final = "kbs-service"
 _APP: Final = {"app": "kbs"}
+_SPEC: Final = Fields((Path(("spec",)),))
+_SELECTOR: Final = Path(("spec", "selector"))
+
+
+def workload(resource: Resource, spec: KbsConfigSpec, chosen: Images, trace: str) -> tuple[Child, Child]:
+    """Both as children: what a server, or somebody, adds to them is no reason to write them, and stays.
+
+    Errors as for `deployment`.
+    """
+    pods = deployment(resource, spec, chosen, trace)
+    return (
+        Child(pods, Contents.COVERED, _SPEC, {}, fixed=(_SELECTOR,)),
+        Child(service(resource, spec), Contents.COVERED, _SPEC, {}),
+    )
 
 
 def deployment(resource: Resource, spec: KbsConfigSpec, chosen: Images, trace: str) -> Tree:

@@ -7,11 +7,11 @@ from setpoint.kinds.trustee.trustee_config.merging import (
     MergedKbsConfig,
     Policy,
     field_policies,
-    last_for,
     merge_kbs_config,
     user_configurable,
 )
-from setpoint.kinds.trustee.trustee_config.sources import Sources, TlsPair, check_volume, gaps, is_ready, tls_pair
+from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
+from setpoint.kinds.trustee.trustee_config.sources import Sources, TlsPair, check_volume, gaps, tls_pair
 from setpoint.kinds.trustee.trustee_config.spec import (
     ProfileType,
     TlsConfig,
@@ -19,10 +19,11 @@ from setpoint.kinds.trustee.trustee_config.spec import (
     check_spec,
     read_tls_config,
 )
+from setpoint.kinds.trustee.trustee_config.standing import is_ready
 from setpoint.kinds.trustee.trustee_config.status import KbsConfigRef, TrusteeConfigStatus, status_of
 from setpoint.kinds.trustee.trustee_config.tls import TlsSettings, tls_settings
 from setpoint.kinds.trustee.trustee_config.tls_lines import is_tls_line, merge_tls_lines
-from setpoint.kinds.trustee.trustee_config.toml_tls import toml_problem, with_tls
+from setpoint.kinds.trustee.trustee_config.toml_tls import settings_problem, toml_problem, with_tls
 
 __all__ = (
     "KEY_PAIR",
@@ -36,6 +37,7 @@ __all__ = (
     "TlsConfig",
     "TlsPair",
     "TlsSettings",
+    "TrusteeConfigOwner",
     "TrusteeConfigSpec",
     "TrusteeConfigStatus",
     "check_spec",
@@ -46,11 +48,11 @@ __all__ = (
     "gaps",
     "is_ready",
     "is_tls_line",
-    "last_for",
     "merge_kbs_config",
     "merge_tls_lines",
     "openssl_name",
     "read_tls_config",
+    "settings_problem",
     "status_of",
     "tls_pair",
     "tls_settings",

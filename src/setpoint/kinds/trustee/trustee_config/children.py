@@ -16,7 +16,7 @@ from setpoint.kinds.trustee.trustee_config.merging import user_configurable
 from setpoint.kinds.trustee.trustee_config.names import SAMPLE_SECRET, Names
 from setpoint.kinds.trustee.trustee_config.policies import CPU_ATTESTATION, GPU_ATTESTATION, resource_policy
 from setpoint.kinds.trustee.trustee_config.settings_view import SETTINGS, SettingsView
-from setpoint.kinds.trustee.trustee_config.sources import Sources
+from setpoint.kinds.trustee.trustee_config.sources import Sources, TlsPair, check_volume, tls_pair
 from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigSpec
 from setpoint.kinds.trustee.trustee_config.tls import tls_settings
 from setpoint.kinds.trustee_places import (
@@ -41,10 +41,9 @@ _SUCCESS: Final = "c3VjY2Vzcw=="
 _NO_REFERENCE_VALUES: Final = "{\n}"
 
 
-def children(resource: Resource, spec: TrusteeConfigSpec, sources: Sources) -> tuple[Child, ...]:
-    """What there should be, the KbsConfig last; `sources` has what `spec` asks for."""
-    making = _Making(resource, Names(resource.ref.name))
-    return tuple(making.all(spec, sources))
+def children(resource: Resource, spec: TrusteeConfigSpec, sources: Sources) -> Iterator[Child]:
+    """What there should be, the KbsConfig last. Where one cannot be made, an error says what is missing for it."""
+    return _Making(resource, Names(resource.ref.name)).all(spec, sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,12 @@ class _Making:
             yield self.text(self.names.cpu_policy, CPU_POLICY, CPU_ATTESTATION)
             yield self.text(self.names.gpu_policy, GPU_POLICY, GPU_ATTESTATION)
         else:
+            check_volume(spec.ibmSE.pvName, sources.volume, sources.claim)
             yield self.claim(spec.ibmSE.pvName)
-        yield from self.copies(sources)
+        if spec.https_secret:
+            yield from self.https_copies(tls_pair("HTTPS", spec.https_secret, sources.https))
+        if spec.token_secret:
+            yield from self.token_copies(tls_pair("attestation", spec.token_secret, sources.token))
         yield self.kbs_config(spec)
 
     def settings(self, spec: TrusteeConfigSpec) -> Child:
@@ -78,14 +81,15 @@ class _Making:
         path = Path(("data", key))
         return Child(self.config_map(name, {key: text}), Contents.MERGED, Fields((path,)), {path: Whole()})
 
-    def copies(self, sources: Sources) -> Iterator[Child]:
+    def https_copies(self, pair: TlsPair) -> Iterator[Child]:
         """Secrets with one half of a pair each: they follow the Secret that the author named."""
-        if sources.https:
-            yield self.copy("https", self.names.https_key, {PRIVATE_KEY: sources.https.key})
-            yield self.copy("https", self.names.https_certificate, {CERTIFICATE: sources.https.certificate})
-        if sources.token:
-            yield self.copy("attestation", self.names.token_key, {TOKEN_KEY: sources.token.key})
-            yield self.copy("attestation", self.names.token_certificate, {TOKEN_CERTIFICATE: sources.token.certificate})
+        yield self.copy("https", self.names.https_key, {PRIVATE_KEY: pair.key})
+        yield self.copy("https", self.names.https_certificate, {CERTIFICATE: pair.certificate})
+
+    def token_copies(self, pair: TlsPair) -> Iterator[Child]:
+        """The same for tokens."""
+        yield self.copy("attestation", self.names.token_key, {TOKEN_KEY: pair.key})
+        yield self.copy("attestation", self.names.token_certificate, {TOKEN_CERTIFICATE: pair.certificate})
 
     def kbs_config(self, spec: TrusteeConfigSpec) -> Child:
         body = {"spec": kbs_spec(self.names, spec)}

@@ -16,10 +16,6 @@ from setpoint.core.threeway import Edits, EntryList, EntryMap, Memory, Table, Wh
 from setpoint.core.values import Json
 from setpoint.kinds.trustee.trustee_config.names import Names
 
-# The annotation on a TrusteeConfig that chooses the merge, and the value that asks for trustee-operator's.
-MERGE: Final = "setpoint.dev/merge"
-TWO_WAY: Final = "two-way"
-
 
 class Dialect(StrEnum):
     """Whose rules: ours, or those of trustee-operator at one time or another."""
@@ -126,7 +122,7 @@ class MergedKbsConfig:
 def merge_kbs_config(last: Memory | None, live: Json, generated: Json, table: Table) -> MergedKbsConfig:
     """What the spec of a KbsConfig should be, three ways; two ways where there is no memory.
 
-    `table` is `user_configurable(…)`. Who wants trustee-operator's merge for good passes no memory: see `last_for`.
+    `table` is `user_configurable(…)`. Who wants trustee-operator's merge for good passes no memory.
     """
     merged = merge(last, live, generated, table)
     return MergedKbsConfig(
@@ -136,8 +132,3 @@ def merge_kbs_config(last: Memory | None, live: Json, generated: Json, table: Ta
         changed=edited_fields(live, generated, table),
         memory=remember(generated, table),
     )
-
-
-def last_for(annotations: Mapping[str, str], last: Memory | None) -> Memory | None:
-    """The memory that counts: none where the author asks for the two-way merge."""
-    return None if annotations.get(MERGE) == TWO_WAY else last

@@ -1,6 +1,7 @@
 """Policies in Rego: who gets a resource, and how evidence is judged.
 
-A judgement is a number for each claim, as AR4SI has them: up to 31 affirms, up to 95 warns, beyond that refuses.
+A judgement is a number for each claim, as AR4SI has them: 2 to 31 affirm, 32 to 95 warn, 96 and more refuse; 0 says
+nothing. The names of rules, claims and reference values are those that the attestation service knows.
 """
 
 from typing import Final
@@ -231,13 +232,9 @@ is_good(chain) if {
 
 hardware := 2 if {
 	is_good(gpu["x-nvidia-gpu-attestation-report-cert-chain"])
-	every check in [
-		"x-nvidia-gpu-arch-check",
-		"x-nvidia-gpu-attestation-report-cert-chain-fwid-match",
-		"x-nvidia-gpu-attestation-report-parsed",
-		"x-nvidia-gpu-attestation-report-signature-verified",
-	] {
-		gpu[check] == true
+	gpu["x-nvidia-gpu-arch-check"] == true
+	every check in ["cert-chain-fwid-match", "parsed", "signature-verified"] {
+		gpu[concat("-", ["x-nvidia-gpu-attestation-report", check])] == true
 	}
 }
 
@@ -245,19 +242,16 @@ hardware := 2 if {
 executables := 3 if {
 	is_good(gpu["x-nvidia-gpu-vbios-rim-cert-chain"])
 	gpu.measres == "success"
-	every check in [
-		"x-nvidia-gpu-driver-rim-fetched",
-		"x-nvidia-gpu-driver-rim-measurements-available",
-		"x-nvidia-gpu-driver-rim-schema-validated",
-		"x-nvidia-gpu-driver-rim-signature-verified",
-		"x-nvidia-gpu-driver-rim-version-match",
-		"x-nvidia-gpu-vbios-rim-fetched",
-		"x-nvidia-gpu-vbios-rim-measurements-available",
-		"x-nvidia-gpu-vbios-rim-schema-validated",
-		"x-nvidia-gpu-vbios-rim-signature-verified",
-		"x-nvidia-gpu-vbios-rim-version-match",
-	] {
-		gpu[check] == true
+	every software in ["driver", "vbios"] {
+		every check in [
+			"fetched",
+			"measurements-available",
+			"schema-validated",
+			"signature-verified",
+			"version-match",
+		] {
+			gpu[concat("-", ["x-nvidia-gpu", software, "rim", check])] == true
+		}
 	}
 }
 

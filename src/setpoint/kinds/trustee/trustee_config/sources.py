@@ -3,7 +3,6 @@
 from typing import Final, NamedTuple
 
 from setpoint.core.kubernetes import text_at
-from setpoint.core.paths import Path, get_at
 from setpoint.core.values import Json
 from setpoint.engine.resource import Tree
 from setpoint.errors import DependencyInvalid, DependencyNotFound
@@ -20,10 +19,12 @@ class TlsPair(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What was found; None where nothing is asked for."""
+    """What others made, as it is; None for what is not there."""
 
-    https: TlsPair | None = None
-    token: TlsPair | None = None
+    https: Tree | None = None
+    token: Tree | None = None
+    volume: Tree | None = None
+    claim: Tree | None = None
 
 
 def tls_pair(purpose: str, name: str, secret: Tree | None) -> TlsPair:
@@ -69,8 +70,3 @@ def gaps(spec: TrusteeConfigSpec) -> tuple[str, ...]:
         for field, name in told.items()
         if not name
     )
-
-
-def is_ready(kbs_config: Tree) -> bool:
-    """Whether a live KbsConfig says that it is ready."""
-    return get_at(kbs_config, Path(("status", "isReady"))) is True

@@ -1,7 +1,7 @@
 """The spec of a TrusteeConfig, typed."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -10,10 +10,7 @@ from setpoint.core.shape import Check, Default
 from setpoint.core.values import Json
 from setpoint.engine.resource import Tree
 from setpoint.errors import ManifestInvalid
-
-T = TypeVar("T")
-# A value, an explicit null, or nothing.
-Maybe: TypeAlias = T | None | UnsetType
+from setpoint.kinds.spec_parts import Maybe, Part
 
 INTERMEDIATE: Final = "intermediate"
 CUSTOM: Final = "custom"
@@ -28,26 +25,22 @@ class ProfileType(StrEnum):
     RESTRICTED = "Restricted"
 
 
-class _Part(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of the spec: nothing in it that the type does not name."""
-
-
-class HttpsSpec(_Part, frozen=True):
+class HttpsSpec(Part, frozen=True):
     tlsSecretName: Maybe[str] = UNSET
     """The Secret of type `kubernetes.io/tls`, in the same namespace, with the server's key and certificate."""
 
 
-class AttestationTokenVerificationSpec(_Part, frozen=True):
+class AttestationTokenVerificationSpec(Part, frozen=True):
     tlsSecretName: Maybe[str] = UNSET
     """The Secret of type `kubernetes.io/tls`, in the same namespace, that tokens are signed and verified with."""
 
 
-class IbmSe(_Part, frozen=True):
+class IbmSe(Part, frozen=True):
     pvName: str
     """The PersistentVolume with the certificates of IBM Secure Execution. It has to be there already."""
 
 
-class TlsConfig(_Part, frozen=True):
+class TlsConfig(Part, frozen=True):
     profile: Annotated[Literal["old", "intermediate", "modern", "custom"] | UnsetType, Default(INTERMEDIATE)] = UNSET
     """Mozilla's profile; `custom` is what the other fields say."""
     minVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
@@ -64,7 +57,7 @@ class TlsConfig(_Part, frozen=True):
     )
 
 
-class TrusteeConfigSpec(_Part, frozen=True):
+class TrusteeConfigSpec(Part, frozen=True):
     """The spec. One TrusteeConfig stands for a KbsConfig, and the ConfigMaps and Secrets that it names."""
 
     profileType: Maybe[str] = UNSET
@@ -95,6 +88,12 @@ class TrusteeConfigSpec(_Part, frozen=True):
         """The Secret with the certificate of tokens; "" for none."""
         token = self.attestationTokenVerificationSpec
         return (token.tlsSecretName or "") if token else ""
+
+
+class TrusteeConfigTree(Struct, frozen=True):
+    """What of a TrusteeConfig is the author's."""
+
+    spec: TrusteeConfigSpec
 
 
 def read_tls_config(tree: Tree | None) -> TlsConfig | None:

@@ -40,12 +40,21 @@ def without_tls(text: str) -> str:
     return "".join(one.text for one in statements(text) if not _is_about_tls(one) and one.text.strip())
 
 
+def settings_problem(text: str, generated: str) -> str | None:
+    """What is wrong with a file that people edited, and what to do: no server reads it, or TLS is not as generated."""
+    problem = toml_problem(text)
+    wanted = tls_in(generated)
+    if _read(text) is not None and (not wanted or tls_in(text) == wanted):
+        return None
+    return problem or f"there is no place for the TLS settings: write [{_SERVER}], once, and no other {_SERVER}"
+
+
 def toml_problem(text: str) -> str | None:
     """Why the settings of `text` cannot be seen to; None when they can."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        return f"it is not TOML: {error}"
+        return f"it is not TOML: {error}: correct it"
     if any(isinstance(one, Pair) and one.path == (_SERVER,) for one in statements(text)):
         return f"{_SERVER} is written as an inline table: write it as [{_SERVER}]"
     return None

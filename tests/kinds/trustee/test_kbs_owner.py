@@ -1,0 +1,262 @@
+"""The owner KbsConfig: what it is made of, its Deployment and Service, and how it stands."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.children import Contents, Renewal, renewed
+from setpoint.core.owners import Ownership, ownership
+from setpoint.engine.owner import Generated, Owner
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import DependencyNotFound, ImmutableFieldChanged, ManifestInvalid, UserError
+from setpoint.kinds.trustee.kbs_config import KbsConfigOwner, KbsConfigStatus
+from tests.kinds.trustee.test_kbs_contents import live as live_deployment
+from tests.kinds.trustee.test_kbs_workload import EVERYTHING
+from tests.kinds.trustee.worlds import kbs_resource as resource
+
+ENVIRON = {"OPERATOR_IMAGE_NAME": "operator:1"}
+OWNER: Owner = KbsConfigOwner(ENVIRON)
+MICROSERVICES = {"kbsDeploymentType": "MicroservicesDeployment", "kbsAsConfigMapName": "a", "kbsRvpsConfigMapName": "r"}
+SPECS: tuple[dict[str, Any], ...] = (
+    {},
+    EVERYTHING,
+    MICROSERVICES,
+    {**EVERYTHING, **MICROSERVICES},
+    {"KbsEnvVars": {"RUST_LOG": "debug"}, "KbsDeploymentSpec": {"replicas": 2}, "kbsServiceType": "NodePort"},
+)
+
+
+def there(**spec: Any) -> dict[ResourceRef, Resource]:
+    """Everything that the spec names."""
+    refs = OWNER.sources(resource(**spec))
+    return {
+        ref: Resource({"kind": ref.kind, "metadata": {"name": ref.name, "namespace": ref.namespace, "uid": ref.name}})
+        for ref in refs
+    }
+
+
+def generated(found: Mapping[ResourceRef, Resource] | None = None, **spec: Any) -> Generated:
+    return OWNER.generate(resource(**spec), there(**spec) if found is None else found)
+
+
+def again(live: Any, index: int, **spec: Any) -> Renewal:
+    """What the next pass makes of one of both."""
+    return renewed(generated(**spec).children[index], live, None)
+
+
+# --- What it is made of -----------------------------------------------------------------------------------------------
+
+
+def test_sources_are_the_config_maps_and_secrets_of_its_own_namespace() -> None:
+    assert OWNER.sources(resource(kbsSecretResources=["s"])) == (
+        ResourceRef("", "ConfigMap", "trust", "settings"),
+        ResourceRef("", "Secret", "trust", "auth"),
+        ResourceRef("", "Secret", "trust", "s"),
+    )
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_all_that_it_makes_and_reads_is_said_beforehand(spec: dict[str, Any]) -> None:
+    OWNER.check(resource(**spec))
+
+    assert {ref.kind for ref in OWNER.sources(resource(**spec))} == {one.kind for one in OWNER.reads}
+    assert [Resource(one.object).ref[:2] for one in generated(**spec).children] == [
+        (one.group, one.kind) for one in OWNER.makes
+    ]
+    assert OWNER.needs(resource(**spec)) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"kbsConfigMap": "x"}, r"there is no field spec\.kbsConfigMap; did you mean spec\.kbsConfigMapName"),
+        ({"KbsDeploymentSpec": {"replicas": "2"}}, r"spec\.KbsDeploymentSpec\.replicas is text: write a whole number"),
+        ({"kbsSecretResources": ["s", "s"]}, "the volume s is there more than once"),
+    ],
+)
+def test_a_spec_that_no_pod_can_have_is_refused(spec: dict[str, Any], told: str) -> None:
+    with pytest.raises(ManifestInvalid, match=told):
+        OWNER.check(resource(**spec))
+
+
+@pytest.mark.parametrize(
+    "spec", [{"kbsConfigMapName": None}, {"kbsAuthSecretName": ""}, {"kbsDeploymentType": "MicroservicesDeployment"}]
+)
+def test_one_that_waits_for_its_names_is_taken_and_tells_what_it_lacks(spec: dict[str, Any]) -> None:
+    OWNER.check(resource(**spec))
+
+    made = generated(**spec)
+
+    assert made.children == ()
+    assert isinstance(made.trouble, ManifestInvalid)
+    assert "name hasn't been provided for volume" in str(made.trouble)
+
+
+@pytest.mark.laws
+@given(st.data(), st.sampled_from(SPECS))
+def test_nothing_is_made_until_everything_is_there(data: st.DataObject, spec: dict[str, Any]) -> None:
+    whole = there(**spec)
+    found = {ref: whole[ref] for ref in data.draw(st.sets(st.sampled_from(sorted(whole))))}
+
+    made = generated(found, **spec)
+
+    if len(found) == len(whole):
+        assert (len(made.children), made.trouble) == (2, None)
+    else:
+        assert made.children == ()
+        assert isinstance(made.trouble, DependencyNotFound)
+        assert all(ref.name in str(made.trouble) for ref in whole.keys() - found.keys())
+
+
+def test_without_the_image_that_lays_out_secrets_nothing_is_made() -> None:
+    made = KbsConfigOwner({}).generate(resource(), there())
+
+    assert made.children == ()
+    assert isinstance(made.trouble, UserError)
+    assert "OPERATOR_IMAGE_NAME environment variable must be set" in str(made.trouble)
+
+
+# --- What it makes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_deployment_and_the_service_have_the_names_that_others_know(spec: dict[str, Any]) -> None:
+    made = generated(**spec)
+
+    assert [one.key for one in made.children] == ["Deployment/trustee-deployment", "Service/kbs-service"]
+    for one in made.children:
+        assert Resource(one.object).ref.namespace == "trust"
+        assert ownership(one.object, resource().document) is Ownership.OURS
+        assert one.contents is Contents.COVERED
+        assert OWNER.completed(one) is one.object
+    assert [one.object for one in made.children] == [one.object for one in generated(**spec).children]
+
+
+def test_a_second_one_in_the_namespace_finds_them_to_be_anothers() -> None:
+    second = {"metadata": {"name": "second", "namespace": "trust", "uid": "u3"}}
+
+    assert {ownership(one.object, second) for one in generated().children} == {Ownership.ANOTHERS}
+
+
+def test_a_config_map_that_changes_rolls_the_pods() -> None:
+    ref = ResourceRef("", "ConfigMap", "trust", "settings")
+    moved = {**there(), ref: Resource({"kind": "ConfigMap", "data": {"kbs-config.toml": "new"}})}
+
+    before, after = generated().children[0].object, generated(moved).children[0].object
+
+    assert before != after
+    assert renewed(generated(moved).children[0], before, None).object == after
+
+
+def as_served(index: int, **spec: Any) -> Any:
+    """As a server would have it: with defaults in every part of it."""
+    made: Any = generated(**spec).children[index].object
+    live = {**made, "metadata": {**made["metadata"], "annotations": {"theirs": "1"}}, "status": {"x": 1}}
+    if index:
+        (port,) = made["spec"]["ports"]
+        live["spec"] = {**made["spec"], "clusterIP": "10.0.0.1", "ports": [{**port, "nodePort": 30080}]}
+        return live
+    pod = made["spec"]["template"]["spec"]
+    (broker,) = pod["containers"]
+    full = {**pod, "dnsPolicy": "ClusterFirst", "containers": [{**broker, "resources": {"limits": {"cpu": "1"}}}]}
+    template = {**made["spec"]["template"], "spec": full}
+    live["spec"] = {**made["spec"], "revisionHistoryLimit": 10, "template": template}
+    return live
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_an_idle_pass_writes_nothing(index: int) -> None:
+    live = as_served(index)
+
+    assert again(live, index).object is live
+
+
+def test_a_change_keeps_what_others_added_to_the_deployment() -> None:
+    made: Any = again(as_served(0), 0, KbsEnvVars={"A": "1"}, KbsDeploymentSpec={"replicas": 3}).object
+
+    pod = made["spec"]["template"]["spec"]
+    assert made["metadata"]["annotations"] == {"theirs": "1"}
+    assert (made["spec"]["replicas"], made["spec"]["revisionHistoryLimit"]) == (3, 10)
+    assert pod["dnsPolicy"] == "ClusterFirst"
+    assert pod["containers"][0]["env"] == [{"name": "A", "value": "1"}]
+    assert pod["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
+
+
+def test_a_change_keeps_the_address_of_the_service() -> None:
+    made: Any = again(as_served(1), 1, kbsServiceType="NodePort").object
+
+    assert (made["spec"]["type"], made["spec"]["clusterIP"]) == ("NodePort", "10.0.0.1")
+    assert made["spec"]["ports"][0]["nodePort"] == 30080
+
+
+@pytest.mark.parametrize("part", ["containers", "initContainers", "volumes"])
+def test_what_somebody_put_into_the_pods_goes(part: str) -> None:
+    live = as_served(0)
+    pod = live["spec"]["template"]["spec"]
+    before = list(pod[part])
+    pod[part] = [*before, {"name": "mine", "image": "mine"}]
+
+    made: Any = again(live, 0).object
+
+    assert made["spec"]["template"]["spec"][part] == before
+
+
+def test_a_volume_of_another_source_is_replaced_and_not_mixed() -> None:
+    live = as_served(0, kbsSecretResources=["s"])
+    volumes = live["spec"]["template"]["spec"]["volumes"]
+    volumes[:] = [{"name": "s", "configMap": {"name": "s"}} if one["name"] == "s" else one for one in volumes]
+
+    made: Any = again(live, 0, kbsSecretResources=["s"]).object
+
+    assert {"name": "s", "secret": {"secretName": "s"}} in made["spec"]["template"]["spec"]["volumes"]
+
+
+def test_a_deployment_with_another_selector_is_an_error_and_no_write() -> None:
+    live = as_served(0)
+    live["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+
+    with pytest.raises(ImmutableFieldChanged, match=r"Deployment trust/trustee-deployment: spec\.selector cannot"):
+        again(live, 0)
+
+
+# --- How it stands ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("live", "status", "reason"),
+    [
+        (live_deployment(), "True", "Ready"),
+        (live_deployment(0), "False", "ScaledToZero"),
+        (live_deployment(observed=2), "False", "RollingOut"),
+        (live_deployment(availableReplicas=1), "False", "RollingOut"),
+        (None, "False", "DeploymentAbsent"),
+    ],
+)
+def test_it_stands_as_its_deployment_does(live: Any, status: str, reason: str) -> None:
+    children = {} if live is None else {"Deployment/trustee-deployment": Resource(live)}
+
+    found = OWNER.standing(resource(), children)
+
+    assert (found.ready.status, found.ready.reason) == (status, reason)
+    assert found.outputs == {"isReady": status == "True"}
+    assert bool(found.ready.message)
+
+
+def test_ready_is_told_in_the_words_that_others_know() -> None:
+    found = OWNER.standing(resource(), {"Deployment/trustee-deployment": Resource(live_deployment())})
+
+    assert found.ready.message == "Trustee deployment is ready"
+
+
+def test_it_is_held_until_the_deployment_is_gone() -> None:
+    assert OWNER.finalizer == "kbsconfig.confidentialcontainers.org/finalizer"
+    assert OWNER.goes_first(resource()) == (ResourceRef("apps", "Deployment", "trust", "trustee-deployment"),)
+
+
+def test_its_status_says_whether_it_is_ready_from_the_first_moment() -> None:
+    assert OWNER.least == {"isReady": False}
+    assert OWNER.definition.outputs is KbsConfigStatus
+    assert OWNER.definition.required == ("isReady",)

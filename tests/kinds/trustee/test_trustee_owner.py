@@ -1,0 +1,249 @@
+"""The owner TrusteeConfig: what it asks for, what it makes of it, and how it stands."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.children import Child
+from setpoint.core.owners import Ownership, ownership
+from setpoint.engine.owner import Generated, Owner
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import DependencyInvalid, DependencyNotFound, ManifestInvalid
+from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner
+from tests.kinds.trustee.worlds import HTTPS, TOKEN, VOLUME, certificates, trustee_config
+
+OWNER: Owner = TrusteeConfigOwner()
+CLAIM = ResourceRef("", "PersistentVolumeClaim", "trust", "tc-ibmse-certstore-pvc")
+FOUND = {one.ref: one for one in map(Resource, (HTTPS, TOKEN, VOLUME))}
+SERVER, TOKENS, PV = FOUND
+KBS = "KbsConfig/tc-kbs-config"
+SETTINGS = "ConfigMap/tc-kbs-config"
+
+PROFILES: tuple[dict[str, Any], ...] = ({}, {"profileType": "Permissive"}, {"profileType": "Restricted"})
+WITH_HTTPS: dict[str, Any] = {"httpsSpec": {"tlsSecretName": "server"}}
+WITH_TOKEN: dict[str, Any] = {"attestationTokenVerificationSpec": {"tlsSecretName": "token"}}
+WITH_IBM = {"ibmSE": {"pvName": "certificates"}}
+
+
+def wishes() -> Iterator[dict[str, Any]]:
+    """Every profile, with and without each certificate, with and without IBM Secure Execution."""
+    options: list[tuple[dict[str, Any], ...]] = [({}, one) for one in (WITH_HTTPS, WITH_TOKEN, WITH_IBM)]
+    for profile, *chosen in product(PROFILES, *options):
+        yield {name: value for part in (profile, *chosen) for name, value in part.items()}
+
+
+WISHES = list(wishes())
+
+
+def generated(found: Mapping[ResourceRef, Resource] = FOUND, **spec: Any) -> Generated:
+    return OWNER.generate(trustee_config(**spec), found)
+
+
+def keys(made: Generated) -> list[str]:
+    return [child.key for child in made.children]
+
+
+def child(key: str, **spec: Any) -> Child:
+    return next(one for one in generated(**spec).children if one.key == key)
+
+
+# --- What it asks for -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", WISHES)
+def test_a_spec_that_a_trustee_can_have_is_taken(spec: dict[str, Any]) -> None:
+    OWNER.check(trustee_config(**spec))
+
+    assert OWNER.needs(trustee_config(**spec)) == ()
+    assert OWNER.goes_first(trustee_config(**spec)) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"profile": "Restricted"}, r"TrusteeConfig trust/tc: there is no field spec\.profile; did you mean"),
+        ({"httpsSpec": {"tlsSecretName": 1}}, r"spec\.httpsSpec\.tlsSecretName is a number: write text"),
+        ({"ibmSE": {}}, r"spec\.ibmSE\.pvName is missing"),
+        ({"ibmSE": {"pvName": ""}}, r"spec\.ibmSE\.pvName must be set"),
+        ({"tlsConfig": {"minVersion": "1.3", "maxVersion": "1.2"}}, "minVersion must not be greater than maxVersion"),
+    ],
+)
+def test_a_spec_that_none_can_have_is_refused_whoever_looks_at_it(spec: dict[str, Any], told: str) -> None:
+    resource = trustee_config(**spec)
+
+    for look in (OWNER.check, OWNER.sources, lambda one: OWNER.generate(one, {}), lambda one: OWNER.standing(one, {})):
+        with pytest.raises(ManifestInvalid, match=told):
+            look(resource)
+
+
+def test_sources_are_what_the_spec_names_and_the_volume_is_the_clusters() -> None:
+    everything = {**WITH_HTTPS, **WITH_TOKEN, **WITH_IBM}
+
+    assert OWNER.sources(trustee_config()) == ()
+    assert OWNER.sources(trustee_config(**everything)) == (SERVER, TOKENS, PV, CLAIM)
+    assert (SERVER.namespace, PV.namespace) == ("trust", "")
+
+
+def test_one_secret_may_serve_both_ways() -> None:
+    same = {"httpsSpec": {"tlsSecretName": "token"}, **WITH_TOKEN}
+
+    assert OWNER.sources(trustee_config(**same)) == (TOKENS,)
+    assert generated(**same).trouble is None
+
+
+def test_all_that_it_makes_and_reads_is_said_beforehand() -> None:
+    makes = {(one.group, one.kind) for one in OWNER.makes}
+    reads = {(one.group, one.kind) for one in OWNER.reads}
+
+    for spec in WISHES:
+        assert {Resource(one.object).ref[:2] for one in generated(**spec).children} <= makes
+        assert {ref[:2] for ref in OWNER.sources(trustee_config(**spec))} <= makes | reads
+    assert [one.kind for one in OWNER.reads if not one.is_namespaced] == ["PersistentVolume"]
+
+
+def test_nothing_holds_it() -> None:
+    assert (OWNER.finalizer, OWNER.least) == ("", {})
+
+
+def test_a_name_has_to_fit_into_a_label() -> None:
+    document = trustee_config().document
+    long = Resource({**document, "metadata": {"namespace": "n", "name": "t" * 64}})
+
+    with pytest.raises(ManifestInvalid, match="metadata.name has 64 characters: write 63 at most"):
+        OWNER.check(long)
+    OWNER.check(Resource({**document, "metadata": {"namespace": "n", "name": "t" * 63}}))
+
+
+# --- What it makes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", WISHES)
+def test_every_wish_is_made_whole_with_the_kbs_config_last(spec: dict[str, Any]) -> None:
+    made = generated(**spec)
+
+    assert made.trouble is None
+    assert len(set(keys(made))) == len(made.children)
+    assert [key.partition("/")[0] for key in keys(made)].index("KbsConfig") == len(made.children) - 1
+    for one in made.children:
+        metadata: Any = one.object["metadata"]
+        assert metadata["namespace"] == "trust"
+        assert ownership(one.object, trustee_config(**spec).document) is Ownership.OURS
+
+
+@pytest.mark.parametrize("spec", WISHES)
+def test_the_kbs_config_names_nothing_that_is_not_made(spec: dict[str, Any]) -> None:
+    names = {key.partition("/")[2] for key in keys(generated(**spec))}
+    kbs: Any = child(KBS, **spec).object["spec"]
+
+    said = {value for field, value in kbs.items() if field.endswith("Name")}
+
+    assert said | set(kbs["kbsSecretResources"]) <= names
+    assert kbs.get("ibmSEConfigSpec", {}).get("certStorePvc", "attestation-status") in names
+
+
+def test_a_restricted_one_without_certificates_is_made_and_warned_of() -> None:
+    made = generated(profileType="Restricted")
+
+    assert keys(made)[-1] == KBS
+    assert len(made.warnings) == 2
+    assert generated(profileType="Restricted", **WITH_HTTPS, **WITH_TOKEN).warnings == ()
+
+
+EVERYTHING: dict[str, Any] = {**WITH_HTTPS, **WITH_TOKEN, **WITH_IBM}
+BEFORE_THE_CLAIM = [
+    SETTINGS,
+    "Secret/tc-auth-secret",
+    "Secret/attestation-status",
+    "ConfigMap/tc-resource-policy",
+    "ConfigMap/tc-rvps-reference-values",
+]
+BEFORE_HTTPS = [*BEFORE_THE_CLAIM, "PersistentVolumeClaim/tc-ibmse-certstore-pvc"]
+BEFORE_TOKENS = [*BEFORE_HTTPS, "Secret/tc-https-key-secret", "Secret/tc-https-cert-secret"]
+OTHER_VOLUME = Resource({"metadata": {"name": CLAIM.name}, "spec": {"volumeName": "other"}})
+NO_PAIR = Resource({**certificates("server", "", "x"), "type": "Opaque"})
+HALF_A_PAIR = Resource(certificates("token", "x", ""))
+
+
+@pytest.mark.parametrize(
+    ("found", "made", "error", "told"),
+    [
+        ({PV: None}, BEFORE_THE_CLAIM, DependencyNotFound, "IBM SE PVC: PersistentVolume certificates not found"),
+        ({CLAIM: OTHER_VOLUME}, BEFORE_THE_CLAIM, DependencyInvalid, "is bound to volume other, not certificates"),
+        ({SERVER: None}, BEFORE_HTTPS, DependencyNotFound, "HTTPS secrets: Secret server not found"),
+        ({SERVER: NO_PAIR}, BEFORE_HTTPS, DependencyInvalid, "HTTPS secrets: Secret server is not of type"),
+        ({TOKENS: None}, BEFORE_TOKENS, DependencyNotFound, "attestation secrets: Secret token not found"),
+        ({TOKENS: HALF_A_PAIR}, BEFORE_TOKENS, DependencyInvalid, "tls.crt not found in TLS secret token"),
+        ({PV: None, SERVER: None, TOKENS: None}, BEFORE_THE_CLAIM, DependencyNotFound, "PersistentVolume"),
+    ],
+)
+def test_what_is_missing_stops_it_there_and_the_rest_is_made(
+    found: dict[ResourceRef, Resource | None], made: list[str], error: type[Exception], told: str
+) -> None:
+    there = {ref: one for ref, one in {**FOUND, **found}.items() if one is not None}
+
+    result = generated(there, **EVERYTHING)
+
+    assert keys(result) == made
+    assert type(result.trouble) is error
+    assert told in str(result.trouble)
+
+
+def test_a_claim_of_ours_on_the_right_volume_is_no_trouble() -> None:
+    ours = Resource(child(f"PersistentVolumeClaim/{CLAIM.name}", **WITH_IBM).object)
+
+    assert generated({**FOUND, CLAIM: ours}, **WITH_IBM).trouble is None
+
+
+@pytest.mark.laws
+@given(st.sampled_from(WISHES), st.sets(st.sampled_from(sorted(FOUND))))
+def test_whatever_is_there_a_kbs_config_is_made_only_when_all_is(spec: dict[str, Any], there: set[ResourceRef]) -> None:
+    found = {ref: FOUND[ref] for ref in there}
+    resource = trustee_config(**spec)
+
+    made, again = generated(found, **spec), generated(found, **spec)
+
+    whole = keys(generated(**spec))
+    is_all = set(OWNER.sources(resource)) - {CLAIM} <= there
+    assert (made.trouble is None) is is_all
+    assert keys(made) == (whole if is_all else whole[: len(made.children)])
+    assert (KBS in keys(made)) is is_all
+    assert [one.object for one in made.children] == [one.object for one in again.children]
+
+
+# --- Keys -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_administrator_gets_a_pair_that_nobody_had() -> None:
+    auth = child("Secret/tc-auth-secret")
+
+    first, second = (OWNER.completed(auth) for _ in range(2))
+
+    data: Any = first["data"]
+    private = load_pem_private_key(base64.b64decode(data["privateKey"]), None)
+    public = load_pem_public_key(base64.b64decode(data["publicKey"]))
+    assert isinstance(private, Ed25519PrivateKey)
+    form = (Encoding.Raw, PublicFormat.Raw)
+    assert private.public_key().public_bytes(*form) == public.public_bytes(*form)
+    assert base64.b64decode(data["privateKey"]).startswith(b"-----BEGIN PRIVATE KEY-----\n")
+    assert base64.b64decode(data["publicKey"]).startswith(b"-----BEGIN PUBLIC KEY-----\n")
+    assert first["data"] != second["data"]
+    assert {**first, "data": {}} == auth.object
+
+
+def test_every_other_child_is_complete() -> None:
+    others = [one for one in generated(**EVERYTHING).children if not one.lacks]
+
+    assert len(others) == 10
+    assert all(OWNER.completed(one) is one.object for one in others)

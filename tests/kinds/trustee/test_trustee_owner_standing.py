@@ -1,0 +1,137 @@
+"""How it stands with a TrusteeConfig."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.core.openapi import schema_of
+from setpoint.engine.owner import Standing
+from setpoint.engine.resource import Resource
+from setpoint.kinds.descriptions import descriptions
+from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner, TrusteeConfigStatus
+from tests.kinds.trustee.worlds import made, trustee_config
+
+KBS = "KbsConfig/tc-kbs-config"
+SETTINGS = "ConfigMap/tc-kbs-config"
+RESTRICTED = {"profileType": "Restricted"}
+REF = {
+    "apiVersion": "confidentialcontainers.org/v1alpha1",
+    "kind": "KbsConfig",
+    "name": "tc-kbs-config",
+    "namespace": "trust",
+}
+WAITING = {
+    "kbsConfigRef": REF,
+    "statusDescription": "TrusteeConfig reconciled but KbsConfig deployment is in progress",
+}
+WORKING = {
+    "isReady": True,
+    "kbsConfigRef": REF,
+    "statusDescription": "TrusteeConfig is ready and KbsConfig is deployed successfully",
+}
+
+
+def standing(status: Any = None, text: str | None = None, spec: Any = None, **metadata: Any) -> Standing:
+    """With a KbsConfig of this status and metadata, and with this text for its settings."""
+    live = {key: child.object for key, child in made(**(spec or {})).items()}
+    kbs: Any = live[KBS]
+    live[KBS] = {**kbs, "metadata": {**kbs["metadata"], "generation": 3, **metadata}, "status": status or {}}
+    if text is not None:
+        live[SETTINGS] = {**live[SETTINGS], "data": {"kbs-config.toml": text}}
+    children = {key: Resource(one) for key, one in live.items()}
+    return TrusteeConfigOwner().standing(trustee_config(**(spec or {})), children)
+
+
+@pytest.mark.parametrize(
+    "status", [{"isReady": True}, {"isReady": True, "observedGeneration": 3}], ids=["no generation", "the same"]
+)
+def test_it_is_ready_when_its_kbs_config_is(status: dict[str, Any]) -> None:
+    found = standing(status)
+
+    assert (found.ready.status, found.ready.reason) == ("True", "UpToDate")
+    assert found.ready.message == "TrusteeConfig is ready and KbsConfig is deployed successfully"
+    assert found.outputs == WORKING
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({}, "KbsConfig trust/tc-kbs-config is not ready yet"),
+        ({"isReady": False}, "KbsConfig trust/tc-kbs-config is not ready yet"),
+        ({"isReady": "yes"}, "KbsConfig trust/tc-kbs-config is not ready yet"),
+        (
+            {"isReady": True, "observedGeneration": 2},
+            "KbsConfig trust/tc-kbs-config is not ready yet: it speaks of generation 2, and the object is at "
+            "generation 3",
+        ),
+        (
+            {"conditions": [{"type": "Ready", "status": "False", "reason": "RollingOut", "message": "0 of 1 there"}]},
+            "KbsConfig trust/tc-kbs-config is not ready: 0 of 1 there",
+        ),
+        (
+            {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "ready"}]},
+            "KbsConfig trust/tc-kbs-config is not ready yet",
+        ),
+        (
+            {"conditions": [{"type": "Ready", "status": "False", "message": "old", "observedGeneration": 2}]},
+            "KbsConfig trust/tc-kbs-config is not ready yet",
+        ),
+    ],
+)
+def test_anything_less_is_told_with_what_the_kbs_config_says(status: dict[str, Any], why: str) -> None:
+    found = standing(status)
+
+    assert (found.ready.status, found.ready.reason, found.ready.message) == ("False", "NotReady", why)
+    assert found.outputs == WAITING
+
+
+def test_a_kbs_config_on_its_way_out_serves_nobody() -> None:
+    found = standing({"isReady": True}, deletionTimestamp="2026-11-15T12:00:00Z")
+
+    assert found.ready.message == "KbsConfig trust/tc-kbs-config is being deleted"
+    assert found.outputs == WAITING
+
+
+def test_a_kbs_config_that_is_not_there_is_waited_for() -> None:
+    found = TrusteeConfigOwner().standing(trustee_config(), {})
+
+    assert found.ready.message == "KbsConfig trust/tc-kbs-config is not there yet"
+    assert found.outputs == WAITING
+
+
+INLINE = "http_server = { worker_count = 8 }\n"
+TWO = "[[http_server]]\nworker_count = 8\n"
+ANEW = "; or delete the ConfigMap, and it is made anew"
+HERE = "kbs-config.toml in ConfigMap trust/tc-kbs-config: "
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "why"),
+    [
+        ("a = \n", {}, f"{HERE}it is not TOML: Invalid value (at line 1, column 5): correct it{ANEW}"),
+        (INLINE, RESTRICTED, f"{HERE}http_server is written as an inline table: write it as [http_server]{ANEW}"),
+        (
+            TWO,
+            RESTRICTED,
+            f"{HERE}there is no place for the TLS settings: write [http_server], once, and no other http_server{ANEW}",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_seen_to_are_told_while_the_server_still_runs(text: str, spec: Any, why: str) -> None:
+    running, stopped = standing({"isReady": True}, text, spec), standing({}, text, spec)
+
+    assert (running.ready.status, running.ready.reason, running.ready.message) == ("False", "NotReady", why)
+    assert running.outputs == WORKING
+    assert stopped.ready.message == f"KbsConfig trust/tc-kbs-config is not ready yet; {why}"
+
+
+@pytest.mark.parametrize("text", [INLINE, TWO, "# nothing\n"])
+def test_without_tls_the_settings_may_be_written_anyhow(text: str) -> None:
+    assert standing({"isReady": True}, text).ready.status == "True"
+
+
+def test_the_definition_has_a_place_for_all_of_it() -> None:
+    shown: Any = schema_of(TrusteeConfigStatus, descriptions)["properties"]
+
+    assert set(shown) == {"isReady", "kbsConfigRef", "statusDescription", "lastGenerated", "conflicts"}
+    assert TrusteeConfigOwner().definition.outputs is TrusteeConfigStatus
