@@ -178,7 +178,10 @@ class Follow:
             return Gone()
         first = self._open[ref] = self._open[ref] or resource.uid
         # Another of the same name: the one that was followed is no more.
-        return outcome_of(resource, self.before.get(ref)) if resource.uid == first else Gone()
+        if resource.uid != first:
+            return Gone()
+        # Where nobody runs what owners make, they are never ready: they are done when they have made it.
+        return outcome_of(resource, self.before.get(ref), is_patient=self.store.collects)
 
     async def _nothing_moves(self) -> bool:
         """Whether all that are left wait in vain: none moves, and each was looked at since there was news."""
@@ -194,10 +197,11 @@ class Follow:
         return False
 
 
-def outcome_of(resource: Resource, before: Tree | None = None) -> Outcome | None:
+def outcome_of(resource: Resource, before: Tree | None = None, *, is_patient: bool = True) -> Outcome | None:
     """What the last step came to, by the status; None while another is due, or under way with nothing to tell.
 
-    `before` is the record of a step that was taken earlier, and does not count.
+    `before` is the record of a step that was taken earlier, and does not count. Whoever is patient waits until the
+    children of an owner are ready.
     """
     ready = find_condition(from_data(resource.status.get("conditions")), "Ready")
     if ready is None or not _is_of_now(resource) or _was_said_before(resource, ready):
@@ -214,11 +218,15 @@ def outcome_of(resource: Resource, before: Tree | None = None) -> Outcome | None
             return Stopped(RemoteRefused(rest))
         case reason if reason in _NAMED_AFTER_ERRORS:
             return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
-        case reason if ready.status == "False" and reason not in _SETTLED_ALL_THE_SAME:
-            # It waits for its object, or is an owner whose children are not ready yet.
+        case reason if ready.status == "False" and _is_waiting(reason, is_patient=is_patient):
             return Stopped(StillWaiting(ready.message, inf))
         case _:
             return Settled(_plan(resource, before), _ready(ready))
+
+
+def _is_waiting(reason: str, *, is_patient: bool) -> bool:
+    """Whether it waits for its object; or is an owner, whose children are not ready yet."""
+    return reason == "Waiting" or (is_patient and reason not in _SETTLED_ALL_THE_SAME)
 
 
 def _deleting(resource: Resource, ready: Condition) -> OperationRunning:

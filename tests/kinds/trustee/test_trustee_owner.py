@@ -121,7 +121,7 @@ def test_a_name_has_to_fit_into_a_label() -> None:
     document = trustee_config().document
     long = Resource({**document, "metadata": {"namespace": "n", "name": "t" * 64}})
 
-    with pytest.raises(ManifestInvalid, match="metadata.name has 64 characters: write 63 at most"):
+    with pytest.raises(ManifestInvalid, match="has 64 characters: write 63 at most"):
         OWNER.check(long)
     OWNER.check(Resource({**document, "metadata": {"namespace": "n", "name": "t" * 63}}))
 
