@@ -135,6 +135,11 @@ def definitions() -> Mapping[tuple[str, str], Tree]:
     return {name: definition_of(sorts[name], descriptions) for name in sorted(sorts)}
 
 
+def owners() -> Sequence[Owner]:
+    """Every owner, for what it says of itself."""
+    return tuple(_owners({}).values())
+
+
 def is_shared(settings: Settings) -> bool:
     """Whether the store is a cluster's, where others write and a process of its own takes the steps."""
     return settings.store.startswith("kubernetes")

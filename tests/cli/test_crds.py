@@ -9,6 +9,8 @@ from click.testing import CliRunner, Result
 from setpoint.cli.main import main
 
 NAMES = [
+    "kbsconfigs.confidentialcontainers.org",
+    "trusteeconfigs.confidentialcontainers.org",
     "kubernetesobjects.setpoint.dev",
     "sqldatabases.sql.cnrm.cloud.google.com",
     "sqlinstances.sql.cnrm.cloud.google.com",
@@ -55,7 +57,7 @@ def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
     refused = crds("Bucket")
 
     assert refused.exit_code == 1
-    known = "KubernetesObject, SQLDatabase, SQLInstance, SQLUser, StorageBucket"
+    known = "KbsConfig, KubernetesObject, SQLDatabase, SQLInstance, SQLUser, StorageBucket, TrusteeConfig"
     assert f"no kind 'Bucket' is known here; there is {known}" in refused.output
 
 

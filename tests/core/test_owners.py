@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.owners import Ownership, owned_by, owner_reference, ownership
+from setpoint.core.owners import OwnerName, Ownership, controller_of, owned_by, owner_reference, ownership
 
 OWNER: dict[str, Any] = {"apiVersion": "x/v1", "kind": "Owner", "metadata": {"name": "o", "uid": "u1"}}
 REFERENCE = {
@@ -48,3 +48,30 @@ def test_adopting_keeps_the_other_owners_and_mends_our_own_reference() -> None:
     assert adopted == child(other, REFERENCE)
     assert owned_by(adopted, OWNER) is adopted
     assert owned_by({"metadata": {"name": "c"}}, OWNER) == child(REFERENCE)
+
+
+@pytest.mark.parametrize(
+    "live", [{}, {"metadata": {}}, child(), child({**REFERENCE, "controller": False}), child("odd")]
+)
+def test_what_has_no_controller_is_nobodys(live: dict[str, Any]) -> None:
+    assert controller_of(live) is None
+
+
+def test_a_controller_is_named_by_its_group_and_kind_in_the_childs_namespace() -> None:
+    live = child({"uid": "u2", "kind": "Other"}, REFERENCE)
+
+    assert controller_of(live) == OwnerName("x", "Owner", "", "o")
+    live["metadata"]["namespace"] = "n"
+    assert controller_of(live) == OwnerName("x", "Owner", "n", "o")
+    assert str(controller_of(live)) == "Owner n/o"
+
+
+def test_a_controller_of_the_core_group_has_no_group() -> None:
+    assert controller_of(child({**REFERENCE, "apiVersion": "v1"})) == OwnerName("", "Owner", "", "o")
+
+
+def test_whoever_adopts_is_the_controller() -> None:
+    adopted = owned_by({"metadata": {"name": "c", "namespace": "n"}}, OWNER)
+
+    assert controller_of(adopted) == OwnerName("x", "Owner", "n", "o")
+    assert ownership(adopted, OWNER) is Ownership.OURS

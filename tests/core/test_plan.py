@@ -147,3 +147,14 @@ def test_an_unmanaged_value_that_the_spec_contradicts_is_shown_as_kept() -> None
         "a",
         "unmanaged",
     )
+
+
+def test_a_plan_that_is_held_says_what_it_would_write_and_why_it_does_not() -> None:
+    plan = plan_fields(Decision.DRIFTED, _declared({"tier": "b", "size": 1}), LIVE).hold("not now")
+
+    assert plan.is_empty
+    assert {name: plan.to_data()[name] for name in ("writes", "withheld", "because")} == {
+        "writes": [],
+        "withheld": [{"path": "spec.settings.tier", "rule": "spec", "before": "a", "after": "b"}],
+        "because": "not now",
+    }

@@ -5,15 +5,16 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
-from setpoint.app import definitions
+from setpoint.app import definitions, owners
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import of_process, of_types
-from setpoint.deployment.rights import served_by
+from setpoint.deployment.rights import objects_of, served_by
 from setpoint.engine.resource import Tree
 
 Key: TypeAlias = tuple[str, str, str]
 TYPES: Final = list(definitions().values())
 KINDS: Final = served_by(TYPES)
+OBJECTS: Final = objects_of(owners(), TYPES)
 
 
 def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
@@ -30,7 +31,7 @@ def types() -> dict[Key, Tree]:
 
 def process(installation: Installation) -> dict[Key, Tree]:
     """What runs."""
-    return by_key(of_process(installation, KINDS))
+    return by_key(of_process(installation, KINDS, OBJECTS))
 
 
 def in_stream(text: str) -> dict[Key, Any]:

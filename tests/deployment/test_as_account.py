@@ -45,6 +45,13 @@ spec:
   password: {valueFrom: {secretKeyRef: {name: shop-app, key: password}}}
 """
 
+TRUSTEE = """
+apiVersion: confidentialcontainers.org/v1alpha1
+kind: TrusteeConfig
+metadata: {name: trustee}
+spec: {profileType: Permissive}
+"""
+
 
 @contextmanager
 def _pod(kubectl: Kubectl, folder: Path, cloud: str, installation: Installation) -> Iterator[str]:
@@ -152,6 +159,40 @@ def test_what_it_may_do_is_what_it_does(
     assert [one for one in asked if one.is_refused] == []
     assert RIGHTS - {one[:3] for one in asked} <= SELDOM
     assert "written:" not in (tmp_path / "pod.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("watched", [None, "default"])
+def test_an_owner_may_make_and_keep_its_children(
+    kubectl_of_own: Kubectl, audit: Path, tmp_path: Path, watched: str | None
+) -> None:
+    images = (("OPERATOR_IMAGE_NAME", "operator:1"),)
+    kubectl, installation = kubectl_of_own, Installation(watch_namespace=watched, environment=images)
+    _install(kubectl, installation)
+
+    with _pod(kubectl, tmp_path, "http://127.0.0.1:1", installation):
+        kubectl("apply", "-f", "-", stdin=TRUSTEE)
+        assert once(lambda: _image(kubectl), "operator:1") == "operator:1"
+        kubectl("patch", "kbsconfig", "trustee-kbs-config", "--type=merge", "-p", _edited("elsewhere"))
+        assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
+        kubectl("delete", "kbsconfig", "trustee-kbs-config", "--timeout=60s")
+        assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
+
+    assert [one for one in asked_by(ACCOUNT, audit) if one.is_refused] == []
+
+
+def _image(kubectl: Kubectl) -> str:
+    """What the Deployment runs first; nothing before there is one."""
+    path = "jsonpath={.spec.template.spec.initContainers[0].image}"
+    return kubectl("get", "deployment", "trustee-deployment", "--ignore-not-found", "-o", path)
+
+
+def _edited(secret: str) -> str:
+    return json.dumps({"spec": {"kbsAuthSecretName": secret}})
+
+
+def _auth_secret(kubectl: Kubectl) -> str:
+    path = "jsonpath={.spec.kbsAuthSecretName}"
+    return kubectl("get", "kbsconfig", "trustee-kbs-config", "--ignore-not-found", "-o", path)
 
 
 def _install(kubectl: Kubectl, installation: Installation) -> None:

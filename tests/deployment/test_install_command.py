@@ -17,6 +17,8 @@ from tests.deployment.conftest import Kubectl
 from tests.deployment.objects import by_key, in_stream, process, types
 
 CREATED = [
+    "CustomResourceDefinition kbsconfigs.confidentialcontainers.org created",
+    "CustomResourceDefinition trusteeconfigs.confidentialcontainers.org created",
     "CustomResourceDefinition kubernetesobjects.setpoint.dev created",
     "CustomResourceDefinition sqldatabases.sql.cnrm.cloud.google.com created",
     "CustomResourceDefinition sqlinstances.sql.cnrm.cloud.google.com created",
@@ -50,6 +52,7 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
         ([], Installation()),
         (["--namespace", "keepers", "--watch-namespace", "team"], Installation("keepers", watch_namespace="team")),
         (["--image", "a/b:c", "--replicas", "1", "--shards", "3"], Installation(image="a/b:c", replicas=1, shards=3)),
+        (["--env", "A=b=c", "--env", "D="], Installation(environment=(("A", "b=c"), ("D", "")))),
     ],
 )
 def test_all_objects_are_printed_for_others_to_apply(options: Sequence[str], installation: Installation) -> None:
@@ -75,6 +78,14 @@ def test_what_cannot_be_is_told_before_any_cluster_is_asked() -> None:
         "error: 'Team_A' cannot be a namespace: write up to 63 lower-case letters, digits and -, "
         "with a letter or digit at both ends",
     )
+
+
+@pytest.mark.parametrize("variable", ["KBS_IMAGE_NAME", "2=3", "=3", "A B=c"])
+def test_a_variable_has_a_name_and_a_value(variable: str) -> None:
+    result = _install("/nowhere", "--dry-run", "--env", variable)
+
+    assert result.exit_code == 1
+    assert "names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1" in result.output
 
 
 # --- Applied ----------------------------------------------------------------------------------------------------------

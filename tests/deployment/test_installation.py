@@ -11,7 +11,7 @@ import pytest
 from setpoint.cli.main import main
 from setpoint.core.durations import seconds_of
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.rights import Served, of_controller, of_people, served_by
+from setpoint.deployment.rights import Objects, Served, of_controller, of_people, served_by
 from setpoint.deployment.workload import arguments, deployment, pod_spec, store
 from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
@@ -20,6 +20,12 @@ from setpoint.stores.kubernetes.opening import POD_NAMESPACE, SYSTEM_NAMESPACE, 
 from tests.deployment.objects import TYPES, process
 
 LAMPS = (Served("house.example.com", "lamps"), Served("house.example.com", "plugs"), Served("yard.example.com", "taps"))
+SWITCHES = Objects(
+    owners=LAMPS[:1],
+    made=(Served("", "secrets"), LAMPS[2]),
+    read=(Served("", "configmaps"),),
+    of_cluster=(Served("", "nodes"),),
+)
 
 
 def _container(installation: Installation) -> Any:
@@ -63,8 +69,29 @@ def test_the_controller_may_do_what_it_does_and_no_more() -> None:
     assert (leases["kind"], _rules(leases)) == ("Role", [("coordination.k8s.io", "leases", "get list create update")])
 
 
+def test_the_controller_writes_what_owners_make_and_reads_what_they_read() -> None:
+    role, *_ = of_controller(Installation(), LAMPS[:1], SWITCHES)
+
+    assert _rules(role) == [
+        ("house.example.com", "lamps", "get list watch patch"),
+        ("house.example.com", "lamps/status", "patch"),
+        ("house.example.com", "lamps/finalizers", "update"),
+        ("", "secrets", "get list watch create update patch delete"),
+        ("yard.example.com", "taps", "get list watch create update patch delete"),
+        ("", "configmaps", "get list watch"),
+        ("", "events", "get create patch"),
+        ("", "nodes", "get list watch"),
+    ]
+
+
+def test_in_one_namespace_nothing_is_read_that_is_in_none() -> None:
+    role, *_ = of_controller(Installation(watch_namespace="team"), LAMPS, SWITCHES)
+
+    assert "nodes" not in str(role)
+
+
 def test_with_one_namespace_no_right_reaches_beyond_it() -> None:
-    objects = of_controller(Installation(watch_namespace="team"), LAMPS)
+    objects = of_controller(Installation(watch_namespace="team"), LAMPS, SWITCHES)
 
     assert [(one["kind"], _metadata(one)["namespace"]) for one in objects] == [
         ("Role", "team"),
@@ -91,9 +118,7 @@ def test_people_get_what_the_roles_of_the_cluster_promise() -> None:
 
 
 def test_every_kind_is_served_under_the_name_of_its_definition() -> None:
-    assert [f"{kind.plural}.{kind.group}" for kind in served_by(TYPES)] == sorted(
-        _metadata(one)["name"] for one in TYPES
-    )
+    assert {f"{kind.plural}.{kind.group}" for kind in served_by(TYPES)} == {_metadata(one)["name"] for one in TYPES}
 
 
 # --- Pods -------------------------------------------------------------------------------------------------------------

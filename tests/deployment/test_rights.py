@@ -14,6 +14,7 @@ from tests.deployment.patience import once
 
 # A right is a group, a resource and a verb.
 Right = tuple[str, str, str]
+BUCKETS = next(kind for kind in KINDS if kind.plural == "storagebuckets")
 _RIGHTS = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
 
 OURS = {
@@ -22,10 +23,21 @@ OURS = {
     for name, verbs in ((kind.plural, "get list watch patch"), (f"{kind.plural}/status", "patch"))
     for verb in verbs.split()
 }
+MADE = (
+    ("", "configmaps"),
+    ("", "persistentvolumeclaims"),
+    ("", "secrets"),
+    ("", "services"),
+    ("apps", "deployments"),
+    ("confidentialcontainers.org", "kbsconfigs"),
+)
 BESIDES = {
-    *(("", "secrets", verb) for verb in ("get", "list", "watch")),
+    *((*kind, verb) for kind in MADE for verb in ["get", "list", "watch", "create", "update", "patch", "delete"]),
+    *(("confidentialcontainers.org", f"{name}/finalizers", "update") for name in ("kbsconfigs", "trusteeconfigs")),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
 }
+# In no namespace: nobody can have a right to it in one alone.
+VOLUMES = {("", "persistentvolumes", verb) for verb in ("get", "list", "watch")}
 LEASES = {("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create", "update")}
 
 
@@ -80,16 +92,16 @@ def _stream(objects: Iterable[Tree]) -> str:
 def controller(kubectl: Kubectl, rights: Rights) -> str:
     """Who looks after all namespaces, with all rights that are to come."""
     user = _install(kubectl, Installation())
-    rights.become(user, "setpoint-system", OURS | BESIDES | LEASES)
+    rights.become(user, "setpoint-system", OURS | BESIDES | VOLUMES | LEASES)
     return user
 
 
 def test_the_controller_has_these_rights_in_all_namespaces(controller: str, rights: Rights, namespace: str) -> None:
-    assert rights.of(controller, namespace) == OURS | BESIDES
+    assert rights.of(controller, namespace) == OURS | BESIDES | VOLUMES
 
 
 def test_it_may_use_leases_in_its_own_namespace_alone(controller: str, rights: Rights) -> None:
-    assert rights.of(controller, "setpoint-system") == OURS | BESIDES | LEASES
+    assert rights.of(controller, "setpoint-system") == OURS | BESIDES | VOLUMES | LEASES
 
 
 def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
@@ -106,15 +118,19 @@ def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
 @pytest.mark.parametrize(
     ("what", "is_allowed"),
     [
-        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "patch"}, True),
-        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "subresource": "status", "verb": "patch"}, True),
+        ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "patch"}, True),
+        ({"group": BUCKETS.group, "resource": BUCKETS.plural, "subresource": "status", "verb": "patch"}, True),
         ({"resource": "secrets", "verb": "get"}, True),
         # Resources are their authors'.
-        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "create"}, False),
-        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "delete"}, False),
-        ({"group": KINDS[0].group, "resource": KINDS[0].plural, "verb": "update"}, False),
-        ({"resource": "secrets", "verb": "patch"}, False),
-        ({"resource": "secrets", "verb": "create"}, False),
+        ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "create"}, False),
+        ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "delete"}, False),
+        ({"group": BUCKETS.group, "resource": BUCKETS.plural, "verb": "update"}, False),
+        # What owners make is theirs, and a KbsConfig is made as well as written by people.
+        ({"resource": "secrets", "verb": "create"}, True),
+        ({"group": "confidentialcontainers.org", "resource": "kbsconfigs", "verb": "update"}, True),
+        ({"group": "confidentialcontainers.org", "resource": "trusteeconfigs", "verb": "update"}, False),
+        ({"resource": "persistentvolumes", "verb": "get"}, True),
+        ({"resource": "persistentvolumes", "verb": "patch"}, False),
         # What would make it more than it is.
         ({"resource": "serviceaccounts", "verb": "impersonate"}, False),
         ({"resource": "serviceaccounts", "subresource": "token", "verb": "create"}, False),
@@ -123,7 +139,7 @@ def test_with_one_namespace_it_has_rights_there_and_nowhere_else(
         ({"group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "verb": "list"}, False),
         ({"resource": "pods", "verb": "create"}, False),
         ({"resource": "pods", "subresource": "exec", "verb": "create"}, False),
-        ({"resource": "configmaps", "verb": "get"}, False),
+        ({"group": "apps", "resource": "daemonsets", "verb": "get"}, False),
     ],
     ids=str,
 )

@@ -11,13 +11,21 @@ from typing import Final
 
 import yaml
 
-from setpoint.app import definitions
+from setpoint.app import definitions, owners
 from setpoint.core.kubernetes import text_at
 from setpoint.core.values import Json
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import of_process, of_types
 from setpoint.deployment.reachable import service_monitor
-from setpoint.deployment.rights import of_controller, of_people, on_leases, on_resources, served_by
+from setpoint.deployment.rights import (
+    objects_of,
+    of_controller,
+    of_people,
+    on_cluster,
+    on_leases,
+    on_resources,
+    served_by,
+)
 from setpoint.engine.resource import Tree
 
 KUSTOMIZE: Final = Path("deploy/kustomize")
@@ -37,22 +45,24 @@ def files(definitions: Sequence[Tree]) -> dict[Path, str]:
 
 
 def _for_kustomize(definitions: Sequence[Tree]) -> dict[Path, Json]:
-    kinds = served_by(definitions)
+    kinds, objects = served_by(definitions), objects_of(owners(), definitions)
     watching = Installation(watch_namespace=WATCHED)
-    narrow = [one for one in of_controller(watching, kinds) if text_at(one, "metadata", "namespace") == WATCHED]
+    rights = of_controller(watching, kinds, objects)
+    narrow = [one for one in rights if text_at(one, "metadata", "namespace") == WATCHED]
     return {
         **_with_list(KUSTOMIZE / "crds", of_types(definitions)),
-        **_with_list(KUSTOMIZE / "base", of_process(Installation(), kinds)),
+        **_with_list(KUSTOMIZE / "base", of_process(Installation(), kinds, objects)),
         **_one_by_one(KUSTOMIZE / "components/namespaced", narrow),
         **_one_by_one(KUSTOMIZE / "components/service-monitor", [service_monitor(Installation())]),
     }
 
 
 def _for_helm(definitions: Sequence[Tree]) -> dict[Path, Json]:
-    kinds = served_by(definitions)
+    kinds, objects = served_by(definitions), objects_of(owners(), definitions)
     view, edit = of_people(kinds)
     rules: Mapping[str, Json] = {
-        "resources": on_resources(kinds),
+        "resources": on_resources(kinds, objects),
+        "cluster": on_cluster(objects),
         "leases": on_leases(),
         "view": view["rules"],
         "edit": edit["rules"],

@@ -25,6 +25,11 @@ from setpoint.kinds.gcp.sql_user.status import SqlUserStatus
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketTree
 from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectStatus, KubernetesObjectTree
+from setpoint.kinds.trustee.kbs_config.spec import KbsConfigTree
+from setpoint.kinds.trustee.kbs_config.status import KbsConfigStatus
+from setpoint.kinds.trustee.trustee_config.merging import Policy, field_policies
+from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigTree
+from setpoint.kinds.trustee.trustee_config.status import TrusteeConfigStatus
 from setpoint.stores.kubernetes.definitions import EveryStatus
 
 
@@ -44,9 +49,13 @@ PAGES: Final[Mapping[Path, Types]] = {
     FOLDER / "sql-user.md": Types(SqlUserTree, SqlUserStatus),
     FOLDER / "storage-bucket.md": Types(StorageBucketTree, StorageBucketStatus),
     FOLDER / "kubernetes-object.md": Types(KubernetesObjectTree, KubernetesObjectStatus),
+    FOLDER / "trustee-config.md": Types(TrusteeConfigTree, TrusteeConfigStatus),
+    FOLDER / "kbs-config.md": Types(KbsConfigTree, KbsConfigStatus),
 }
+TRUSTEE: Final = Path("docs/how-to/run-trustee.md")
 HEAD: Final = "| field | what it is | type | default | notes |\n|---|---|---|---|---|\n"
 STATUS_HEAD: Final = "| field | what it is |\n|---|---|\n"
+POLICIES_HEAD: Final = "| field of the KbsConfig | whose it is |\n|---|---|\n"
 # In the order in which they are told.
 WORDS: Final = {
     Mark.IMMUTABLE: "immutable",
@@ -136,6 +145,8 @@ def _type_name(type_: inspect.Type) -> str:
             return " or ".join(map(_type_name, types))
         case inspect.LiteralType(values=values):
             return " or ".join(f"`{msgspec.json.encode(value).decode()}`" for value in values)
+        case inspect.EnumType(cls=cls):
+            return " or ".join(f"`{msgspec.json.encode(one.value).decode()}`" for one in cls)
         case plain:
             return _SCALARS[type(plain)]
 
@@ -145,7 +156,14 @@ def with_every_status(page: str) -> str:
     return with_table(page, STATUS_HEAD, status_rows_of(EveryStatus))
 
 
+def with_policies(page: str) -> str:
+    """The page on Trustee with a row for each field of a KbsConfig, those first that people may edit."""
+    policies = sorted(field_policies().items(), key=lambda one: one[1] is Policy.MANAGED)
+    return with_table(page, POLICIES_HEAD, [f"| `spec.{field}` | {policy.value} |" for field, policy in policies])
+
+
 if __name__ == "__main__":
+    TRUSTEE.write_text(with_policies(TRUSTEE.read_text(encoding="utf-8")), encoding="utf-8")
     README.write_text(with_every_status(README.read_text(encoding="utf-8")), encoding="utf-8")
     for path, types in PAGES.items():
         path.write_text(with_tables(path.read_text(encoding="utf-8"), types), encoding="utf-8")

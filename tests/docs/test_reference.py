@@ -13,10 +13,12 @@ from tests.docs.reference import (
     HEAD,
     PAGES,
     README,
+    TRUSTEE,
     WORDS,
     rows_of,
     status_rows_of,
     with_every_status,
+    with_policies,
     with_table,
     with_tables,
 )
@@ -35,6 +37,12 @@ def test_what_is_in_every_status_is_told_as_it_is() -> None:
     text = README.read_text(encoding="utf-8")
 
     assert text == with_every_status(text), "stale: run .venv/bin/python -m tests.docs.reference"
+
+
+def test_whose_each_field_of_a_kbs_config_is_is_told_as_it_is() -> None:
+    text = TRUSTEE.read_text(encoding="utf-8")
+
+    assert text == with_policies(text), "stale: run .venv/bin/python -m tests.docs.reference"
 
 
 def test_every_mark_is_told_and_explained() -> None:

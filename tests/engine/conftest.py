@@ -13,4 +13,6 @@ pytest.register_assert_rewrite(
     "tests.engine.lifecycle_uncontested",
     "tests.engine.lifecycle_waiting",
     "tests.engine.meddling",
+    "tests.engine.owners.histories",
+    "tests.engine.owners.home",
 )

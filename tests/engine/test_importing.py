@@ -365,7 +365,7 @@ def test_who_moves_back_goes_on_where_it_was_paused() -> None:
 
 def test_who_stays_after_all_goes_on_as_if_never_paused() -> None:
     async def scenario(old: House, _: House) -> None:
-        export = replace(await paused_export(old), secrets=())
+        export = replace(await paused_export(old), objects=())
         arrivals = await bring(old, export, overwrite=True)
         old.service.calls.clear()
         await old.settle("a", "b")

@@ -61,6 +61,8 @@ def _value(draw: st.DrawFn, place: Place, *, is_sure: bool) -> Any:
             inside = inside_of(place)
             assert inside is not None
             return [_value(draw, inside, is_sure=is_sure) for _ in range(draw(st.integers(0, 2)))]
+        case inspect.DictType(value_type=value):
+            return {draw(_NAMES): _scalar(draw, value) for _ in range(draw(st.integers(0, 2)))}
         case _:
             return _scalar(draw, place.type)
 
@@ -69,6 +71,8 @@ def _scalar(draw: st.DrawFn, type_: inspect.Type) -> Any:
     match type_:
         case inspect.LiteralType(values=values):
             return draw(st.sampled_from(values))
+        case inspect.EnumType(cls=cls):
+            return draw(st.sampled_from([one.value for one in cls]))
         case inspect.BoolType():
             return draw(st.booleans())
         case inspect.IntType():

@@ -16,6 +16,7 @@ from setpoint.core.threeway import (
     EntryMap,
     Table,
     Whole,
+    caught_up,
     memory_from_data,
     memory_to_data,
     merge,
@@ -247,3 +248,61 @@ def test_an_entry_comes_out_as_the_side_that_moved_or_as_the_persons(history: Hi
 
     for _, (was, is_, new, result) in entry_places(last, live, generated, value):
         assert same(result, new if same(is_, was) else is_)
+
+
+# --- A process that died: whether it had written by then, only the live object tells ---------------------------------
+
+
+@given(histories)
+def test_a_write_that_did_not_happen_is_made_by_the_next_merge(history: History) -> None:
+    last, live, generated = history
+    memory = caught_up(remember(last, TABLE), remember(generated, TABLE), live, TABLE)
+
+    again = merge(memory, live, generated, TABLE)
+
+    assert same(again.value, merge(remember(last, TABLE), live, generated, TABLE).value)
+
+
+@given(distinct_histories)
+def test_a_write_that_did_happen_leaves_nothing_to_write(history: History) -> None:
+    last, live, generated = history
+    written = merge(remember(last, TABLE), live, generated, TABLE).value
+    memory = caught_up(remember(last, TABLE), remember(generated, TABLE), written, TABLE)
+
+    assert merge(memory, written, generated, TABLE).value is written
+
+
+@given(distinct_histories, distinct_spec)
+def test_what_only_the_owner_wrote_is_never_told_as_an_edit(history: History, later: Spec) -> None:
+    last, live, generated = history
+    first = merge(remember(last, TABLE), live, generated, TABLE)
+
+    memory = caught_up(remember(last, TABLE), remember(generated, TABLE), first.value, TABLE)
+    then = merge(memory, first.value, later, TABLE)
+
+    assert set(then.edits) <= set(first.edits)
+    assert then.reverted == ()
+
+
+@given(any_spec, any_spec)
+def test_nothing_under_way_is_nothing_to_catch_up_with(last: Spec, live: Spec) -> None:
+    memory = remember(last, TABLE)
+
+    assert caught_up(memory, memory, live, TABLE) == memory
+
+
+@given(histories)
+def test_to_catch_up_twice_is_to_catch_up_once(history: History) -> None:
+    last, live, generated = history
+    begun = remember(generated, TABLE)
+    once = caught_up(remember(last, TABLE), begun, live, TABLE)
+
+    assert caught_up(once, begun, live, TABLE) == once
+
+
+@given(any_spec, any_spec)
+def test_a_first_contact_is_one_until_all_that_was_begun_is_there(live: Spec, generated: Spec) -> None:
+    begun = remember(generated, TABLE)
+
+    assert caught_up(None, begun, generated, TABLE) == begun
+    assert caught_up(None, begun, live, TABLE) in (None, begun)

@@ -70,7 +70,7 @@ class ClusterHands:
 
     def _says_nothing_new(self, before: Resource, after: Resource) -> bool:
         """Whether nobody can tell the status that it has from one that is still to come: then a look is asked for."""
-        is_handled = (after.ref.group, after.ref.kind) in self.world.kinds
+        is_handled = (after.ref.group, after.ref.kind) in self.world.sorts
         return is_handled and (before.uid, before.generation) == (after.uid, after.generation)
 
     async def _look(self, refs: Sequence[ResourceRef]) -> None:

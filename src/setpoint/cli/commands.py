@@ -22,11 +22,13 @@ from setpoint.cli.states import Exit, worst
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
 from setpoint.engine.abilities import Protectable
+from setpoint.engine.child_edits import owners_of
 from setpoint.engine.graph import in_order
 from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
 from setpoint.engine.needs import needs_of
+from setpoint.engine.plain import is_plain
 from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
 from setpoint.engine.removal import is_abandoned
@@ -69,6 +71,7 @@ async def plan(request: Request) -> Exit:
             manifests = load(request.files)
             refs = checked(manifests, world)
             world = await draft(world, [manifest.tree for manifest in manifests])
+            refs = await _with_owners(manifests, refs, world)
         else:
             refs = await _refs(request, world)
         previews = {ref: await _previewed(ref, world) for ref in refs}
@@ -83,7 +86,9 @@ async def get(request: Request) -> Exit:
         query = Query(namespace=request.namespace)
         listing = await world.store.list(query)
         resources = [one for one in listing.resources if is_wanted(one, wanted)]
-        table = view.ResourceTable(wide=request.output == "wide", outputs=any(map(has_output, resources)))
+        resources += await _not_listed(request, resources, world)
+        wide, outputs = request.output == "wide", any(map(has_output, resources))
+        table = view.ResourceTable(world.sorts, wide=wide, outputs=outputs)
         if not request.watch:
             require_found(wanted, resources)
         _show(resources, table, request)
@@ -92,6 +97,14 @@ async def get(request: Request) -> Exit:
                 if is_wanted(event.resource, wanted):
                     _show([_after(event)], table, request)
     return Exit.DONE
+
+
+async def _not_listed(request: Request, listed: Sequence[Resource], world: World) -> list[Resource]:
+    """Plain objects that are asked for by name: a cluster has too many of them to list."""
+    refs = [target_ref(target, request.namespace, world) for target in request.targets if target.partition("/")[2]]
+    there = {one.ref for one in listed}
+    found = [await world.store.get(ref) for ref in refs if ref not in there and is_plain(ref, world)]
+    return [one for one in found if one is not None]
 
 
 async def describe(request: Request) -> Exit:
@@ -197,16 +210,23 @@ def checked(manifests: Sequence[Manifest], world: World) -> list[ResourceRef]:
     """The resources that a kind handles, each after those it needs; a mistake names its file and line."""
     needs: dict[ResourceRef, Sequence[Need]] = {}
     for manifest in manifests:
-        if (manifest.ref.group, manifest.ref.kind) == ("", "Secret"):
+        if is_plain(manifest.ref, world):
             continue
         resource = manifest.resource
         try:
-            kind = world.kind_of(resource)
+            kind = world.sort_of(resource)
             check_manifest(resource, kind)
-            needs[manifest.ref] = needs_of(resource, world.kinds)
+            needs[manifest.ref] = needs_of(resource, world.sorts)
         except SetpointError as error:
             raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
     return list(in_order(needs))
+
+
+async def _with_owners(manifests: Sequence[Manifest], refs: list[ResourceRef], world: World) -> list[ResourceRef]:
+    """With the owners of those that are somebody's children, who are looked at first."""
+    owners = await owners_of([manifest.ref for manifest in manifests], world.store)
+    known = [owner for owner in owners if (owner.group, owner.kind) in world.sorts]
+    return list(dict.fromkeys((*known, *refs)))
 
 
 async def _rehearse(manifests: Sequence[Manifest], world: World) -> None:
@@ -223,7 +243,7 @@ async def _refs(request: Request, world: World, *, missing_is_fine: bool = False
     named += [target_ref(target, request.namespace, world) for target in request.targets]
     if not named and not missing_is_fine:
         listing = await world.store.list(Query(namespace=request.namespace))
-        named = [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in world.kinds]
+        named = [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in world.sorts]
     elif not named:
         raise ManifestInvalid("nothing to delete: name KIND/NAME, or a file with -f")
     if not missing_is_fine:

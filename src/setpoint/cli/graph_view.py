@@ -24,6 +24,8 @@ _COLOURS: Final[Mapping[State, str]] = {
     State.MISSING: "red",
     State.THERE: "green",
 }
+# How a dependant is with what it stands below, where no field says so.
+_IN_WORDS: Final[Mapping[Sort, str]] = {Sort.ORDER: "after it", Sort.MAKES: "made by it"}
 _FILLS: Final[Mapping[State, str]] = {
     State.READY: "#d3f9d8",
     State.WAITING: "#fff3bf",
@@ -81,7 +83,7 @@ def _line(node: Node, graph: Graph, above: ResourceRef | None) -> Text:
 
 
 def _how(link: Link) -> str:
-    return "after it" if link.sort is Sort.ORDER else link.label
+    return _IN_WORDS.get(link.sort, link.label)
 
 
 # --- For programs -----------------------------------------------------------------------------------------------------

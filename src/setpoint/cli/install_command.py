@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 from rich.text import Text
 
-from setpoint.app import definitions
+from setpoint.app import definitions, owners
 from setpoint.cli import resources_view as view
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.states import Exit
@@ -19,7 +19,7 @@ from setpoint.core.kubernetes import conditions_of, text_at, title
 from setpoint.core.values import Json
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import of_process, of_types
-from setpoint.deployment.rights import served_by
+from setpoint.deployment.rights import objects_of, served_by
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Tree
 from setpoint.errors import WaitTimedOut
@@ -52,10 +52,22 @@ async def _install(request: Request, options: dict[str, Any]) -> Exit:
 
 def _objects(options: dict[str, Any]) -> list[Tree]:
     installation = Installation(
-        options["namespace"], options["image"], options["replicas"], options["shards"], options["watch_namespace"]
+        options["namespace"],
+        options["image"],
+        options["replicas"],
+        options["shards"],
+        options["watch_namespace"],
+        tuple(_variable(one) for one in options["env"]),
     )
     types = list(definitions().values())
-    return [*(of_types(types) if options["crds"] else ()), *of_process(installation, served_by(types))]
+    process = of_process(installation, served_by(types), objects_of(owners(), types))
+    return [*(of_types(types) if options["crds"] else ()), *process]
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    # As a whole it names no variable, and is refused.
+    return (name, value) if equals else (f"{text}=", "")
 
 
 def _print(objects: Sequence[Tree], request: Request) -> None:

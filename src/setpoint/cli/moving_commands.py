@@ -19,7 +19,7 @@ from setpoint.engine.exporting import exported, is_paused, pause
 from setpoint.engine.exports import SECRET, Export, Header
 from setpoint.engine.importing import Arrival, checked
 from setpoint.engine.ports import Query
-from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import World
 from setpoint.errors import StoreError, UserError
 
@@ -28,6 +28,10 @@ _STILL_RUNS: Final = "somebody looks after this store: this is a copy of one mom
 _NOT_PAUSED: Final = (
     "Where they came from they are not paused: two would look after the same objects. Let nobody look after that store "
     "any more, and put it away; `setpoint delete` there would delete the objects"
+)
+_OWNERS_SECRETS: Final = (
+    "the Secrets of owners stay behind, and keys that were made for one are made anew elsewhere: --with-secrets takes "
+    "them along"
 )
 _PAUSED: Final = "Where they came from they are paused: nothing is done for them from there"
 
@@ -91,15 +95,25 @@ async def _chosen(request: Request, world: World) -> list[Resource]:
     wanted = [wanted_by(target, world) for target in request.targets]
     if any(kind == SECRET for kind, _ in wanted):
         raise UserError("a Secret goes along with the resources that refer to it: name those, and --with-secrets")
+    others = [kind for kind, _ in wanted if kind not in world.sorts]
+    if others:
+        raise UserError(f"{others[0][1]}: it goes along with the resource that makes or reads it: name that one")
     listing = await world.store.list(Query(namespace=request.namespace))
-    found = [
-        one for one in listing.resources if (one.ref.group, one.ref.kind) in world.kinds and is_wanted(one, wanted)
-    ]
+    known = [one for one in listing.resources if (one.ref.group, one.ref.kind) in world.sorts]
+    found = _with_children([one for one in known if is_wanted(one, wanted)], known)
     require_found(wanted, found)
     if not found:
         where = "anywhere" if request.namespace is None else f"in {request.namespace}"
         raise UserError(f"there is nothing to export {where}: -n names another, and -A means all")
     return found
+
+
+def _with_children(found: Sequence[Resource], known: Sequence[Resource]) -> list[Resource]:
+    """Those that were found, and whatever among the known is a child of one of them, or of such a child."""
+    refs = {one.ref for one in found}
+    while more := {one.ref for one in known if one.controller in refs} - refs:
+        refs |= more
+    return [one for one in known if one.ref in refs]
 
 
 async def _heed_others(request: Request, world: World, orders: Orders) -> None:
@@ -118,14 +132,24 @@ async def _heed_others(request: Request, world: World, orders: Orders) -> None:
 
 
 async def _export_of(resources: Sequence[Resource], world: World, request: Request, orders: Orders) -> Export:
-    secrets, taken = await exported(resources, world)
+    objects, taken = await exported(resources, world)
     sort = "kubernetes" if is_shared(request.settings) else request.settings.store.partition(":")[0]
     paused = orders.pause or all(map(is_paused, resources))
     header = Header(__version__, world.clock.now(), sort, orders.with_secrets, paused)
     for one in resources:
-        if _tree(one.document.get("metadata")).get("ownerReferences"):
+        if _tree(one.document.get("metadata")).get("ownerReferences") and not _goes_along(one.controller, resources):
             _tell(f"{one.ref}: its owner stays behind, so that it has none elsewhere")
-    return Export((header,), secrets if orders.with_secrets else (), taken)
+    if not orders.with_secrets and any(one.is_secret for one in objects) and _has_owners(resources, world):
+        _tell(_OWNERS_SECRETS)
+    return Export((header,), tuple(one for one in objects if orders.with_secrets or not one.is_secret), taken)
+
+
+def _goes_along(owner: ResourceRef | None, resources: Sequence[Resource]) -> bool:
+    return any(one.ref == owner for one in resources)
+
+
+def _has_owners(resources: Sequence[Resource], world: World) -> bool:
+    return any((one.ref.group, one.ref.kind) in world.owners for one in resources)
 
 
 def _tree(value: object) -> Tree:
@@ -133,9 +157,11 @@ def _tree(value: object) -> Tree:
 
 
 def _counted(export: Export) -> str:
-    resources, secrets = len(export.resources), len(export.secrets)
+    resources, secrets = len(export.resources), sum(one.is_secret for one in export.objects)
+    plain = len(export.objects) - secrets
+    beside = f", {plain} object{'s' * (plain != 1)} beside them" if plain else ""
     more = f", and {secrets} Secret{'s' * (secrets != 1)}" if export.headers[0].secrets else ", without their Secrets"
-    return f"{resources} resource{'s' * (resources != 1)}{more}"
+    return f"{resources} resource{'s' * (resources != 1)}{beside}{more}"
 
 
 def _tell(text: str) -> None:

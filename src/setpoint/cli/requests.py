@@ -13,6 +13,7 @@ from rich.text import Text
 from setpoint.app import DEFAULT_STORE, Settings
 from setpoint.cli.states import Exit
 from setpoint.core.durations import seconds_of
+from setpoint.engine.plain import plain_kinds
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import CookieLocation, World
 from setpoint.errors import ManifestInvalid, SetpointError
@@ -88,7 +89,7 @@ def target_ref(target: str, namespace: str | None, world: World) -> ResourceRef:
 
 def kind_named(word: str, world: World) -> tuple[str, str]:
     """The group and name of the kind that `word` means."""
-    return one_of(word, [*world.kinds, ("", "Secret")])
+    return one_of(word, [*world.sorts, *plain_kinds(world)])
 
 
 def one_of(word: str, kinds: Iterable[tuple[str, str]]) -> tuple[str, str]:

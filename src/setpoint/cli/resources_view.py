@@ -1,7 +1,7 @@
 """Resources as people read them: a table, the whole of one, why the last step did what it did."""
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
@@ -10,13 +10,14 @@ from rich.text import Text
 
 from setpoint.cli.columns import Columns, one_line
 from setpoint.cli.outputs_view import output_word
-from setpoint.cli.show import value_text
+from setpoint.cli.show import is_of_owner, plan_of, plan_rows, value_text
 from setpoint.core.conditions import Condition, find_condition, from_data
 from setpoint.core.cookie import Cookie
 from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
 from setpoint.core.yaml_documents import write_document
 from setpoint.engine.cadence import INTERVAL, MEAN_SECONDS, mean_seconds, spread
+from setpoint.engine.family_news import EDITED, WARNED
 from setpoint.engine.ports import Note
 from setpoint.engine.remembered import Remembered, outputs_in
 from setpoint.engine.report import CONTESTED
@@ -29,7 +30,11 @@ _MORE_COLUMNS: Final = ("LOCATION", "MESSAGE")
 class ResourceTable:
     """A line for each resource, however often it is asked for more of them; `outputs`: and what each offers."""
 
-    def __init__(self, *, wide: bool, outputs: bool = False) -> None:
+    def __init__(
+        self, looked_after: Container[tuple[str, str]] | None = None, *, wide: bool, outputs: bool = False
+    ) -> None:
+        # None for a table of nothing but resources that somebody looks after.
+        self._looked_after = looked_after
         self._is_wide = wide
         self._has_outputs = outputs
         offered = ("OUTPUT",) if outputs else ()
@@ -41,8 +46,9 @@ class ResourceTable:
 
     def _row(self, resource: Resource, now: datetime.datetime) -> tuple[Sequence[str], str]:
         ready = ready_of(resource)
-        # A Secret is only read by others: nobody ever looks at it.
-        unseen = ("-", "-") if resource.ref.kind == "Secret" else ("Unknown", "NotLookedAt")
+        # What is only read by others, or made by an owner, has no steps of its own.
+        is_seen = self._looked_after is None or (resource.ref.group, resource.ref.kind) in self._looked_after
+        unseen = ("Unknown", "NotLookedAt") if is_seen else ("-", "-")
         words = (ready.status, ready.reason) if ready else unseen
         words = ("False", "Deleted") if is_gone(resource) else words
         offered = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
@@ -72,8 +78,13 @@ def ready_of(resource: Resource) -> Condition | None:
 
 def _contested(resource: Resource) -> str:
     """The fields that somebody else changes again and again, if there are any."""
-    found = find_condition(from_data(resource.status.get("conditions")), CONTESTED)
-    return found.message if found else ""
+    return _said(resource, CONTESTED)
+
+
+def _said(resource: Resource, type_: str) -> str:
+    """What a condition says that is there and holds."""
+    found = find_condition(from_data(resource.status.get("conditions")), type_)
+    return found.message if found and found.status == "True" else ""
 
 
 def _messages(resource: Resource) -> str:
@@ -121,6 +132,8 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
         ("Message", ready.message if ready else ""),
         ("Since", ready.last_transition_time if ready else ""),
         ("Contested", _contested(resource)),
+        ("Edited", _said(resource, EDITED)),
+        ("Warned", _said(resource, WARNED)),
         ("Location", memory.location or ""),
         ("Cookie", str(memory.cookie) if memory.cookie else "none"),
         ("Operation", memory.operation.name if memory.operation else ""),
@@ -215,6 +228,10 @@ def _next_look(resource: Resource, *, looks_again: bool) -> str:
 
 def _step_lines(step: Mapping[str, Any]) -> list[Text]:
     lines = [Text(f"{step['at']}, by {step['trigger']}: {step['decision']}")]
+    plan = plan_of(step)
+    if is_of_owner(plan):
+        wrote = [] if plan.writes else [Text("  wrote nothing", style="green")]
+        return [*lines, plan_rows(plan), *wrote]
     for write in step["writes"]:
         lines.append(Text(f"  wrote: {write['name']}", style="yellow"))
         lines += [Text(f"    {_change_text(change)}") for change in write["changes"]]

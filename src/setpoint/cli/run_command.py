@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,7 +18,6 @@ from setpoint.cli.states import Exit
 from setpoint.clients.daemon_socket import make_way, remove_from
 from setpoint.core.durations import seconds_of
 from setpoint.core.paths import nearest
-from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import Bug, ManifestInvalid, UserError
 from setpoint.runtime import logs
@@ -137,8 +136,10 @@ class Process:
         """Ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
         steps = StepCount(telemetry)
-        kinds = chosen(orders.kinds, opened.world.kinds)
-        world = replace(opened.world, kinds=kinds, metrics=steps)
+        names = chosen(orders.kinds, opened.world.sorts)
+        kinds = {name: kind for name, kind in opened.world.kinds.items() if name in names}
+        owners = {name: owner for name, owner in opened.world.owners.items() if name in names}
+        world = replace(opened.world, kinds=kinds, owners=owners, metrics=steps)
         manager = Manager(world, telemetry, orders.grace, orders.concurrency, replica_for(opened, orders))
         telemetry.watch(manager)
         return Process(opened, request, manager, telemetry, steps)
@@ -204,10 +205,10 @@ def replica_for(opened: Opened, orders: Orders) -> Replica | None:
     return None
 
 
-def chosen(words: Sequence[str], known: Mapping[tuple[str, str], AnyKind]) -> Mapping[tuple[str, str], AnyKind]:
+def chosen(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
     """The kinds that are named, in any case, singular or plural; all when none is."""
     by_name = {name.lower(): (group, name) for group, name in known}
-    found: dict[tuple[str, str], AnyKind] = {}
+    found: list[tuple[str, str]] = []
     for word in words:
         key = by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
         if key is None:
@@ -215,5 +216,5 @@ def chosen(words: Sequence[str], known: Mapping[tuple[str, str], AnyKind]) -> Ma
             near = nearest(word, names)
             hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names)}"
             raise ManifestInvalid(f"--kinds: no kind {word!r} is known here; {hint}")
-        found[key] = known[key]
+        found.append(key)
     return found or known

@@ -31,8 +31,11 @@ class State:
 DONE_WORDS = {Action.CREATE: "created", Action.UPDATE: "updated", Action.REPLACE: "replaced", Action.DELETE: "deleted"}
 
 
-# What a resource that is not ready means for the command, by its reason; anything else has failed.
-_CODES = {"Observed": Exit.DONE, "Paused": Exit.DONE, "Contested": Exit.WAITING}
+# What a resource that is not ready means for the command, by its reason. Any other is an owner's: it has done its part.
+_CODES = {"NotConverged": Exit.FAILED, "Contested": Exit.WAITING}
+
+# Nothing is written then: what was written is of long ago.
+_HELD = ("Observed", "Paused")
 
 
 def state_of(outcome: Outcome) -> State:
@@ -43,9 +46,11 @@ def state_of(outcome: Outcome) -> State:
         case Settled(plan, ready) if ready.status == "True":
             word = DONE_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
             return State(word, "", "green", Exit.DONE)
-        case Settled(_, ready):
-            code = _CODES.get(ready.reason, Exit.FAILED)
+        case Settled(plan, ready):
+            code = _CODES.get(ready.reason, Exit.DONE)
             word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
+            if plan.writes and code is Exit.DONE and ready.reason not in _HELD:
+                word = f"{DONE_WORDS[plan.writes[0].action]}, {word}"
             return State(word, ready.message, "red" if code is Exit.FAILED else "yellow", code)
         case Stopped(error):
             return _stopped(error)

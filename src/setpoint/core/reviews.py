@@ -9,14 +9,14 @@ from setpoint.core.children import Child, Contents, Renewal, renewed
 from setpoint.core.diff import FieldChange, diff
 from setpoint.core.fates import Fate, Finding
 from setpoint.core.hiding import hidden
-from setpoint.core.kubernetes import title
-from setpoint.core.owners import Ownership, controller_of, owned_by, ownership
+from setpoint.core.kubernetes import group_and_kind, text_at, title
+from setpoint.core.owners import OwnerName, Ownership, controller_of, owned_by, ownership
 from setpoint.core.paths import Path, get_at
 from setpoint.core.plan import Action, Write
 from setpoint.core.policy import Rule
 from setpoint.core.threeway import Memory
 from setpoint.core.values import MISSING, Json, Missing
-from setpoint.errors import DependencyInvalid
+from setpoint.errors import DependencyInvalid, DependencyNotReady
 
 Tree: TypeAlias = Mapping[str, Json]
 
@@ -47,20 +47,33 @@ class Review:
 
 
 def review(child: Child, live: Tree | None, owner: Tree, last: Memory | None) -> Review:
-    """What to do about `child`, which is `live` now; DependencyInvalid when it is another owner's."""
+    """What to do about `child`, which is `live` now; DependencyInvalid when it is another owner's.
+
+    DependencyNotReady when it is still that of an owner of the same name before.
+    """
     if live is None:
         return Review(child, child.object, Write(Action.CREATE, child.key, _born(child)))
     match ownership(live, owner):
         case Ownership.ANOTHERS if child.contents is not Contents.ONCE:
-            raise DependencyInvalid(
-                f"{title(live)} belongs to {controller_of(live)}: delete it there, or give this one another name"
-            )
+            raise _taken(live, owner)
         case Ownership.OURS:
             return _renewed(child, live, renewed(child, owned_by(live, owner), last))
         case Ownership.NOBODYS if child.is_adopted:
             return _renewed(child, live, renewed(child, owned_by(live, owner), last))
         case _:
             return Review(child, live)
+
+
+def _taken(live: Tree, owner: Tree) -> DependencyNotReady:
+    whose = controller_of(live)
+    mine = OwnerName(
+        *group_and_kind(owner), text_at(owner, "metadata", "namespace"), text_at(owner, "metadata", "name")
+    )
+    if whose == mine:
+        return DependencyNotReady(
+            f"{title(live)} is left of an earlier {mine}: it is made anew once it is gone; delete it if that takes long"
+        )
+    return DependencyInvalid(f"{title(live)} belongs to {whose}: delete it there, or give this one another name")
 
 
 def _renewed(child: Child, live: Tree, renewal: Renewal) -> Review:

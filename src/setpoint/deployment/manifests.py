@@ -6,7 +6,7 @@ from typing import Final
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.naming import of_cluster
 from setpoint.deployment.reachable import metrics_service, network_policy
-from setpoint.deployment.rights import Served, of_controller, of_people, served_by
+from setpoint.deployment.rights import NO_OBJECTS, Objects, Served, of_controller, of_people, served_by
 from setpoint.deployment.workload import deployment, disruption_budget, service_account
 from setpoint.engine.resource import Tree
 
@@ -18,12 +18,12 @@ def of_types(definitions: Sequence[Tree]) -> list[Tree]:
     return [*definitions, *of_people(served_by(definitions))]
 
 
-def of_process(installation: Installation, kinds: Sequence[Served]) -> list[Tree]:
+def of_process(installation: Installation, kinds: Sequence[Served], objects: Objects = NO_OBJECTS) -> list[Tree]:
     """What keeps the resources as they were declared. All of it can be removed, and no resource is."""
     return [
         *namespace(installation),
         service_account(installation),
-        *of_controller(installation, kinds),
+        *of_controller(installation, kinds, objects),
         metrics_service(installation),
         network_policy(installation),
         disruption_budget(installation),

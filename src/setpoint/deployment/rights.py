@@ -7,11 +7,13 @@ from setpoint.core.kubernetes import text_at
 from setpoint.core.values import Json
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.naming import NAME, in_namespace, of_cluster
+from setpoint.engine.owner import Owner
 from setpoint.engine.resource import Tree
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ("get", "list", "watch")
-_EDIT: Final = ("create", "update", "patch", "delete", "deletecollection")
+_WRITE: Final = ("create", "update", "patch", "delete")
+_EDIT: Final = (*_WRITE, "deletecollection")
 
 
 class Served(NamedTuple):
@@ -28,31 +30,73 @@ def served_by(definitions: Iterable[Tree]) -> tuple[Served, ...]:
     )
 
 
+class Objects(NamedTuple):
+    """What owners deal with: the kinds of the owners themselves, of what they make, and of what they read."""
+
+    owners: tuple[Served, ...] = ()
+    made: tuple[Served, ...] = ()
+    read: tuple[Served, ...] = ()
+    # Of those that are read: in no namespace.
+    of_cluster: tuple[Served, ...] = ()
+
+
+NO_OBJECTS: Final = Objects()
+
+
+def objects_of(owners: Iterable[Owner], definitions: Iterable[Tree]) -> Objects:
+    """What these owners deal with; Secrets are read in any case."""
+    found = tuple(owners)
+    plurals = {(text_at(one, "spec", "group"), text_at(one, "spec", "names", "kind")): one for one in definitions}
+    own = served_by(plurals[owner.group, owner.name] for owner in found)
+    made = {Served(one.group, one.plural) for owner in found for one in owner.makes}
+    read = {one for owner in found for one in owner.reads if Served(one.group, one.plural) not in made}
+    inside, outside = (
+        tuple(sorted(Served(one.group, one.plural) for one in read if one.is_namespaced is wanted))
+        for wanted in (True, False)
+    )
+    return Objects(own, tuple(sorted(made)), inside, outside)
+
+
 # --- The controller ---------------------------------------------------------------------------------------------------
 
 
-def of_controller(installation: Installation, kinds: Sequence[Served]) -> list[Tree]:
+def of_controller(installation: Installation, kinds: Sequence[Served], objects: Objects = NO_OBJECTS) -> list[Tree]:
     """Roles and bindings: for resources everywhere or in one namespace, and for leases in the controller's own."""
     watched = installation.watch_namespace
     kind, metadata = ("ClusterRole", of_cluster()) if watched is None else ("Role", in_namespace(watched))
     own = in_namespace(installation.namespace, f"{NAME}-leases")
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": installation.namespace}
     return [
-        _role(kind, metadata, on_resources(kinds)),
+        _role(kind, metadata, [*on_resources(kinds, objects), *(on_cluster(objects) if watched is None else ())]),
         _binding(kind, metadata, account),
         _role("Role", own, on_leases()),
         _binding("Role", own, account),
     ]
 
 
-def on_resources(kinds: Sequence[Served]) -> list[Tree]:
-    """Specs are read and never written: a patch is for finalizers and annotations, and the status is apart."""
+def on_resources(kinds: Sequence[Served], objects: Objects = NO_OBJECTS) -> list[Tree]:
+    """Specs of authors are read and never written: a patch is for finalizers and annotations, and the status is apart.
+
+    What owners make is written. A cluster may ask whoever names an owner for a right on its finalizers.
+    """
+    secrets = Served("", "secrets")
+    read = sorted({secrets, *objects.read} - {*objects.made})
     return [
         *(_rule(group, plurals, (*_READ, "patch")) for group, plurals in _by_group(kinds)),
         *(_rule(group, [f"{one}/status" for one in plurals], ("patch",)) for group, plurals in _by_group(kinds)),
-        _rule("", ["secrets"], _READ),
+        *(
+            _rule(group, [f"{one}/finalizers" for one in plurals], ("update",))
+            for group, plurals in _by_group(objects.owners)
+        ),
+        *(_rule(group, plurals, (*_READ, *_WRITE)) for group, plurals in _by_group(objects.made)),
+        *(_rule(group, plurals, _READ) for group, plurals in _by_group(read)),
         _rule("", ["events"], ("get", "create", "patch")),
     ]
+
+
+def on_cluster(objects: Objects) -> list[Tree]:
+    """What is in no namespace: nobody can have a right to it in one alone."""
+    return [_rule(group, plurals, _READ) for group, plurals in _by_group(objects.of_cluster)]
 
 
 def on_leases() -> list[Tree]:

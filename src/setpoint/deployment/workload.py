@@ -85,6 +85,7 @@ def _container(installation: Installation) -> Tree:
             {"name": "SETPOINT_STORE", "value": store(installation)},
             _downward("POD_NAME", "metadata.name"),
             _downward("POD_NAMESPACE", "metadata.namespace"),
+            *({"name": name, "value": value} for name, value in installation.environment),
         ],
         "ports": [{"name": "metrics", "containerPort": PORT, "protocol": "TCP"}],
         # Two minutes to begin, half a minute to come back.

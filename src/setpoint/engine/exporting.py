@@ -24,9 +24,9 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 async def exported(
     resources: Sequence[Resource], world: World
 ) -> tuple[tuple[ExportedObject, ...], tuple[ExportedResource, ...]]:
-    """The plain objects that the resources cannot do without, and the resources, each as it is here with what it came to.
+    """The plain objects that the resources need, and the resources, each as it is here with what it came to.
 
-    Those are the Secrets that a spec refers to, and the relatives of owners.
+    The former are the Secrets that a spec refers to, and the relatives of owners.
     """
     objects = await _objects_of(resources, world)
     # Whatever happens meanwhile: the facts are about the very states that go along.

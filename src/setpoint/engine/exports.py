@@ -1,6 +1,6 @@
 """An export: what one store hands to another, and the documents that it is written down in.
 
-First a header, then a document for each plain object and each resource, then an end: a part is never taken for the whole.
+First a header, then a document for each plain object and each resource, then an end: a part is never taken for all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -74,9 +74,10 @@ async def tell_people(moment: Moment, before: Resource, work: Work) -> None:
     written = [one.write for one in work.to_write if one.write is not None]
     for reason, message in _written(written, work.plan.decision):
         await moment.note(reason, message)
+    # A step that came to its end says so by this condition: one that was killed had made nothing that people know.
+    has_ended = condition_of(before, EDITED) is not None and LAST_GENERATED in before.status
     for one in work.to_write:
-        was_there = LAST_GENERATED in before.status and one.child.key not in work.family.live
-        if one.child.lacks and was_there:
+        if one.child.lacks and has_ended and one.child.key not in work.family.live:
             told = f"{one.child.key} was gone and is made anew, with {one.child.lacks}: tell whoever uses the old one"
             await moment.note("MadeAnew", told, is_warning=True)
     findings = [finding for one in work.to_write for finding in one.findings]
@@ -91,7 +92,7 @@ async def _tell_of_conditions(moment: Moment, before: Resource) -> None:
     for type_ in (EDITED, WARNED):
         was, now = condition_of(before, type_), condition_of(moment.resource, type_)
         if now is not None and now != was and (was is not None or now.status == "True"):
-            await moment.note(now.reason, now.message, is_warning=now.reason != "AsGenerated" and type_ == WARNED)
+            await moment.note(now.reason, now.message, is_warning=type_ == WARNED or now.reason == "Conflicting")
 
 
 def _written(writes: Sequence[Write], decision: Decision) -> Iterable[tuple[str, str]]:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from setpoint.core.canonical import same
-from setpoint.engine.exports import Export, ExportedResource, ExportedObject, Item
+from setpoint.engine.exports import Export, ExportedObject, ExportedResource, Item
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need, target_of

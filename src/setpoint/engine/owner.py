@@ -39,10 +39,14 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How it stands with an owner whose children are as they should be, and what its status shows."""
+    """How it stands with an owner whose children are as they should be, and what its status shows.
+
+    `lost` is what people are warned with when it was ready before, and is not any more.
+    """
 
     ready: Ready
     outputs: Tree
+    lost: str = "it is no longer ready"
 
 
 @runtime_checkable

@@ -24,8 +24,10 @@ from setpoint.engine.family_work import Work, work_for
 from setpoint.engine.holding import OBSERVE_ONLY, pause
 from setpoint.engine.owner import Owner
 from setpoint.engine.record import record_of
+from setpoint.engine.references import is_ready
 from setpoint.engine.releasing import finalizers_of
 from setpoint.engine.remembered import Remembered
+from setpoint.engine.report import Ready
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import Management, Moment, Outcome, Settled, Stopped
 from setpoint.errors import RemoteRefused, SetpointError, StoreError
@@ -105,11 +107,19 @@ async def _announce(moment: Moment, work: Work) -> Moment:
 
 
 def _generating(moment: Moment, work: Work) -> Tree | None:
-    """What is about to be generated and was not before, as digests by child."""
-    new, last = memory_of_children([one.child for one in work.to_write]), _last(moment)
+    """What is about to be generated and was not before, or is made anew, as digests by child."""
+    new, last, live = memory_of_children([one.child for one in work.to_write]), _last(moment), work.family.live
     assert isinstance(new, dict)
-    found = {key: memory for key, memory in new.items() if not same(memory, last.get(key))}
-    return found or None
+    found = {key: memory for key, memory in new.items() if key not in live or not same(memory, last.get(key))}
+    return {**_unsettled(moment, work), **found} or None
+
+
+def _unsettled(moment: Moment, work: Work) -> Tree:
+    """What an earlier step was about to write of children that this one, in trouble, does not look at."""
+    if work.reviews.trouble is None:
+        return {}
+    seen = {one.child.key for one in work.reviews.each}
+    return {key: memory for key, memory in (moment.remembered.generating or {}).items() if key not in seen}
 
 
 def _puts_back(moment: Moment, plan: Plan) -> bool:
@@ -152,17 +162,26 @@ async def _settle(moment: Moment, owner: Owner, work: Work, made: Mapping[str, R
     before, trouble = moment.resource, work.reviews.trouble
     family = replace(work.family, live={**work.family.live, **made})
     moment = replace(moment, remembered=_remembered(moment, work, family))
-    if trouble is None:
-        stands = owner.standing(before, family.live)
-        ready, shown = report.contested(work.plan.because) if work.withheld else stands.ready, stands.outputs
-    else:
-        ready, shown = report.failure(trouble, deleting=False), None
-    moment = await moment.tell(ready, outputs_after(moment, work, shown))
-    await tell_people(moment, before, work)
     others = _looked_after(moment, work)
     if trouble is not None:
+        moment = await moment.tell(report.failure(trouble, deleting=False), outputs_after(moment, work, None))
+        await tell_people(moment, before, work)
         return Stopped(trouble, others)
-    return Settled(work.plan, ready, None if ready.status == "True" else NOT_READY_SECONDS, others)
+    stands = owner.standing(before, family.live)
+    ready = report.contested(work.plan.because) if work.withheld else stands.ready
+    moment = await moment.tell(ready, outputs_after(moment, work, stands.outputs))
+    await tell_people(moment, before, work)
+    if ready.status != "True" and is_ready(before):
+        await moment.note("NotReady", stands.lost, is_warning=True)
+    return Settled(work.plan, ready, _again(moment, work, ready), others)
+
+
+def _again(moment: Moment, work: Work, ready: Ready) -> float | None:
+    """The seconds until there is something to do: a child to put back, or one that may be ready by then."""
+    if work.withheld:
+        now = moment.world.clock.now()
+        return min((one.wait(now) for one in moment.remembered.contests.waiting(work.plan.withheld, now)), default=None)
+    return None if ready.status == "True" else NOT_READY_SECONDS
 
 
 def _remembered(moment: Moment, work: Work, family: Family) -> Remembered:
@@ -174,7 +193,8 @@ def _remembered(moment: Moment, work: Work, family: Family) -> Remembered:
     elif not work.withheld and not isinstance(live, Missing):
         at = Cookie(family.intent, live)
     contests = before.contests.done(moment.world.clock.now()) if before.contests.fields else before.contests
-    return replace(before, cookie=at, step=record_of(moment, work.plan, at), contests=contests, generating=None)
+    left = _unsettled(moment, work) or None
+    return replace(before, cookie=at, step=record_of(moment, work.plan, at), contests=contests, generating=left)
 
 
 def _looked_after(moment: Moment, work: Work) -> tuple[ResourceRef, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from setpoint.engine.exporting import secret_keys
-from setpoint.engine.exports import ExportedResource, ExportedObject
+from setpoint.engine.exports import ExportedObject, ExportedResource
 from setpoint.engine.intent import intent_of, resolve_as_it_is
 from setpoint.engine.kind import AnyKind, Intent, Reconciliation, Resolved, SecretKey
 from setpoint.engine.moving import Passage

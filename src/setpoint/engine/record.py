@@ -20,7 +20,8 @@ def record_of(scene: Moment, plan: Plan, at: Cookie | None = None) -> Tree | Non
 
 def _is_idle(scene: Moment, plan: Plan) -> bool:
     is_end_of_another = scene.remembered.attempt is not None
-    is_look = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK)
+    # An owner may have to wait before it can make anything.
+    is_look = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
     return is_look and not plan.withheld
 
 

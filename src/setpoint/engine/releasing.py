@@ -6,6 +6,7 @@ from typing import Final
 from setpoint.core.decide import Decision
 from setpoint.core.owners import Ownership, ownership
 from setpoint.core.plan import Action, Plan, Write
+from setpoint.engine import report
 from setpoint.engine.holding import pause
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Query, Store
@@ -32,10 +33,8 @@ async def release(moment: Moment, owner: Owner) -> Outcome:
         return Gone()
     if moment.management is Management.PAUSED:
         return await pause(moment)
-    for child in await _going(moment, owner):
-        if not child.is_deleting:
-            await store.delete(child.ref)
-    left = [child for child in await _going(moment, owner) if not (store.collects and child.is_deleting)]
+    # Where nothing is ever written, the children stay.
+    left = [] if moment.management is Management.OBSERVE else await _deleted(moment, owner)
     if left:
         names = listed(str(child.ref) for child in left)
         others = tuple(child.ref for child in left if (child.ref.group, child.ref.kind) in moment.world.sorts)
@@ -44,9 +43,22 @@ async def release(moment: Moment, owner: Owner) -> Outcome:
     return Gone()
 
 
+async def _deleted(moment: Moment, owner: Owner) -> Sequence[Resource]:
+    """Those that are still there after the deletion of all that have to go first."""
+    store = moment.world.store
+    for child in await _going(moment, owner):
+        if not child.is_deleting:
+            await store.delete(child.ref)
+    return [child for child in await _going(moment, owner) if not (store.collects and child.is_deleting)]
+
+
 async def preview_release(moment: Moment, owner: Owner) -> Plan:
     """The plan of that step, which is not taken."""
-    children = await _going(moment, owner)
+    if moment.management is Management.PAUSED:
+        return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
+    is_held = bool(set(finalizers_of(owner, moment.world.store)) & set(moment.resource.finalizers))
+    is_held = is_held and moment.management is not Management.OBSERVE
+    children = await _going(moment, owner) if is_held else ()
     writes = tuple(Write(Action.DELETE, f"{child.ref.kind}/{child.ref.name}") for child in children)
     because = "" if writes else "nothing has to go before it"
     return Plan(Decision.INTENT_CHANGED, writes, because=because)

@@ -1,5 +1,6 @@
 """What people read in a status: a Ready condition with Config Connector's reasons, and ours; Contested if it is."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -41,6 +42,8 @@ _REASONS: Final[dict[type[SetpointError], str]] = {
 CONTESTED: Final = "Contested"
 DELETION_TIMED_OUT: Final = "DeletionTimedOut"
 _MOST_NAMES: Final = 5
+# `KbsConfig/name.spec…`: such a path begins with the key of a child.
+_OF_A_CHILD: Final = re.compile(r"[A-Z]\w*/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +156,12 @@ def _insisted(noticed: Sequence[Contest]) -> str:
     shown = "; ".join(_one_insisted(contest) for contest in noticed[:_MOST_NAMES])
     more = f"; and {len(noticed) - _MOST_NAMES} more" if noticed[_MOST_NAMES:] else ""
     paths = listed(contest.path for contest in noticed)
+    leave = f"; or leave it to them: put {paths} into the annotation {UNMANAGED}"
+    # What an owner manages of a child cannot be left to others.
+    advice = "" if any(_OF_A_CHILD.match(contest.path) for contest in noticed) else leave
     return (
-        f"{shown}{more}. Find out who does; or change the spec; or leave it to them: put {paths} into the annotation "
-        f"{UNMANAGED}. It is put back less and less often now, once an hour in the end"
+        f"{shown}{more}. Find out who does; or change the spec{advice}. "
+        "It is put back less and less often now, once an hour in the end"
     )
 
 

@@ -13,6 +13,7 @@ from setpoint.engine.needs import Kinds, may_need, needs_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import COOKIE_ANNOTATION, location_in, outputs_in
+from setpoint.engine.report import condition_of
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
 
@@ -63,7 +64,14 @@ def head_of(resource: Resource, kinds: Kinds, owners: Owners = _NO_OWNERS) -> He
 
 def _shown(resource: Resource, *, is_ready: bool) -> int:
     outputs = outputs_in(resource.status)
-    return hash((is_ready, resource.generation, canonical(outputs) if outputs else b""))
+    told = _told(resource) if resource.controller is not None else 0
+    return hash((is_ready, resource.generation, canonical(outputs) if outputs else b"", told))
+
+
+def _told(resource: Resource) -> int:
+    """How it stands with a child, in words: its owner repeats them."""
+    ready = condition_of(resource, "Ready")
+    return 0 if ready is None else hash((resource.status.get("observedGeneration"), ready.reason, ready.message))
 
 
 def _mean(annotations: Mapping[str, str]) -> float:
@@ -155,6 +163,11 @@ class Heads:
         """Whether it may be anybody's business: a cluster has many objects that are not."""
         is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == _SECRET
         return is_ours or not self._owners or ref in self._owned_by or ref in self._needed_by
+
+    @property
+    def needed(self) -> Iterable[ResourceRef]:
+        """All that anybody needs, whether it is there or not."""
+        return tuple(self._needed_by)
 
     def waiting_for(self, ref: ResourceRef) -> Iterable[ResourceRef]:
         """Those that need `ref`, whether it is there or not."""

@@ -27,6 +27,8 @@ class News:
     is_first: bool = False
     # Whose child it was, and is.
     owners: frozenset[ResourceRef] = frozenset()
+    # Whether it is another's now, or nobody's any more.
+    changed_hands: bool = False
 
 
 Listener: TypeAlias = Callable[[News], None]
@@ -72,7 +74,8 @@ class Informer:
             gc.enable()
 
     async def _list_all(self, query: Query) -> Revision:
-        gone = set(self._heads)
+        # Of what is needed nothing may be on record here, and those that need it should hear all the same.
+        gone = {*self._heads, *self._heads.needed}
         since = Revision("")
         async for page in self._store.pages(query):
             since = page.revision
@@ -92,11 +95,11 @@ class Informer:
             self._put(event.resource)
 
     def _put(self, resource: Resource, *, is_first: bool = False) -> None:
-        ref, owner = resource.ref, self._heads.owner_of(resource.ref)
+        ref, was = resource.ref, self._heads.owner_of(resource.ref)
         before, after = self._heads.put(resource)
         if before is None or before.revision != after.revision:
-            owners = _those((owner, self._heads.owner_of(ref)))
-            self._listener(News(ref, before, after, is_first, owners))
+            owner = self._heads.owner_of(ref)
+            self._listener(News(ref, before, after, is_first, _those((was, owner)), changed_hands=was != owner))
 
     def _drop(self, ref: ResourceRef) -> None:
         owners = _those((self._heads.owner_of(ref),))

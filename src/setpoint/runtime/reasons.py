@@ -49,7 +49,7 @@ def concerns_others(news: News) -> bool:
 def concerns_owners(news: News) -> bool:
     """Whether the owner of a child may have something to do or to say: not when only the child's own memory moved."""
     before, after = news.before, news.after
-    if before is None or after is None or len(news.owners) > 1:
+    if before is None or after is None or news.changed_hands:
         return True
     return (before.generation, before.said) != (after.generation, after.said) or concerns_others(news)
 

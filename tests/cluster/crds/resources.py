@@ -7,11 +7,13 @@ from typing import Any
 
 from tests.cluster.access import Access, Answer
 
-GROUPS = {
-    "SQLInstance": "sql.cnrm.cloud.google.com",
-    "SQLDatabase": "sql.cnrm.cloud.google.com",
-    "SQLUser": "sql.cnrm.cloud.google.com",
-    "StorageBucket": "storage.cnrm.cloud.google.com",
+APIS = {
+    "SQLInstance": "sql.cnrm.cloud.google.com/v1beta1",
+    "SQLDatabase": "sql.cnrm.cloud.google.com/v1beta1",
+    "SQLUser": "sql.cnrm.cloud.google.com/v1beta1",
+    "StorageBucket": "storage.cnrm.cloud.google.com/v1beta1",
+    "TrusteeConfig": "confidentialcontainers.org/v1alpha1",
+    "KbsConfig": "confidentialcontainers.org/v1alpha1",
 }
 # Right after its definition a kind may not be served yet.
 _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
@@ -19,7 +21,7 @@ _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
 
 def manifest(kind: str, spec: Any, name: str = "one") -> dict[str, Any]:
     """A resource of that kind."""
-    return {"apiVersion": f"{GROUPS[kind]}/v1beta1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return {"apiVersion": APIS[kind], "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +66,4 @@ class Corner:
         return answer
 
     def _all(self, kind: str) -> str:
-        return f"/apis/{GROUPS[kind]}/v1beta1/namespaces/{self.namespace}/{kind.lower()}s"
+        return f"/apis/{APIS[kind]}/namespaces/{self.namespace}/{kind.lower()}s"

@@ -33,7 +33,7 @@ def test_applying_them_again_changes_nothing(cluster: Access, kubectl: Kubectl, 
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
 
     assert versions() == before
-    assert len(before) == 5
+    assert len(before) == 7
 
 
 @pytest.mark.usefixtures("cluster")

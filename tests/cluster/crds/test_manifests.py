@@ -9,7 +9,7 @@ import pytest
 
 from setpoint.core.canonical import same
 from setpoint.core.yaml_documents import read_documents
-from tests.cluster.crds.resources import GROUPS, Corner
+from tests.cluster.crds.resources import APIS, Corner
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDINGS = ROOT.parent / "shared" / "conformance" / "fixtures"
@@ -21,7 +21,7 @@ PAGES = [page for page in (ROOT / "docs").rglob("*.md") if page.name != "errors.
 def _documents(text: str, source: str) -> Iterator[Any]:
     for document in read_documents(re.sub(r"\$\{\w+\}", "placeholder", text), source):
         assert isinstance(document.value, dict)
-        if document.value.get("kind") in GROUPS:
+        if document.value.get("kind") in APIS:
             yield document.value
 
 

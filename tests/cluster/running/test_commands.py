@@ -65,7 +65,7 @@ def test_an_apply_that_says_nothing_new_asks_for_a_look(busy_site: Site) -> None
 
 
 def test_whoever_may_not_see_leases_trusts_that_somebody_is_there(busy_site: Site) -> None:
-    kinds = "kubernetesobjects,sqldatabases,sqlinstances,sqlusers,storagebuckets"
+    kinds = "kbsconfigs,kubernetesobjects,sqldatabases,sqlinstances,sqlusers,storagebuckets,trusteeconfigs"
     verbs = "--verb=get,list,watch,create,patch,delete"
     busy_site.kubectl("create", "role", "author", verbs, f"--resource={kinds}")
     busy_site.kubectl("create", "rolebinding", "author", "--role=author", "--user=alice")

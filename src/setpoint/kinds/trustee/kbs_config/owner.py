@@ -80,7 +80,7 @@ class KbsConfigOwner:
         live = children.get(f"{_DEPLOYMENT.kind}/{DEPLOYMENT}")
         verdict = readiness(None if live is None else live.document)
         ready = Ready("True" if verdict.is_ready else "False", verdict.readiness.value, verdict.message)
-        return Standing(ready, {"isReady": verdict.is_ready})
+        return Standing(ready, {"isReady": verdict.is_ready}, "Trustee deployment is no longer ready")
 
     def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """The Deployment."""

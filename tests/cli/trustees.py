@@ -1,0 +1,60 @@
+"""Somebody at a desk with a Trustee, in a store that no cluster is behind."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import yaml
+
+from tests.cli.desk import Desk
+
+TRUSTEE: Final = """apiVersion: confidentialcontainers.org/v1alpha1
+kind: TrusteeConfig
+metadata: {{name: trustee}}
+spec: {{profileType: {profile}}}
+"""
+POLICY: Final = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: trustee-resource-policy}
+data: {resource-policy.rego: mine}
+"""
+KBS: Final = "KbsConfig/trustee-kbs-config"
+ROLLING: Final = "Deployment default/trustee-deployment: the controller has not reported yet"
+
+
+def trustee(profile: str = "Permissive") -> str:
+    """The manifest of a Trustee."""
+    return TRUSTEE.format(profile=profile)
+
+
+class Keeper:
+    """Runs the command, with the image that it needs in its environment; `store` leads to another store."""
+
+    def __init__(self, desk: Desk, *store: str) -> None:
+        self.desk = desk
+        self._store = store
+
+    def run(self, *arguments: str) -> tuple[int, list[str]]:
+        """The exit code, and the lines on standard output and standard error."""
+        done = self.desk.run(*self._store, *arguments, OPERATOR_IMAGE_NAME="operator:1")
+        return done.returncode, (done.stdout + done.stderr).splitlines()
+
+    def apply(self, *manifests: str) -> tuple[int, list[str]]:
+        """The same for an `apply` of these."""
+        self.desk.write(*manifests)
+        return self.run("apply", "-f", "manifest.yaml")
+
+    def tree(self, name: str) -> Any:
+        """An object as it is on record."""
+        code, lines = self.run("get", name, "-o", "yaml")
+        assert code == 0, lines
+        return yaml.safe_load("\n".join(lines))
+
+    def edit(self, name: str, **fields: Any) -> tuple[int, list[str]]:
+        """Applies what is on record with other members of its spec."""
+        found = self.tree(name)
+        found["spec"] |= fields
+        return self.apply(yaml.safe_dump(found))
+
+    def changes(self) -> Sequence[str]:
+        """What a plan of the owner says below its reason."""
+        return self.run("plan", "TrusteeConfig/trustee")[1][2:]

@@ -1,0 +1,33 @@
+"""Where the stories of Trustee take place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.assets import Assets
+from tests.cluster.running.kubectl import install_kinds
+from tests.cluster.server import CONTROLLERS, Cluster, Settings
+from tests.cluster.trustee.estate import Estate
+from tests.cluster.trustee.plot import Plot
+
+
+@pytest.fixture(scope="session")
+def estate(cluster_assets: Assets, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+    """A cluster of our own, all of it looked after: on one that is shared there would be others' resources."""
+    folder = tmp_path_factory.mktemp("estate")
+    with Cluster(cluster_assets, folder, Settings(controllers=CONTROLLERS)) as cluster:
+        install_kinds(cluster.access, kubectl_program)
+        if cluster.controller_manager is not None:
+            # It looks for new kinds only now and then, and is to collect what ours leave behind from the start.
+            cluster.controller_manager.stop()
+            cluster.controller_manager.start()
+        with Estate(cluster.access, kubectl_program, folder) as estate:
+            yield estate
+            assert estate.moved() == []
+
+
+@pytest.fixture
+def plot(estate: Estate) -> Plot:
+    """A namespace of the test's own, and a process that looks after it."""
+    return estate.new_plot()

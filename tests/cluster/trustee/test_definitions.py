@@ -1,0 +1,154 @@
+"""The printed definitions of both kinds in a real API server: what they take, fill in and refuse, as upstream's do."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from soak.fleet.process import SETPOINT
+from tests.cluster.trustee.estate import Estate
+from tests.cluster.trustee.manifests import kbs_config, trustee_config
+from tests.cluster.trustee.plot import Plot
+
+
+@pytest.fixture(scope="module")
+def printed() -> str:
+    """What `setpoint crds TrusteeConfig KbsConfig` prints."""
+    command = [SETPOINT, "crds", "TrusteeConfig", "KbsConfig"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _spec(printed: str, kind: str) -> Any:
+    (found,) = (one["spec"] for one in yaml.safe_load_all(printed) if one["spec"]["names"]["kind"] == kind)
+    return found
+
+
+def test_they_are_what_the_cluster_has_and_change_nothing(estate: Estate, plot: Plot, printed: str) -> None:
+    def versions() -> list[Any]:
+        names = ("trusteeconfigs.confidentialcontainers.org", "kbsconfigs.confidentialcontainers.org")
+        found = [json.loads(plot.kubectl("get", "crd", name, "-o", "json")) for name in names]
+        return [(one["metadata"]["resourceVersion"], _standing(one)) for one in found]
+
+    before = versions()
+    plot.kubectl("apply", "--server-side", "-f", "-", stdin=printed)
+
+    assert versions() == before
+    assert [standing for _, standing in before] == [{"NamesAccepted": "True", "Established": "True"}] * 2
+    plot.kubectl("apply", "--dry-run=server", "-f", "-", stdin=printed)
+    assert estate.keeper.bugs() == []
+
+
+def _standing(definition: Any) -> dict[str, str]:
+    return {one["type"]: one["status"] for one in definition["status"]["conditions"]}
+
+
+@pytest.mark.parametrize(("kind", "plural"), [("TrusteeConfig", "trusteeconfigs"), ("KbsConfig", "kbsconfigs")])
+def test_names_scope_and_status_are_upstreams(printed: str, kind: str, plural: str) -> None:
+    spec = _spec(printed, kind)
+
+    assert (spec["group"], spec["names"]["plural"]) == ("confidentialcontainers.org", plural)
+    assert spec["scope"] == "Namespaced"
+    (version,) = spec["versions"]
+    assert (version["name"], version["subresources"]) == ("v1alpha1", {"status": {}})
+
+
+def test_the_status_of_a_kbs_config_has_to_say_whether_it_is_ready(printed: str) -> None:
+    (version,) = _spec(printed, "KbsConfig")["versions"]
+
+    status = version["schema"]["openAPIV3Schema"]["properties"]["status"]
+    assert (status["required"], status["properties"]["isReady"]["type"]) == (["isReady"], "boolean")
+
+
+# --- What they take ---------------------------------------------------------------------------------------------------
+
+EVERYTHING = kbs_config(
+    "own",
+    kbsConfigMapName="a",
+    kbsAsConfigMapName="b",
+    kbsRvpsConfigMapName="c",
+    kbsRvpsRefValuesConfigMapName="d",
+    kbsAuthSecretName="e",
+    kbsServiceType="LoadBalancer",
+    kbsDeploymentType="MicroservicesDeployment",
+    kbsHttpsKeySecretName="f",
+    kbsHttpsCertSecretName="g",
+    kbsAttestationKeySecretName="h",
+    kbsAttestationCertSecretName="i",
+    kbsSecretResources=["j"],
+    kbsAttestationPolicyConfigMapName="k",
+    kbsGpuAttestationPolicyConfigMapName="l",
+    kbsResourcePolicyConfigMapName="m",
+    ibmSEConfigSpec={"certStorePvc": "n"},
+    KbsEnvVars={"RUST_LOG": ""},
+    kbsLocalCertCacheSpec={"secrets": [{"secretName": "o", "mountPath": ""}]},
+    KbsDeploymentSpec={"replicas": 0},
+)
+
+
+def _tried(plot: Plot, document: Any) -> Any:
+    """What the API server would keep."""
+    return json.loads(plot.kubectl("create", "--dry-run=server", "-f", "-", "-o", "json", stdin=json.dumps(document)))
+
+
+def test_every_field_of_upstream_is_taken(plot: Plot) -> None:
+    custom = {"profile": "custom", "minVersion": "1.2", "maxVersion": "1.3", "ciphers": ["a"], "groups": ["x25519"]}
+    whole = trustee_config(
+        profileType="Anything",
+        kbsServiceType="NodePort",
+        httpsSpec={"tlsSecretName": "a"},
+        attestationTokenVerificationSpec={"tlsSecretName": "b"},
+        ibmSE={"pvName": "c"},
+        tlsConfig=custom,
+    )
+
+    assert _tried(plot, whole)["spec"] == whole["spec"]
+    assert _tried(plot, EVERYTHING)["spec"] == EVERYTHING["spec"]
+
+
+def test_upstreams_sample_is_taken(plot: Plot) -> None:
+    sample = trustee_config(httpsSpec=None, attestationTokenVerificationSpec={"certificate": "pruned"})
+    done = plot.kubectl.run(
+        "create", "--dry-run=server", "--validate=false", "-f", "-", "-o", "json", stdin=json.dumps(sample)
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["spec"]["attestationTokenVerificationSpec"] == {}
+
+
+def test_a_spec_stays_as_its_author_wrote_it(plot: Plot) -> None:
+    assert _tried(plot, trustee_config(tlsConfig={}))["spec"] == trustee_config(tlsConfig={})["spec"]
+
+
+# --- What they refuse -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (trustee_config(ibmSE={}), "spec.ibmSE.pvName: Required value"),
+        (trustee_config(tlsConfig={"profile": "none"}), 'spec.tlsConfig.profile: Unsupported value: "none"'),
+        (
+            trustee_config(tlsConfig={"minVersion": "1.4"}),
+            r"spec.tlsConfig.minVersion in body should match '^1\.[0-3]$'",
+        ),
+        (trustee_config(tlsConfig={"maxVersion": "1.x"}), r"maxVersion in body should match '^1\.[0-3]$'"),
+        (
+            trustee_config(tlsConfig={"profile": "custom", "minVersion": "1.3", "maxVersion": "1.2"}),
+            "minVersion must not be greater than maxVersion",
+        ),
+        (trustee_config(kbsReplicas=1), 'unknown field "spec.kbsReplicas"'),
+        (kbs_config("own", kbsDeploymentType="Other"), 'spec.kbsDeploymentType: Unsupported value: "Other"'),
+        (kbs_config("own", kbsSecretResources="one"), "spec.kbsSecretResources"),
+        (kbs_config("own", KbsDeploymentSpec={"replicas": "two"}), "spec.KbsDeploymentSpec.replicas"),
+        (kbs_config("own", KbsDeploymentSpec={"replicas": 2**31}), "spec.KbsDeploymentSpec.replicas"),
+        (kbs_config("own", kbsLocalCertCacheSpec={"secrets": [{}]}), "secrets[0].secretName: Required value"),
+        (kbs_config("own", KbsEnvVars={"A": 1}), "spec.KbsEnvVars.A"),
+    ],
+)
+def test_what_no_trustee_can_be_is_refused_by_name(plot: Plot, document: Any, message: str) -> None:
+    done = plot.kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(document))
+
+    assert done.returncode == 1, done.stdout
+    assert message in done.stderr

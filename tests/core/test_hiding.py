@@ -1,0 +1,91 @@
+"""Values of Secrets: nobody sees them in a change."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.diff import REDACTED, FieldChange, diff
+from setpoint.core.hiding import hidden, is_secret
+from setpoint.core.paths import Path
+from setpoint.core.values import MISSING
+
+SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@pytest.mark.parametrize(
+    ("object_", "is_one"),
+    [
+        (SECRET, True),
+        ({**SECRET, "apiVersion": "x/v1"}, False),
+        ({**SECRET, "kind": "ConfigMap"}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_secret_is_told_by_its_kind(object_: Any, is_one: bool) -> None:
+    assert is_secret(object_) is is_one
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        Path(("data",)),
+        Path(("data", "key")),
+        Path(("stringData", "key")),
+        Path(("metadata", "annotations", KUBECTL)),
+        # Whoever shows all of it shows that, too.
+        Path(("metadata", "annotations")),
+        Path(("metadata",)),
+        Path(),
+    ],
+)
+def test_what_holds_values_is_hidden(path: Path) -> None:
+    (change,) = hidden([FieldChange(path, {"key": "old"}, {"key": "new"})], SECRET)
+
+    assert (change.before, change.after) == (REDACTED, REDACTED)
+
+
+def test_whether_there_is_a_value_may_be_seen() -> None:
+    key = Path(("data", "key"))
+
+    changes = hidden([FieldChange(key, MISSING, "new"), FieldChange(key, "old", MISSING)], SECRET)
+
+    assert [(one.before, one.after) for one in changes] == [(MISSING, REDACTED), (REDACTED, MISSING)]
+
+
+def test_the_rest_of_a_secret_may_be_seen() -> None:
+    changes = (FieldChange(Path(("type",)), "a", "b"), FieldChange(Path(("metadata", "labels")), {}, {"a": "b"}))
+
+    assert hidden(changes, SECRET) == changes
+
+
+def test_other_objects_may_be_seen() -> None:
+    changes = (FieldChange(Path(("data", "key")), "old", "new"),)
+
+    assert hidden(changes, {**SECRET, "kind": "ConfigMap"}) == changes
+
+
+values = st.text(alphabet="xyz", min_size=9, max_size=12)
+secrets = st.fixed_dictionaries(
+    {"apiVersion": st.just("v1"), "kind": st.just("Secret")},
+    optional={
+        "type": st.sampled_from(("Opaque", "tls")),
+        "data": st.dictionaries(st.sampled_from("abc"), values),
+        "stringData": st.dictionaries(st.sampled_from("abc"), values),
+        "metadata": st.fixed_dictionaries({"annotations": st.fixed_dictionaries({}, optional={KUBECTL: values})}),
+    },
+)
+
+
+@pytest.mark.laws
+@given(secrets, secrets)
+def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: Any, after: Any) -> None:
+    told = str(hidden(diff(before, after), before))
+
+    for side in (before, after):
+        held = [*side.get("data", {}).values(), *side.get("stringData", {}).values()]
+        held += side.get("metadata", {}).get("annotations", {}).values()
+        assert [value for value in held if value in told] == []

@@ -1,0 +1,88 @@
+"""What was generated last, when a process died and nobody knows whether it wrote what it was about to write."""
+
+from typing import Any
+
+import pytest
+
+from setpoint.core.children import Child, Contents, Fields, known_of, memory_of_children
+from setpoint.core.paths import Path
+from setpoint.core.threeway import EntryList, EntryMap, Memory, Table, Whole, caught_up, memory_to_data, remember
+
+TABLE: Table = {
+    Path.parse("spec.size"): Whole(),
+    Path.parse("spec.env"): EntryMap(),
+    Path.parse("spec.volumes"): EntryList("name"),
+}
+
+
+def seen(**spec: Any) -> dict[str, Any]:
+    return {"spec": spec}
+
+
+def known(**spec: Any) -> Memory:
+    return remember(seen(**spec), TABLE)
+
+
+OLD, NEW = {"zone": "a", "size": 1, "env": {"x": "1"}}, {"zone": "b", "size": 2, "env": {"x": "2", "y": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("live", "was"),
+    [
+        pytest.param(OLD, OLD, id="not written"),
+        pytest.param(NEW, NEW, id="written"),
+        pytest.param({**NEW, "size": 7}, {**NEW, "size": 1}, id="written around an edit"),
+        pytest.param({**OLD, "size": 7}, OLD, id="not written around an edit"),
+        pytest.param({**NEW, "env": {"x": "7", "y": "1"}}, {**NEW, "env": {"x": "1", "y": "1"}}, id="an entry each"),
+        pytest.param({**OLD, "size": 2}, {**OLD, "size": 2}, id="a person came to the same"),
+        pytest.param({}, OLD, id="everything was removed"),
+    ],
+)
+def test_each_place_shows_what_was_written_there(live: dict[str, Any], was: dict[str, Any]) -> None:
+    assert caught_up(known(**OLD), known(**NEW), seen(**live), TABLE) == known(**was)
+
+
+def test_what_is_no_longer_made_and_gone_was_taken_away() -> None:
+    assert caught_up(known(size=1), known(), seen(), TABLE) == known()
+    assert caught_up(known(size=1), known(), seen(size=1), TABLE) == known(size=1)
+
+
+def test_an_object_in_the_place_of_a_value_is_neither() -> None:
+    assert caught_up(known(zone="a"), known(zone="b"), seen(zone={"odd": 1}), TABLE) == known(zone="a")
+
+
+def test_of_a_first_contact_only_the_whole_of_it_tells() -> None:
+    assert caught_up(None, known(**NEW), seen(**NEW), TABLE) == known(**NEW)
+    assert caught_up(None, known(**NEW), seen(**{**NEW, "size": 7}), TABLE) is None
+
+
+# --- Of a child -------------------------------------------------------------------------------------------------------
+
+
+def child(spec: dict[str, Any]) -> Child:
+    made: dict[str, Any] = {"kind": "Thing", "metadata": {"name": "c"}, "spec": spec}
+    return Child(made, Contents.MERGED, Fields((Path(("spec",)),)), TABLE)
+
+
+def record(spec: dict[str, Any]) -> Any:
+    return memory_of_children([child(spec)])
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_without_a_write_under_way_the_record_holds(is_ours: bool) -> None:
+    live = child(NEW).object
+
+    assert known_of(child(NEW), live, record(OLD), None, is_ours=is_ours) == known(**OLD)
+    assert known_of(child(NEW), live, {}, {"Thing/other": memory_to_data(known())}, is_ours=is_ours) is None
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_with_one_under_way_the_live_object_tells(is_ours: bool) -> None:
+    assert known_of(child(OLD), child(NEW).object, record(OLD), record(NEW), is_ours=is_ours) == known(**NEW)
+
+
+def test_what_is_ours_and_was_never_on_record_was_made_by_the_write_under_way() -> None:
+    edited = child({**NEW, "env": {}}).object
+
+    assert known_of(child(OLD), edited, {}, record(NEW), is_ours=True) == known(**NEW)
+    assert known_of(child(OLD), edited, {}, record(NEW), is_ours=False) is None

@@ -1,0 +1,224 @@
+"""A world with one family in it, driven one step at a time; people have their hands in it as well."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+from setpoint.core.paths import Path, remove_at, set_at
+from setpoint.core.plan import Plan
+from setpoint.core.values import MISSING
+from setpoint.engine.owner import Owner
+from setpoint.engine.ports import Store
+from setpoint.engine.reconcile import preview, step
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import Outcome, Settled, World
+from setpoint.stores.memory import MemoryStore
+from setpoint.stores.sqlite import open_sqlite
+from tests.engine.clock import FakeClock
+from tests.engine.interruptions import Interruption, Killed, die
+from tests.engine.owners.stands import OwnerStand, Place
+
+GROUPS = {"Gallery": "web.test", "KbsConfig": "confidentialcontainers.org", "Deployment": "apps"}
+
+
+class Collecting:
+    """A store that says that children go by themselves; nobody does it here."""
+
+    def __init__(self, behind: Store) -> None:
+        self._behind = behind
+
+    @property
+    def collects(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._behind, name)
+
+
+@dataclass(slots=True)
+class Home:
+    """One owner, its children, and the store that they are in. Its clock moves by a second with every step."""
+
+    stand: OwnerStand
+    store: Store
+    clock: FakeClock
+    # Where the store is kept; None when it lives in memory and is not lost with the process.
+    file: File | None = None
+    owners: tuple[Owner, ...] = ()
+
+    @property
+    def world(self) -> World:
+        every = (self.stand.owner, *self.owners)
+        return World(self.store, self.clock, {}, owners={(one.group, one.name): one for one in every})
+
+    @property
+    def ref(self) -> ResourceRef:
+        return Resource(self.stand.manifest).ref
+
+    # --- The author --------------------------------------------------------------------------------------------------
+
+    async def begin(self, **annotations: str) -> None:
+        """Everything is handed in, and nobody has looked."""
+        for one in (*self.stand.others, self.stand.source):
+            await self.store.apply(one)
+        await self.apply(annotations=annotations)
+
+    async def settle(self) -> Settled:
+        """Everything is handed in, and made."""
+        await self.begin()
+        return await self.settled()
+
+    async def apply(self, spec: Mapping[str, Any] | None = None, **metadata: Any) -> Resource:
+        """The manifest, with this of its spec and metadata."""
+        said = {**self.stand.manifest["spec"], **(spec or {})}
+        return await self.store.apply(
+            {**self.stand.manifest, "metadata": {**self.stand.manifest["metadata"], **metadata}, "spec": said}
+        )
+
+    # --- People ------------------------------------------------------------------------------------------------------
+
+    async def edit(self, key: str, path: Path, value: Any) -> None:
+        """Somebody sets a field of a child, or removes it for MISSING."""
+        live = await self.child(key)
+        made: Any = remove_at(live.document, path) if value is MISSING else set_at(live.document, path, value)
+        await self.store.replace(live, made)
+
+    async def meddle(self) -> None:
+        """Somebody changes what is managed."""
+        await self.edit(*_parts(self.stand.managed))
+
+    async def write(self) -> None:
+        """Somebody changes what is theirs."""
+        await self.edit(*_parts(self.stand.theirs))
+
+    async def change(self) -> None:
+        """The author wants something else."""
+        await self.apply(self.stand.then)
+
+    async def rotate(self) -> None:
+        """The source says something else."""
+        await self.store.apply(self.stand.rotated)
+
+    async def remove(self, key: str) -> None:
+        """Somebody deletes a child."""
+        await self.store.delete(self.at(key))
+
+    async def remove_source(self) -> None:
+        """Somebody deletes the source."""
+        await self.store.delete(Resource(self.stand.source).ref)
+
+    async def plant(self, key: str, **metadata: Any) -> Resource:
+        """Somebody puts a copy of a child in its place, with this of its metadata."""
+        document: Any = (await self.child(key)).document
+        await self.remove(key)
+        kept = {
+            name: document["metadata"][name] for name in ("name", "namespace", "labels") if name in document["metadata"]
+        }
+        body = {name: value for name, value in document.items() if name != "status"}
+        return await self.store.create({**body, "metadata": {**kept, **metadata}})
+
+    async def say(self, key: str, status: Mapping[str, Any]) -> None:
+        """A child has another status."""
+        await self.store.update_status(await self.child(key), dict(status))
+
+    # --- The engine --------------------------------------------------------------------------------------------------
+
+    async def step(self, *, asked: bool = False) -> Outcome:
+        """One step."""
+        self.clock.seconds += 1
+        return await step(self.ref, self.world, asked=asked)
+
+    async def settled(self) -> Settled:
+        """One step, after which nothing is left to do."""
+        outcome = await self.step()
+        assert isinstance(outcome, Settled), outcome
+        return outcome
+
+    async def killed_after(self, awaits: int) -> bool:
+        """One step that is killed after so many awaits, if it has as many."""
+        dying = replace(self, store=Interruption(awaits, die).wrap(self.store))
+        try:
+            await dying.step()
+        except Killed:
+            return True
+        return False
+
+    async def restart(self) -> None:
+        """The process starts anew: what the store keeps is all there is."""
+        if self.file is not None:
+            await self.store.close()
+            self.store = await open_sqlite(self.file, self.clock, _new_uid)
+
+    async def preview(self) -> Plan:
+        """The plan of the next step."""
+        return await preview(self.ref, self.world)
+
+    # --- What can be seen --------------------------------------------------------------------------------------------
+
+    def at(self, key: str) -> ResourceRef:
+        """Where a child is."""
+        kind, _, name = key.partition("/")
+        return ResourceRef(GROUPS.get(kind, ""), kind, self.ref.namespace, name)
+
+    async def child(self, key: str) -> Resource:
+        """The child, which is there."""
+        found = await self.store.get(self.at(key))
+        assert found is not None, key
+        return found
+
+    async def resource(self) -> Resource:
+        """The owner."""
+        found = await self.store.get(self.ref)
+        assert found is not None
+        return found
+
+    async def children(self) -> dict[str, Resource]:
+        """Everything that is its own, by key."""
+        uid = (await self.resource()).uid
+        every = (await self.store.list()).resources
+        return {f"{one.ref.kind}/{one.ref.name}": one for one in every if _controller_uid(one) == uid}
+
+    async def contents(self) -> dict[str, Any]:
+        """Everything but the owner: revision by ref, so that any write shows."""
+        return {str(one.ref): one.revision for one in (await self.store.list()).resources if one.ref != self.ref}
+
+    async def revision(self) -> str:
+        """Moves with every write to the store."""
+        return (await self.store.list()).revision
+
+    async def conditions(self) -> dict[str, dict[str, Any]]:
+        """The conditions of the owner by type."""
+        conditions: Any = (await self.resource()).status["conditions"]
+        return {one["type"]: one for one in conditions}
+
+    async def reasons(self) -> list[str]:
+        """The reasons of all notes about the owner."""
+        return [one.reason for one in await self.store.notes(self.ref)]
+
+
+def _controller_uid(resource: Resource) -> Any:
+    metadata: Any = resource.document["metadata"]
+    return next((one["uid"] for one in metadata.get("ownerReferences", ()) if one.get("controller")), None)
+
+
+def _parts(place: Place) -> tuple[str, Path, Any]:
+    return place.key, place.path, place.value
+
+
+@asynccontextmanager
+async def home_of(stand: OwnerStand, file: File | None = None, *owners: Owner) -> AsyncIterator[Home]:
+    """A new world; its store is in `file`, or in memory."""
+    clock = FakeClock()
+    store: Store = MemoryStore(clock, _new_uid) if file is None else await open_sqlite(file, clock, _new_uid)
+    home = Home(stand, store, clock, file, owners)
+    try:
+        yield home
+    finally:
+        await home.store.close()
+
+
+def _new_uid() -> str:
+    return str(uuid.uuid4())

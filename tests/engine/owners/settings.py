@@ -1,0 +1,54 @@
+"""Where the contract of owners is played: every owner on every embedded store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.engine.owners.home import Home, home_of
+from tests.engine.owners.stands import STANDS, OwnerStand
+
+Scenario = Callable[[Home], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An owner, and a store."""
+
+    stand: OwnerStand
+    is_on_sqlite: bool
+    folder: Path | None = None
+
+    def __str__(self) -> str:
+        return f"{self.stand} {'on SQLite' if self.is_on_sqlite else 'in memory'}"
+
+    def home(self) -> AbstractAsyncContextManager[Home]:
+        """A new world in this setting."""
+        assert self.folder is not None
+        return home_of(self.stand, self.folder / "state.db" if self.is_on_sqlite else None)
+
+    def play(self, scenario: Scenario) -> None:
+        """Plays `scenario` in such a world."""
+
+        async def main() -> None:
+            async with self.home() as home:
+                await scenario(home)
+
+        asyncio.run(main())
+
+
+SETTINGS = tuple(Setting(stand, is_on_sqlite) for stand in STANDS for is_on_sqlite in (False, True))
+
+
+def _those(which: Callable[[Setting], bool]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("setting", [*filter(which, SETTINGS)], ids=str, indirect=True)
+
+
+everywhere = _those(lambda _: True)
+# For what takes many steps, and says nothing of stores.
+in_memory = _those(lambda setting: not setting.is_on_sqlite)
+where_edits_are_told = _those(lambda setting: setting.stand.tells_edits)
+where_something_is_made_once = _those(lambda setting: bool(setting.stand.once))

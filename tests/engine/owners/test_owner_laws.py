@@ -1,0 +1,40 @@
+"""Whatever an author, people and kills do: what a step leaves behind is what the model says."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.owners.histories import Deed, History, authors, kills, meddlers, people, sources, steps
+from tests.engine.owners.home import home_of
+from tests.engine.owners.stands import WEBSITE
+
+pytestmark = pytest.mark.laws
+
+# Steps are what everything is about: there is one after every other deed.
+quiet = st.one_of(authors(), people(), meddlers(), sources(), steps(), steps(), steps(), steps())
+disturbed = st.one_of(authors(), people(), meddlers(), sources(), steps(), steps(), kills(), kills())
+
+
+@given(st.lists(quiet, max_size=14))
+def test_after_a_step_everybody_has_what_is_theirs(deeds: list[Deed]) -> None:
+    play(deeds)
+
+
+@given(st.lists(disturbed, max_size=14))
+def test_whatever_is_killed_in_between(deeds: list[Deed]) -> None:
+    play(deeds)
+
+
+def play(deeds: list[Deed]) -> None:
+    async def main() -> None:
+        async with home_of(WEBSITE) as home:
+            history = History(home)
+            await history.rotate()
+            await history.declare()
+            for deed in deeds:
+                await deed(history)
+            await history.step()
+
+    asyncio.run(main())
