@@ -4,7 +4,7 @@ import asyncio
 import datetime
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,9 +15,10 @@ from setpoint.clients.budgets import Budgets
 from setpoint.clients.google import Auth, GoogleClient, GoogleSettings, settings_from
 from setpoint.clients.http import HttpClient
 from setpoint.core.canonical import same
+from setpoint.core.paths import nearest
 from setpoint.core.values import Json
 from setpoint.engine.drafts import Drafts
-from setpoint.engine.kind import AnyKind
+from setpoint.engine.kind import AnyKind, Sort
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, Rehearsing, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION
@@ -78,6 +79,8 @@ class Settings:
     cookies: CookieLocation = CookieLocation.STATUS
     environment: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
+    # The only kinds that are handled; none for all of them.
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
         if is_shared(settings):
             clusters.own = client = _cluster_client(settings, google.budgets)
             counts.append(client.http.counts)
-            store = _open_cluster(settings, client, (*kinds.values(), *owners.values()), access)
+            store = _open_cluster(settings, client, {**kinds, **owners}, access)
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
@@ -138,6 +141,21 @@ def definitions() -> Mapping[tuple[str, str], Tree]:
 def owners() -> Sequence[Owner]:
     """Every owner, for what it says of itself."""
     return tuple(_owners({}).values())
+
+
+def chosen(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+    """The kinds that are named, in any case, singular or plural; all when none is."""
+    by_name = {name.lower(): (group, name) for group, name in known}
+    found: list[tuple[str, str]] = []
+    for word in words:
+        key = by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
+        if key is None:
+            names = sorted(name for _, name in known)
+            near = nearest(word, names)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names)}"
+            raise ManifestInvalid(f"--kinds: no kind {word!r} is known here; {hint}")
+        found.append(key)
+    return found or known
 
 
 def is_shared(settings: Settings) -> bool:
@@ -215,13 +233,15 @@ def _cluster_client(settings: Settings, budgets: Budgets) -> "KubernetesClient":
 
 
 def _open_cluster(
-    settings: Settings, client: "KubernetesClient", sorts: Sequence[AnyKind | Owner], access: Access
+    settings: Settings, client: "KubernetesClient", sorts: Mapping[tuple[str, str], Sort], access: Access
 ) -> Store:
     from setpoint.stores.kubernetes.opening import open_kubernetes, place_of
 
     place = place_of(settings.store, settings.environment)
-    besides = {one for sort in sorts if isinstance(sort, Owner) for one in (*sort.makes, *sort.reads)}
-    return open_kubernetes(place, client, (*sorts, *besides), settings.clock, lasting=access is Access.RUN)
+    handled = [sorts[name] for name in chosen(settings.kinds, sorts)]
+    # Nobody needs rights on what owners make who handles none of them.
+    besides = {one for sort in handled if isinstance(sort, Owner) for one in (*sort.makes, *sort.reads)}
+    return open_kubernetes(place, client, (*sorts.values(), *besides), settings.clock, lasting=access is Access.RUN)
 
 
 def _path(url: str) -> Path | None:

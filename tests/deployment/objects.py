@@ -14,7 +14,6 @@ from setpoint.engine.resource import Tree
 Key: TypeAlias = tuple[str, str, str]
 TYPES: Final = list(definitions().values())
 KINDS: Final = served_by(TYPES)
-OBJECTS: Final = objects_of(owners(), TYPES)
 
 
 def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
@@ -31,7 +30,9 @@ def types() -> dict[Key, Tree]:
 
 def process(installation: Installation) -> dict[Key, Tree]:
     """What runs."""
-    return by_key(of_process(installation, KINDS, OBJECTS))
+    is_any = not installation.kinds or {owner.name for owner in owners()} & set(installation.kinds)
+    handled = owners() if is_any else ()
+    return by_key(of_process(installation, KINDS, objects_of(handled, TYPES)))
 
 
 def in_stream(text: str) -> dict[Key, Any]:

@@ -40,6 +40,8 @@ def _without_namespace(objects: Mapping[Any, Any]) -> dict[Any, Any]:
             Installation(image=f"registry.example.com/setpoint:{__version__}"),
         ),
         (["image.tag=next"], Installation(image="setpoint:next")),
+        (["kinds={SQLUser,SQLInstance}"], Installation(kinds=("SQLUser", "SQLInstance"))),
+        (["kinds={TrusteeConfig}"], Installation(kinds=("TrusteeConfig",))),
         ([f"image.digest=sha256:{'0' * 64}"], Installation(image=f"setpoint@sha256:{'0' * 64}")),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, list) else "",

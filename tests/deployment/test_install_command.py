@@ -53,6 +53,8 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
         (["--namespace", "keepers", "--watch-namespace", "team"], Installation("keepers", watch_namespace="team")),
         (["--image", "a/b:c", "--replicas", "1", "--shards", "3"], Installation(image="a/b:c", replicas=1, shards=3)),
         (["--env", "A=b=c", "--env", "D="], Installation(environment=(("A", "b=c"), ("D", "")))),
+        (["--kinds", "sqlusers,SQLInstance"], Installation(kinds=("SQLUser", "SQLInstance"))),
+        (["--kinds", "KbsConfig"], Installation(kinds=("KbsConfig",))),
     ],
 )
 def test_all_objects_are_printed_for_others_to_apply(options: Sequence[str], installation: Installation) -> None:
@@ -68,6 +70,23 @@ def test_without_the_kinds_nothing_is_printed_that_takes_resources_along() -> No
     printed = in_stream(_install("/nowhere", "--dry-run", "--no-crds").output)
 
     assert printed == process(Installation())
+
+
+def test_who_handles_no_owner_has_no_right_on_what_owners_make() -> None:
+    printed = in_stream(_install("/nowhere", "--dry-run", "--kinds", "SQLInstance").output)
+
+    rules = printed["ClusterRole", "", "setpoint"]["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules if rule["apiGroups"] == [""]] == [
+        (["secrets"], ["get", "list", "watch"]),
+        (["events"], ["get", "create", "patch"]),
+    ]
+    assert not [rule for rule in rules if {"create", "update", "delete"} & {*rule["verbs"]} - {"create"}]
+
+
+def test_a_kind_that_is_none_is_told() -> None:
+    result = _install("/nowhere", "--dry-run", "--kinds", "SQLInstant")
+
+    assert (result.exit_code, "did you mean SQLInstance?" in result.output) == (1, True)
 
 
 def test_what_cannot_be_is_told_before_any_cluster_is_asked() -> None:

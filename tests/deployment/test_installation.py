@@ -75,11 +75,12 @@ def test_the_controller_writes_what_owners_make_and_reads_what_they_read() -> No
     assert _rules(role) == [
         ("house.example.com", "lamps", "get list watch patch"),
         ("house.example.com", "lamps/status", "patch"),
-        ("house.example.com", "lamps/finalizers", "update"),
-        ("", "secrets", "get list watch create update patch delete"),
-        ("yard.example.com", "taps", "get list watch create update patch delete"),
-        ("", "configmaps", "get list watch"),
+        ("", "secrets", "get list watch"),
         ("", "events", "get create patch"),
+        ("house.example.com", "lamps/finalizers", "update"),
+        ("", "secrets", "get list watch create update delete"),
+        ("yard.example.com", "taps", "get list watch create update delete"),
+        ("", "configmaps", "get list watch"),
         ("", "nodes", "get list watch"),
     ]
 
@@ -230,3 +231,4 @@ def test_the_command_offers_what_is_chosen_when_nobody_chooses() -> None:
     assert Installation() == Installation(
         *(chosen[name] for name in ("namespace", "image", "replicas", "shards", "watch_namespace"))
     )
+    assert (chosen["env"], chosen["kinds"]) == ((), "")

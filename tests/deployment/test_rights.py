@@ -32,7 +32,7 @@ MADE = (
     ("confidentialcontainers.org", "kbsconfigs"),
 )
 BESIDES = {
-    *((*kind, verb) for kind in MADE for verb in ["get", "list", "watch", "create", "update", "patch", "delete"]),
+    *((*kind, verb) for kind in MADE for verb in ["get", "list", "watch", "create", "update", "delete"]),
     *(("confidentialcontainers.org", f"{name}/finalizers", "update") for name in ("kbsconfigs", "trusteeconfigs")),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
 }

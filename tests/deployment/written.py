@@ -23,6 +23,7 @@ from setpoint.deployment.rights import (
     of_people,
     on_cluster,
     on_leases,
+    on_objects,
     on_resources,
     served_by,
 )
@@ -61,7 +62,8 @@ def _for_helm(definitions: Sequence[Tree]) -> dict[Path, Json]:
     kinds, objects = served_by(definitions), objects_of(owners(), definitions)
     view, edit = of_people(kinds)
     rules: Mapping[str, Json] = {
-        "resources": on_resources(kinds, objects),
+        "resources": on_resources(kinds),
+        "objects": on_objects(objects),
         "cluster": on_cluster(objects),
         "leases": on_leases(),
         "view": view["rules"],
@@ -70,6 +72,8 @@ def _for_helm(definitions: Sequence[Tree]) -> dict[Path, Json]:
     return {
         **_one_by_one(CHART / "files/crds", map(_kept, definitions)),
         **{CHART / f"files/rules/{name}.yaml": content for name, content in rules.items()},
+        # In lower case, as `--kinds` takes them in any.
+        CHART / "files/owners.yaml": sorted(owner.name.lower() for owner in owners()),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 from rich.text import Text
 
-from setpoint.app import definitions, owners
+from setpoint.app import chosen, definitions, owners
 from setpoint.cli import resources_view as view
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.states import Exit
@@ -51,6 +51,10 @@ async def _install(request: Request, options: dict[str, Any]) -> Exit:
 
 
 def _objects(options: dict[str, Any]) -> list[Tree]:
+    known = definitions()
+    words = [word for word in options["kinds"].split(",") if word]
+    kinds = tuple(name for _, name in chosen(words, known)) if words else ()
+    types = list(known.values())
     installation = Installation(
         options["namespace"],
         options["image"],
@@ -58,9 +62,11 @@ def _objects(options: dict[str, Any]) -> list[Tree]:
         options["shards"],
         options["watch_namespace"],
         tuple(_variable(one) for one in options["env"]),
+        kinds,
     )
-    types = list(definitions().values())
-    process = of_process(installation, served_by(types), objects_of(owners(), types))
+    # One makes what another looks after: there are rights for all of them, or for none.
+    handled = owners() if not kinds or any(owner.name in kinds for owner in owners()) else ()
+    process = of_process(installation, served_by(types), objects_of(handled, types))
     return [*(of_types(types) if options["crds"] else ()), *process]
 
 

@@ -179,6 +179,7 @@ def crds(context: click.Context, /, **options: object) -> None:
 @click.option("--replicas", type=click.IntRange(1, 100), default=2, show_default=True, help="How many there are.")
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
 @click.option("--watch-namespace", metavar="NAMESPACE", help="Look after this one only, with no rights beyond it.")
+@click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only, with no rights for others.")
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
 @click.option("--crds/--no-crds", default=True, help="The kinds, too, and what people may do with them.")
 @click.option("--force", is_flag=True, help="Take over fields that somebody else has set.")

@@ -5,21 +5,20 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from setpoint.app import Access, Opened, file_of, open_all, rehearse
+from setpoint.app import Access, Opened, chosen, file_of, open_all, rehearse
 from setpoint.cli.glance import StepCount
 from setpoint.cli.live_view import TakenDown, drawn
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.states import Exit
 from setpoint.clients.daemon_socket import make_way, remove_from
 from setpoint.core.durations import seconds_of
-from setpoint.core.paths import nearest
 from setpoint.engine.resource import Resource, Tree
-from setpoint.errors import Bug, ManifestInvalid, UserError
+from setpoint.errors import Bug, UserError
 from setpoint.runtime import logs
 from setpoint.runtime.control import Control
 from setpoint.runtime.control_routes import routes
@@ -76,7 +75,7 @@ async def _run(request: Request, orders: Orders) -> int:
     form = logs.Format.HUMAN if taken_down is not None and orders.form is logs.Format.AUTO else orders.form
     logs.configure(form, orders.level, taken_down or sys.stderr)
     try:
-        async with open_all(request.settings, Access.RUN) as opened:
+        async with open_all(replace(request.settings, kinds=orders.kinds), Access.RUN) as opened:
             return await _obey_signals(Process.of(opened, request, orders), orders)
     finally:
         if taken_down is not None:
@@ -203,18 +202,3 @@ def replica_for(opened: Opened, orders: Orders) -> Replica | None:
             "leave it out, or keep the resources in a cluster"
         )
     return None
-
-
-def chosen(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
-    """The kinds that are named, in any case, singular or plural; all when none is."""
-    by_name = {name.lower(): (group, name) for group, name in known}
-    found: list[tuple[str, str]] = []
-    for word in words:
-        key = by_name.get(word.lower()) or by_name.get(word.lower().removesuffix("s"))
-        if key is None:
-            names = sorted(name for _, name in known)
-            near = nearest(word, names)
-            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(names)}"
-            raise ManifestInvalid(f"--kinds: no kind {word!r} is known here; {hint}")
-        found.append(key)
-    return found or known

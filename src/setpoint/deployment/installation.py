@@ -26,6 +26,8 @@ class Installation:
     watch_namespace: str | None = None
     # More variables of the environment, such as the images of what owners make.
     environment: tuple[tuple[str, str], ...] = ()
+    # The only kinds that are handled; none for all of them.
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (self.namespace, self.watch_namespace):

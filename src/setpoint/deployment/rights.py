@@ -12,8 +12,8 @@ from setpoint.engine.resource import Tree
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _READ: Final = ("get", "list", "watch")
-_WRITE: Final = ("create", "update", "patch", "delete")
-_EDIT: Final = (*_WRITE, "deletecollection")
+_MAKE: Final = ("create", "update", "delete")
+_EDIT: Final = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class Served(NamedTuple):
@@ -41,6 +41,7 @@ class Objects(NamedTuple):
 
 
 NO_OBJECTS: Final = Objects()
+_SECRETS: Final = Served("", "secrets")
 
 
 def objects_of(owners: Iterable[Owner], definitions: Iterable[Tree]) -> Objects:
@@ -49,7 +50,7 @@ def objects_of(owners: Iterable[Owner], definitions: Iterable[Tree]) -> Objects:
     plurals = {(text_at(one, "spec", "group"), text_at(one, "spec", "names", "kind")): one for one in definitions}
     own = served_by(plurals[owner.group, owner.name] for owner in found)
     made = {Served(one.group, one.plural) for owner in found for one in owner.makes}
-    read = {one for owner in found for one in owner.reads if Served(one.group, one.plural) not in made}
+    read = {one for owner in found for one in owner.reads if Served(one.group, one.plural) not in {*made, _SECRETS}}
     inside, outside = (
         tuple(sorted(Served(one.group, one.plural) for one in read if one.is_namespaced is wanted))
         for wanted in (True, False)
@@ -66,31 +67,34 @@ def of_controller(installation: Installation, kinds: Sequence[Served], objects: 
     kind, metadata = ("ClusterRole", of_cluster()) if watched is None else ("Role", in_namespace(watched))
     own = in_namespace(installation.namespace, f"{NAME}-leases")
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": installation.namespace}
+    rules = [*on_resources(kinds), *on_objects(objects), *(on_cluster(objects) if watched is None else ())]
     return [
-        _role(kind, metadata, [*on_resources(kinds, objects), *(on_cluster(objects) if watched is None else ())]),
+        _role(kind, metadata, rules),
         _binding(kind, metadata, account),
         _role("Role", own, on_leases()),
         _binding("Role", own, account),
     ]
 
 
-def on_resources(kinds: Sequence[Served], objects: Objects = NO_OBJECTS) -> list[Tree]:
-    """Specs of authors are read and never written: a patch is for finalizers and annotations, and the status is apart.
-
-    What owners make is written. A cluster may ask whoever names an owner for a right on its finalizers.
-    """
-    secrets = Served("", "secrets")
-    read = sorted({secrets, *objects.read} - {*objects.made})
+def on_resources(kinds: Sequence[Served]) -> list[Tree]:
+    """Specs of authors are read, never written: a patch is for finalizers and annotations, and the status is apart."""
     return [
         *(_rule(group, plurals, (*_READ, "patch")) for group, plurals in _by_group(kinds)),
         *(_rule(group, [f"{one}/status" for one in plurals], ("patch",)) for group, plurals in _by_group(kinds)),
+        _rule("", ["secrets"], _READ),
+        _rule("", ["events"], ("get", "create", "patch")),
+    ]
+
+
+def on_objects(objects: Objects) -> list[Tree]:
+    """What owners make is written. A cluster may ask whoever names an owner for a right on its finalizers."""
+    return [
         *(
             _rule(group, [f"{one}/finalizers" for one in plurals], ("update",))
             for group, plurals in _by_group(objects.owners)
         ),
-        *(_rule(group, plurals, (*_READ, *_WRITE)) for group, plurals in _by_group(objects.made)),
-        *(_rule(group, plurals, _READ) for group, plurals in _by_group(read)),
-        _rule("", ["events"], ("get", "create", "patch")),
+        *(_rule(group, plurals, (*_READ, *_MAKE)) for group, plurals in _by_group(objects.made)),
+        *(_rule(group, plurals, _READ) for group, plurals in _by_group(objects.read)),
     ]
 
 

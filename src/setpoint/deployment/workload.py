@@ -111,6 +111,7 @@ def arguments(installation: Installation) -> list[Json]:
         f"--metrics=:{PORT}",
         "--log-format=json",
         f"--grace={GRACE_SECONDS}s",
+        *([f"--kinds={','.join(installation.kinds)}"] if installation.kinds else []),
     ]
 
 

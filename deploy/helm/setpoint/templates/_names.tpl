@@ -32,3 +32,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   name: {{ include "setpoint.account" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
+
+{{/* Whether a kind is handled that makes objects of others: then there are rights on those. */}}
+{{- define "setpoint.handlesOwners" -}}
+{{- $owners := .Files.Get "files/owners.yaml" | fromYamlArray }}
+{{- if empty .Values.kinds }}yes{{ end }}
+{{- range .Values.kinds }}{{ if has (lower . | trimSuffix "s") $owners }}yes{{ end }}{{ end }}
+{{- end }}
