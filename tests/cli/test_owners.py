@@ -125,6 +125,7 @@ def test_a_conflict_is_told_as_one(keeper: Keeper) -> None:
     described = " ".join(_words(keeper.run("describe", "TrusteeConfig/trustee")[1]))
     assert 'Edited 1 conflicting: ConfigMap default/trustee-resource-policy data["resource-policy.rego"]' in described
     assert "Warned spec.httpsSpec.tlsSecretName is not set" in described
+    assert "lastGenerated" not in described
 
 
 def test_what_is_no_longer_generated_goes_when_nobody_edited_it(keeper: Keeper) -> None:

@@ -17,6 +17,7 @@ from setpoint.core.diff import REDACTED
 from setpoint.core.values import Json
 from setpoint.core.yaml_documents import write_document
 from setpoint.engine.cadence import INTERVAL, MEAN_SECONDS, mean_seconds, spread
+from setpoint.engine.family import LAST_GENERATED
 from setpoint.engine.family_news import EDITED, WARNED
 from setpoint.engine.ports import Note
 from setpoint.engine.remembered import Remembered, outputs_in
@@ -146,7 +147,8 @@ def description_of(resource: Resource, notes: Iterable[Note], now: datetime.date
             facts.add_row(Text(name, style="bold"), Text(one_line(value)))
     parts: list[RenderableType] = [Text(str(resource.ref), style="bold cyan"), facts]
     parts += [Text("\nSpec", style="bold"), Text(as_yaml(resource.spec))] if resource.spec else []
-    outputs = outputs_of(resource)
+    # Digests say nothing to people.
+    outputs = {name: value for name, value in outputs_of(resource).items() if name != LAST_GENERATED}
     parts += [Text("Outputs", style="bold"), Text(as_yaml(outputs))] if outputs else []
     return Group(*parts, _notes_on_one(notes))
 
