@@ -47,11 +47,11 @@ class SoakCloud(LocalCloud):
     def handle(self, request: Request) -> Answer | None:
         """See Cloud.handle."""
         answer = super().handle(request)
-        if request.method in ("POST", "DELETE"):
-            self.count()
-            status = None if answer is None else answer.status
-            if request.method == "POST" and status == 409 and "operationInProgress" not in str(answer and answer.body):
-                self.effects.wrong.append(f"POST {request.path} for something that is there already")
+        # Whatever is asked: who learns from the answer that something is gone may want it again right away.
+        self.count()
+        status = None if answer is None else answer.status
+        if request.method == "POST" and status == 409 and "operationInProgress" not in str(answer and answer.body):
+            self.effects.wrong.append(f"POST {request.path} for something that is there already")
         return answer
 
     def take_away(self, bucket: str) -> None:

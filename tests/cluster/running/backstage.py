@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+# Enough for what a closed connection leaves to the loop.
+_A_MOMENT: Final = 0.05
 _PATIENCE: Final = 120.0
 T = TypeVar("T")
 
@@ -24,6 +26,7 @@ class Backstage:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.run(_end_everything())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_PATIENCE)
         self._loop.close()
@@ -39,3 +42,13 @@ class Backstage:
             return verb()
 
         return self.run(act())
+
+
+async def _end_everything() -> None:
+    """What was cut off in the middle lets go of its connections: a loop that is closed cannot do that any more."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for one in others:
+        one.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    await asyncio.sleep(_A_MOMENT)
