@@ -165,7 +165,12 @@ def controllers(api_server: Access) -> None:
 
     Sets of programs for tests mostly come without: then a skip is said at the end, also where a server is required.
     """
-    if not api_server.has_controllers:
+    require_controllers(api_server)
+
+
+def require_controllers(server: Access) -> None:
+    """A skip where nobody does that."""
+    if not server.has_controllers:
         pytest.skip("there is no kube-controller-manager beside the API server")
 
 

@@ -1,12 +1,15 @@
 """Something happens right after one of the awaits of a step: the process dies, or somebody else acts."""
 
+import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.engine.bench import Bench
 from tests.engine.settings import Setting
@@ -14,6 +17,15 @@ from tests.engine.stand import Trouble
 
 # No step has more awaits than this.
 ENOUGH = 100
+
+
+def after_any_await(happens_after: Callable[[int], Coroutine[Any, Any, bool]], *, least: int) -> None:
+    """Lets it happen after the first await, the second and so on, until a step has no more; `least` it has at least."""
+    for awaits in range(1, ENOUGH):
+        if not asyncio.run(happens_after(awaits)):
+            assert awaits > least
+            return
+    pytest.fail("a step never ended")
 
 
 class Killed(BaseException):

@@ -13,7 +13,7 @@ from setpoint.engine.scene import Outcome, Settled
 from tests.engine.bench import Bench, bench_with
 from tests.engine.gadget_stand import GadgetStand
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetLabels, GadgetSpec
-from tests.engine.interruptions import ENOUGH, Interruption, Killed, Side, die, interrupted
+from tests.engine.interruptions import Interruption, Killed, Side, after_any_await, die, interrupted
 
 
 def _play(scenario: Callable[[Bench, GadgetStand], Awaitable[None]], stand: GadgetStand | None = None) -> None:
@@ -178,9 +178,7 @@ def test_a_request_for_a_look_is_answered_when_the_field_is_back() -> None:
             assert bench.stand.value == 1
             return is_killed
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(is_killed_after(awaits)):
-            return
+    after_any_await(is_killed_after, least=1)
 
 
 # --- A value that is one unit ----------------------------------------------------------------------------------------

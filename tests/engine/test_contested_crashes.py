@@ -1,6 +1,5 @@
 """The process dies in the middle of a put-back: none is forgotten, and none is counted twice."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from setpoint.engine.contest import FIRST_WAIT
 from setpoint.engine.remembered import Remembered
 from tests.engine.bench import Bench
-from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
+from tests.engine.interruptions import Doing, Interruption, Killed, after_any_await, begun, die, interrupted
 from tests.engine.settings import SETTINGS, Setting
 from tests.kinds.lifecycle_database import DatabaseStand
 from tests.kinds.lifecycle_user import UserStand
@@ -41,11 +40,7 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
                 assert "Contested" in conditions
             return was_killed
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(is_killed_after(awaits)):
-            assert awaits > 4
-            return
-    pytest.fail("a step never ended")
+    after_any_await(is_killed_after, least=4)
 
 
 async def _meddle(bench: Bench, times: int) -> None:

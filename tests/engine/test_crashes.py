@@ -1,13 +1,12 @@
 """The process dies after any await: what comes after it ends with exactly one object, or none."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from setpoint.engine.scene import Gone, Outcome, Settled
 from tests.engine.bench import Bench
-from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, Pace, begun, die, interrupted
+from tests.engine.interruptions import Doing, Interruption, Killed, Pace, after_any_await, begun, die, interrupted
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.stand import Part
 
@@ -49,11 +48,7 @@ def test_killed_after_any_await_it_ends_with_one_object_or_none(
             assert bench.stand.writes.count("create") == 1
             return was_killed
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(is_killed_after(awaits)):
-            assert awaits > 4
-            return
-    pytest.fail("a step never ended")
+    after_any_await(is_killed_after, least=4)
 
 
 async def _killed_after(awaits: int, bench: Bench) -> bool:

@@ -1,6 +1,5 @@
 """Somebody else acts after any await of a step: nothing is lost, nothing is made twice, no step breaks."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from setpoint.engine.run import Run
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
 from setpoint.errors import RemoteUnavailable, SetpointError, StoreError
 from tests.engine.bench import Bench
-from tests.engine.interruptions import ENOUGH, Doing, Interruption, Side, begun, interrupted
+from tests.engine.interruptions import Doing, Interruption, Side, after_any_await, begun, interrupted
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.stand import Part
 
@@ -81,11 +80,7 @@ def test_whatever_happens_after_any_await_it_ends_as_declared(
                 assert bench.stand.holds_secret("second" if interruption.has_happened else "first")
             return interruption.has_happened
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(happens_after(awaits)):
-            assert awaits > 4
-            return
-    pytest.fail("a step never ended")
+    after_any_await(happens_after, least=4)
 
 
 FAILURES: dict[Side, SetpointError] = {
@@ -117,11 +112,7 @@ def test_a_failure_after_any_call_stops_the_step_and_loses_nothing(
             assert bench.stand.writes.count("create") == 1
             return interruption.has_happened
 
-    for calls in range(1, ENOUGH):
-        if not asyncio.run(fails_after(calls)):
-            assert calls > 1
-            return
-    pytest.fail("a step never ended")
+    after_any_await(fails_after, least=1)
 
 
 async def _ends_as_declared(bench: Bench, *, is_to_go: bool) -> None:

@@ -130,14 +130,21 @@ def new_rig(store: Store | None = None, grace: float = 25.0, kind: SlowKind | No
 @asynccontextmanager
 async def running(rig: Rig) -> AsyncIterator[Rig]:
     """The process while it runs; stopped in good order at the end."""
+    async with at_work(rig.manager):
+        yield rig
+
+
+@asynccontextmanager
+async def at_work(manager: Manager) -> AsyncIterator[None]:
+    """A manager while it runs, from when it is ready; stopped in good order at the end."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(rig.manager.run())
-        while not rig.manager.is_ready:
+        group.create_task(manager.run())
+        while not manager.is_ready:
             await asyncio.sleep(0)
         try:
-            yield rig
+            yield
         finally:
-            rig.manager.stop()
+            manager.stop()
 
 
 def play(scenario: Callable[[Rig], Awaitable[None]]) -> None:

@@ -1,6 +1,5 @@
 """A process with owners: who is called when a child or a source changes, and how a family comes to rest."""
 
-import asyncio
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -25,7 +24,7 @@ from setpoint.stores.sqlite import open_sqlite
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.owners.stands import secret, website
 from tests.engine.owners.website import WebsiteOwner
-from tests.runtime.rig import Tally
+from tests.runtime.rig import Tally, at_work
 from tests.runtime.virtual_time import VirtualClock, outside, run
 
 WEBSITE = ResourceRef("web.test", "Website", "web", "shop")
@@ -93,14 +92,8 @@ async def running(file: File | None = None) -> AsyncIterator[Rig]:
     owners = (WebsiteOwner(), GalleryOwner())
     world = World(store, clock, {}, metrics=steps, owners={(one.group, one.name): one for one in owners})
     rig = Rig(store, clock, steps, Manager(world, steps, 25.0, workers=10))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(rig.manager.run())
-        while not rig.manager.is_ready:
-            await asyncio.sleep(0)
-        try:
-            yield rig
-        finally:
-            rig.manager.stop()
+    async with at_work(rig.manager):
+        yield rig
     await store.close()
 
 

@@ -12,7 +12,7 @@ from setpoint.engine.ports import Query, Store
 from setpoint.engine.resource import ResourceRef, Tree
 from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
 from tests.engine.clock import FakeClock
-from tests.stores.samples import GROUP, REF, instance, metadata_of
+from tests.stores.samples import GROUP, REF, instance, kept, metadata_of
 
 READY: Tree = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -23,20 +23,7 @@ class Applying:
     def test_creates_what_is_not_there(self, store: Store, loop: asyncio.Runner) -> None:
         created = loop.run(store.apply(instance(labels={"team": "a"})))
 
-        assert created.document == {
-            "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
-            "kind": "SQLInstance",
-            "metadata": {
-                "name": "db",
-                "namespace": "default",
-                "labels": {"team": "a"},
-                "uid": created.uid,
-                "resourceVersion": created.revision,
-                "generation": 1,
-                "creationTimestamp": metadata_of(created)["creationTimestamp"],
-            },
-            "spec": {"settings": {"tier": "small"}},
-        }
+        assert created.document == kept(created, {"labels": {"team": "a"}})
         assert loop.run(store.get(REF)) == created
 
     def test_a_manifest_that_says_nothing_new_changes_nothing(self, store: Store, loop: asyncio.Runner) -> None:

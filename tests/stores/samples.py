@@ -35,6 +35,17 @@ def metadata_of(resource: Resource) -> Mapping[str, Any]:
     return metadata
 
 
+def kept(resource: Resource, said: Mapping[str, Any]) -> Tree:
+    """The whole document of a new `instance()` whose author, or owner, said this in its metadata."""
+    written = {
+        "uid": resource.uid,
+        "resourceVersion": resource.revision,
+        "generation": 1,
+        "creationTimestamp": metadata_of(resource)["creationTimestamp"],
+    }
+    return instance(namespace="default", **said, **written)
+
+
 async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
     """The next events, as many as asked for. A watch that misses one must fail a test, not hang it."""
     async with asyncio.timeout(20):

@@ -1,9 +1,10 @@
 """For all programs: both stores answer alike, and a watcher knows all that a list shows."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -39,6 +40,13 @@ def numbered() -> Callable[[], str]:
     return lambda: f"uid-{next(numbers)}"
 
 
+def play(scenario: Callable[[MemoryStore, Run], Coroutine[Any, Any, None]]) -> None:
+    """Plays `scenario` on a store of its own."""
+    clock = FakeClock()
+    store = MemoryStore(clock, numbered())
+    asyncio.run(scenario(store, Run(store, clock)))
+
+
 @given(programs, st.sets(st.integers(0, 24), max_size=2))
 @example(FOREVER_HELD, {2})
 def test_both_stores_answer_alike_whenever_one_is_closed_and_opened_again(
@@ -56,10 +64,7 @@ def test_both_stores_answer_alike_whenever_one_is_closed_and_opened_again(
 @given(programs)
 @example(FOREVER_HELD)
 def test_whoever_follows_all_events_knows_exactly_what_a_list_shows(program: list[Operation]) -> None:
-    async def scenario() -> None:
-        clock = FakeClock()
-        store = MemoryStore(clock, numbered())
-        run = Run(store, clock)
+    async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             await run.perform(operation)
         for query in QUERIES:
@@ -67,15 +72,12 @@ def test_whoever_follows_all_events_knows_exactly_what_a_list_shows(program: lis
             listed = {one.ref: exact(one) for one in (await store.list(query)).resources}
             assert known == listed
 
-    asyncio.run(scenario())
+    play(scenario)
 
 
 @given(programs)
 def test_generations_follow_the_author_and_revisions_follow_everything(program: list[Operation]) -> None:
-    async def scenario() -> None:
-        clock = FakeClock()
-        store = MemoryStore(clock, numbered())
-        run = Run(store, clock)
+    async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             before = {one.ref: one for one in (await store.list()).resources}
             await run.perform(operation)
@@ -87,16 +89,13 @@ def test_generations_follow_the_author_and_revisions_follow_everything(program: 
                 changed = [authored(old) != authored(after), exact(old) != exact(after)]
                 assert changed == [old.generation + 1 == after.generation, old.revision != after.revision]
 
-    asyncio.run(scenario())
+    play(scenario)
 
 
 @given(programs)
 @example(FOREVER_HELD)
 def test_what_is_read_and_put_back_changes_nothing(program: list[Operation]) -> None:
-    async def scenario() -> None:
-        clock = FakeClock()
-        store = MemoryStore(clock, numbered())
-        run = Run(store, clock)
+    async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             await run.perform(operation)
         before = await store.list()
@@ -105,31 +104,25 @@ def test_what_is_read_and_put_back_changes_nothing(program: list[Operation]) -> 
 
         assert await store.list() == before
 
-    asyncio.run(scenario())
+    play(scenario)
 
 
 @given(programs)
 @example(FOREVER_HELD)
 def test_whoever_is_refused_changed_nothing(program: list[Operation]) -> None:
-    async def scenario() -> None:
-        clock = FakeClock()
-        store = MemoryStore(clock, numbered())
-        run = Run(store, clock)
+    async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             before = await store.list()
             answer = await run.perform(operation)
             if isinstance(answer, tuple):
                 assert await store.list() == before
 
-    asyncio.run(scenario())
+    play(scenario)
 
 
 @given(programs)
 def test_what_was_created_or_replaced_is_what_is_read_and_is_of_its_document(program: list[Operation]) -> None:
-    async def scenario() -> None:
-        clock = FakeClock()
-        store = MemoryStore(clock, numbered())
-        run = Run(store, clock)
+    async def scenario(store: MemoryStore, run: Run) -> None:
         for operation in program:
             answer = await run.perform(operation)
             if isinstance(answer, bytes) and (document := owned(operation)) is not None:
@@ -139,7 +132,7 @@ def test_what_was_created_or_replaced_is_what_is_read_and_is_of_its_document(pro
                 assert same(found.document.get("spec"), document.get("spec"))
                 assert found.labels == Resource(document).labels
 
-    asyncio.run(scenario())
+    play(scenario)
 
 
 def owned(operation: Operation) -> Tree | None:

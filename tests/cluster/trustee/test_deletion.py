@@ -1,7 +1,6 @@
 """What goes with what: a TrusteeConfig by garbage collection, and a KbsConfig not before its Deployment."""
 
-import pytest
-
+from tests.cluster.fixtures import require_controllers
 from tests.cluster.patience import until
 from tests.cluster.trustee.estate import Estate
 from tests.cluster.trustee.manifests import kbs_config, restricted, secret, tls_secrets, trustee_config
@@ -27,8 +26,7 @@ CHILDREN = (
 
 
 def test_all_that_a_trustee_config_made_goes_with_it(estate: Estate, plot: Plot) -> None:
-    if not estate.access.has_controllers:
-        pytest.skip("there is no kube-controller-manager beside the API server")
+    require_controllers(estate.access)
     plot.settle(*tls_secrets(), restricted())
     assert [target for target in CHILDREN if plot.see(target) is None] == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from setpoint.engine.scene import Settled, Stopped
 from setpoint.errors import StoreError
-from tests.engine.interruptions import ENOUGH, Interruption
+from tests.engine.interruptions import ENOUGH, Interruption, after_any_await
 from tests.engine.owners.histories import (
     Deed,
     History,
@@ -115,10 +115,7 @@ def test_nor_does_it_take_its_own_values_for_a_persons_whatever_comes_next(
             assert (await home.conditions())["Edited"]["status"] == "False"
             return was_killed
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(is_killed_after(awaits)):
-            return
-    pytest.fail("a step never ended")
+    after_any_await(is_killed_after, least=1)
 
 
 @pytest.mark.parametrize("stand", STANDS, ids=str)
@@ -144,10 +141,7 @@ def test_a_store_that_fails_after_any_call_stops_the_step_and_loses_nothing(stan
             assert (await home.settled()).plan.is_empty
             return interruption.has_happened
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(fails_after(awaits)):
-            return
-    pytest.fail("a step never ended")
+    after_any_await(fails_after, least=1)
 
 
 # --- Histories that went wrong once -----------------------------------------------------------------------------------

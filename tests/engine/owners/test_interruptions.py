@@ -1,6 +1,5 @@
 """Somebody else acts after any await of a step: nobody's work is lost, and nothing is taken for what it is not."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from setpoint.core.paths import get_at
 from setpoint.engine.scene import Gone, Settled, Stopped
 from setpoint.errors import StoreError
-from tests.engine.interruptions import ENOUGH, Interruption
+from tests.engine.interruptions import Interruption, after_any_await
 from tests.engine.owners.home import Home, home_of
 from tests.engine.owners.stands import STANDS, OwnerStand
 
@@ -81,11 +80,7 @@ def test_whatever_happens_after_any_await_everybody_has_what_is_theirs(
                 await _check(home, has_written=has_written and interruption.has_happened)
             return interruption.has_happened
 
-    for awaits in range(1, ENOUGH):
-        if not asyncio.run(happens_after(awaits)):
-            assert awaits > 4
-            return
-    pytest.fail("a step never ended")
+    after_any_await(happens_after, least=4)
 
 
 async def _check(home: Home, *, has_written: bool) -> None:
