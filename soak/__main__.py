@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from soak.actors import Author, Stranger, Weather
-from soak.cloud import SoakCloud
+from soak.cloud import OPERATION_SECONDS, SoakCloud
 from soak.fleet.own_cluster import own_cluster
 from soak.fleet.story import FleetPlan
 from soak.fleet.story import run as run_fleet
@@ -84,6 +84,8 @@ async def soak(plan: Plan, folder: Path) -> int:
         await _meddle(plan, everything, author, weather)
         weather.clear()
         _tell(f"the sky is blue again after {weather.faults} faults and {process.kills} kills")
+        # What was begun in bad weather, and nobody heard the answer, takes effect when it does; then everything is seen.
+        await asyncio.sleep(2 * OPERATION_SECONDS)
         await author.ask_for_looks()
         left = await until_settled(process, author)
         code = await process.stop()

@@ -9,6 +9,8 @@ from setpoint.localcloud.routes import Answer
 from setpoint.localcloud.server import LocalCloud
 
 PROJECT: Final = "soak"
+# How long the service takes for what it does not do at once.
+OPERATION_SECONDS: Final = 0.3
 _BUCKET: Final = re.compile(r"/storage/v1/b/([^/]+)")
 _DATABASE: Final = re.compile(r"/sql/v1beta4/projects/soak/instances/([^/]+)/databases/([^/]+)")
 
@@ -28,7 +30,7 @@ class SoakCloud(LocalCloud):
     """Sees every object come and go."""
 
     def __init__(self) -> None:
-        super().__init__(operation_seconds=0.3)
+        super().__init__(operation_seconds=OPERATION_SECONDS)
         self.effects = Effects()
         # Objects that their author still wants: nobody but a stranger may delete them.
         self.wanted: set[str] = set()
