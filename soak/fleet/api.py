@@ -1,4 +1,4 @@
-"""The API server as its administrator, asked without any code of the product."""
+"""The API server as its administrator, asked without the client of the product."""
 
 import json
 from collections.abc import AsyncIterator
@@ -7,6 +7,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
 
+from setpoint.clients.sockets import Sockets
 from tests.cluster.access import Access
 
 Tree: TypeAlias = dict[str, Any]
@@ -21,9 +22,10 @@ class Api:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = Sockets()
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(ssl=self._access.tls())
+        connector = aiohttp.TCPConnector(ssl=self._access.tls(), socket_factory=self._sockets)
         self._session = aiohttp.ClientSession(connector=connector, timeout=_NO_END)
         return self
 
@@ -32,6 +34,7 @@ class Api:
     ) -> None:
         assert self._session is not None
         await self._session.close()
+        await self._sockets.end()
 
     async def get(self, path: str) -> Tree:
         """What is there; AssertionError for anything but an answer."""

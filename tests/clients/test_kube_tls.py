@@ -1,8 +1,12 @@
 """TLS towards a cluster: who is trusted, who is not, and what we show."""
 
 import asyncio
+import socket
 import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -143,6 +147,43 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     while some := await reader.read(65536):
         writer.write(some)
     writer.close()
+
+
+def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
+    """Though the other side has neither answered nor said goodbye."""
+    asked, is_over = threading.Event(), threading.Event()
+
+    def keep_silent(listener: socket.socket) -> None:
+        accepted, _ = listener.accept()
+        with server_side(tmp_path, "localhost").wrap_socket(accepted, server_side=True) as connection:
+            connection.recv(1024)
+            asked.set()
+            is_over.wait()
+
+    async def main(port: int) -> list[str]:
+        http, tls = HttpClient(), Tls(context_for(trusting(CA), None), "localhost")
+        before = _sockets()
+        asking = asyncio.create_task(http.send(Request("GET", f"https://127.0.0.1:{port}/", tls=tls)))
+        await asyncio.to_thread(asked.wait)
+        asking.cancel()
+        await asyncio.wait([asking])
+        await http.close()
+        return sorted(_sockets() - before)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        pool.submit(keep_silent, listener)
+        try:
+            left = asyncio.run(main(listener.getsockname()[1]))
+        finally:
+            is_over.set()
+
+    assert left == []
+
+
+def _sockets() -> set[str]:
+    """Those that the running loop waits for."""
+    selector: Any = getattr(asyncio.get_running_loop(), "_selector")  # noqa: B009 - nobody else knows
+    return {repr(key.fileobj) for key in selector.get_map().values()}
 
 
 @pytest.mark.parametrize("pem", ["", "nothing", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"])

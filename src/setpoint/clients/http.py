@@ -16,6 +16,7 @@ from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.permits import Attempt, seconds_for
+from setpoint.clients.sockets import Sockets
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
 
 USER_AGENT = f"setpoint/{__version__}"
@@ -107,6 +108,7 @@ class HttpClient:
         # How many requests there were, by method, host and what came of them: a status, or "<error>" without an answer.
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = Sockets()
         self._proxy = proxy
         # Host and proxy by origin: finding out takes a walk through the environment.
         self._ways: dict[str, tuple[str, str | None]] = {}
@@ -156,11 +158,12 @@ class HttpClient:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+        await self._sockets.end()
 
     def _asked(
         self, request: Request, proxy: str | None, timeout: aiohttp.ClientTimeout
     ) -> aiohttp.client._RequestContextManager:
-        session = self._session = self._session or _new_session()
+        session = self._session = self._session or _new_session(self._sockets)
         tls = request.tls
         return session.request(
             request.method,
@@ -196,10 +199,10 @@ def permitted(request: Request) -> Request:
     return request if seconds >= request.seconds else replace(request, seconds=seconds)
 
 
-def _new_session() -> aiohttp.ClientSession:
+def _new_session(sockets: Sockets) -> aiohttp.ClientSession:
     headers = {"User-Agent": USER_AGENT}
     # How many calls are under way is decided where turns are shared out: a second line here would be nobody's turn.
-    connector = aiohttp.TCPConnector(limit=0)
+    connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets)
     return aiohttp.ClientSession(headers=headers, connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 

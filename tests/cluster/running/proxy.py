@@ -11,6 +11,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
+from setpoint.clients.sockets import Sockets
 from tests.cluster.access import Access
 
 # What belongs to one connection, or is ours to say.
@@ -62,12 +63,13 @@ class Proxy:
         self.loses_answer: Callable[[web.BaseRequest], bool] = _never
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = Sockets()
         self._open: dict[int, web.BaseRequest] = {}
         self.url = ""
 
     async def start(self) -> None:
         """Listens."""
-        connector = aiohttp.TCPConnector(ssl=self._access.tls(), limit=0)
+        connector = aiohttp.TCPConnector(ssl=self._access.tls(), limit=0, socket_factory=self._sockets)
         self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, timeout=_NO_END)
         self._runner = web.ServerRunner(
             # Who does not wait for an answer any more is not to keep the API server waiting either.
@@ -85,6 +87,7 @@ class Proxy:
         self.cut()
         await self._runner.cleanup()
         await self._session.close()
+        await self._sockets.end()
 
     def write_kubeconfig(self, file: Path) -> Path:
         """The file for whoever is to come this way."""
