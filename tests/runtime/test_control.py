@@ -130,6 +130,18 @@ def test_what_is_being_deleted_cannot_be_applied(play: Play) -> None:
     play(scenario)
 
 
+def test_what_is_being_deleted_cannot_be_wished_for_again_either(play: Play) -> None:
+    async def scenario(owner: Owner) -> None:
+        await owner.store.set_finalizers(await owner.store.apply(gadget("a", {"size": 1})), (FINALIZER,))
+        # Leaves a request for a look in the annotations, which the manifest has not.
+        await owner.apply(gadget("a", {"size": 1}))
+        await owner.store.delete(A)
+
+        assert type(await owner.refused(owner.apply(gadget("a", {"size": 1})))) is NotReady
+
+    play(scenario)
+
+
 def test_an_apply_that_says_nothing_new_asks_for_a_look(play: Play) -> None:
     async def scenario(owner: Owner) -> None:
         await owner.apply(gadget("a", {"size": 1}), SECRET)

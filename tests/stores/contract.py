@@ -141,6 +141,14 @@ class Applying:
         with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
             loop.run(store.apply(instance(spec={"region": "another"}, annotations={"how": "gently"})))
 
+    def test_leaving_something_out_does_not_say_how_a_resource_goes(self, store: Store, loop: asyncio.Runner) -> None:
+        said = instance(annotations={"how": "gently", "asked": "at noon"})
+        loop.run(store.set_finalizers(loop.run(store.apply(said)), ("x.dev/f",)))
+        loop.run(store.delete(REF))
+
+        with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
+            loop.run(store.apply(instance(annotations={"how": "gently"})))
+
     def test_annotations_may_still_say_how_a_resource_goes(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance(annotations={"how": "gently"}))), ("x.dev/f",)))
         loop.run(store.delete(REF))

@@ -31,6 +31,19 @@ class Creating:
         assert made.document == kept(made, said)
         assert loop.run(store.get(REF)) == made
 
+    def test_an_author_who_names_no_owner_leaves_the_one_that_was_named(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        loop.run(store.create(instance(ownerReferences=[OWNER])))
+
+        edited_by_hand = loop.run(store.apply(instance(spec={"tier": "large"})))
+        again = loop.run(store.apply(instance(spec={"tier": "larger"}, ownerReferences=[OWNER])))
+        free = loop.run(store.replace(again, edited(again, ownerReferences=[])))
+        after = loop.run(store.apply(instance(spec={"tier": "largest"})))
+
+        owners = [metadata_of(one).get("ownerReferences") for one in (edited_by_hand, again, free, after)]
+        assert owners == [[OWNER], [OWNER], None, None]
+
     def test_a_watcher_sees_it_come(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
         made = loop.run(store.create(instance()))

@@ -22,7 +22,6 @@ from setpoint.cli.states import Exit, worst
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
 from setpoint.engine.abilities import Protectable
-from setpoint.engine.child_edits import owners_of
 from setpoint.engine.graph import in_order
 from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
@@ -31,6 +30,7 @@ from setpoint.engine.needs import needs_of
 from setpoint.engine.plain import is_plain
 from setpoint.engine.ports import Change, Event, Note, Query
 from setpoint.engine.reconcile import preview
+from setpoint.engine.relatives import owners_of
 from setpoint.engine.removal import is_abandoned
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import World
@@ -224,9 +224,8 @@ def checked(manifests: Sequence[Manifest], world: World) -> list[ResourceRef]:
 
 async def _with_owners(manifests: Sequence[Manifest], refs: list[ResourceRef], world: World) -> list[ResourceRef]:
     """With the owners of those that are somebody's children, who are looked at first."""
-    owners = await owners_of([manifest.ref for manifest in manifests], world.store)
-    known = [owner for owner in owners if (owner.group, owner.kind) in world.sorts]
-    return list(dict.fromkeys((*known, *refs)))
+    owners = await owners_of([manifest.ref for manifest in manifests], world)
+    return list(dict.fromkeys((*owners, *refs)))
 
 
 async def _rehearse(manifests: Sequence[Manifest], world: World) -> None:

@@ -1,10 +1,9 @@
 """Whose hands do the work: our own, or those of the process that owns the store already and takes orders."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Protocol
 
 from rich.text import Text
@@ -17,12 +16,12 @@ from setpoint.cli.requests import Request
 from setpoint.cli.states import Exit, worst
 from setpoint.clients.daemon import Daemon, reach
 from setpoint.clients.daemon_messages import Name
-from setpoint.engine.child_edits import owners_of, still_owned
 from setpoint.engine.follow import Follow, records_of
 from setpoint.engine.reconcile import step
+from setpoint.engine.relatives import owners_of
 from setpoint.engine.resource import ResourceRef, Tree
 from setpoint.engine.run import Run
-from setpoint.engine.scene import Stopped, World
+from setpoint.engine.scene import World
 from setpoint.errors import RemoteUnavailable, StoreInUse
 
 # How often the other process is asked what keeps it.
@@ -77,17 +76,14 @@ class OwnHands:
 
     world: World
     request: Request
-    # Those whose children were written: nobody else calls them. They go first: what they put back, or keep, is what
-    # their children are looked at for.
+    # Those whose children were written: nobody else calls them.
     _owners: Sequence[ResourceRef] = ()
 
     async def apply(self, manifests: Sequence[Manifest]) -> None:
         """See Hands."""
         for manifest in manifests:
-            present = await self.world.store.get(manifest.ref)
-            await self.world.store.apply(still_owned(manifest.tree, present))
-        owners = await owners_of([manifest.ref for manifest in manifests], self.world.store)
-        self._owners = [owner for owner in owners if (owner.group, owner.kind) in self.world.sorts]
+            await self.world.store.apply(manifest.tree)
+        self._owners = await owners_of([manifest.ref for manifest in manifests], self.world)
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Hands."""
@@ -97,27 +93,17 @@ class OwnHands:
     async def settle(self, refs: Sequence[ResourceRef], trigger: str) -> Exit:
         """See Hands."""
         asked = trigger == RECONCILE
-        first = self._owners if trigger == APPLY else await self._owners_among(refs) if asked else ()
-        with Progress(self.request.console, dict.fromkeys((*first, *refs))) as progress:
+        # An owner goes before its children: what it puts back, or keeps, is what they are looked at for.
+        all_refs = (*self._owners, *refs)
+        owners = [one for one in await owners_of(all_refs, self.world) if one in all_refs]
+        refs = list(dict.fromkeys((*owners, *all_refs)))
+        with Progress(self.request.console, refs) as progress:
             if self.request.wait:
-                await self._until_done(first, refs, partial(Run, self.world, progress.hear, trigger, asked))
+                await Run(self.world, progress.hear, trigger, asked).until_done(refs, self.request.seconds)
             else:
-                for ref in dict.fromkeys((*first, *refs)):
+                for ref in refs:
                     progress.hear(ref, await step(ref, self.world, trigger=trigger, asked=asked))
         return worst(state.code for state in progress.states.values())
-
-    async def _until_done(
-        self, first: Sequence[ResourceRef], refs: Sequence[ResourceRef], begin: Callable[[], Run]
-    ) -> None:
-        """In two runs that share one time: the second is for those of whom the first heard nothing, or no end."""
-        clock = self.world.clock
-        end = clock.monotonic() + self.request.seconds
-        heard = await begin().until_done(first, self.request.seconds) if first else {}
-        left = [ref for ref in refs if ref not in heard or isinstance(heard[ref], Stopped)]
-        await begin().until_done(left, max(0.0, end - clock.monotonic()))
-
-    async def _owners_among(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
-        return [owner for owner in await owners_of(refs, self.world.store) if owner in refs]
 
 
 @dataclass(slots=True)

@@ -16,10 +16,10 @@ from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.states import Exit
 from setpoint.engine.exporting import exported, is_paused, pause
-from setpoint.engine.exports import SECRET, Export, Header
+from setpoint.engine.exports import Export, Header
 from setpoint.engine.importing import Arrival, checked
 from setpoint.engine.ports import Query
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import SECRET, Resource, ResourceRef, Tree
 from setpoint.engine.scene import World
 from setpoint.errors import StoreError, UserError
 

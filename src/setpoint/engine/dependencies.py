@@ -1,21 +1,18 @@
 """Who needs whom, for people: every resource with its state, and every need with its sort."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import assert_never
 
 from setpoint.engine.graph import in_order
 from setpoint.engine.kind import Need, Reference, SecretKey, Value, target_of
-from setpoint.engine.needs import DEPENDS_ON, needs_of
+from setpoint.engine.needs import DEPENDS_ON, OWNED, after_its_owner, needs_of
 from setpoint.engine.ports import Store
 from setpoint.engine.report import Ready, condition_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import World
 from setpoint.errors import DependencyCycle, UserError
-
-# No field has that name.
-_MADE: Final = "metadata.ownerReferences"
 
 
 class State(StrEnum):
@@ -78,7 +75,7 @@ class Graph:
 async def graph_of(resources: Iterable[Resource], world: World) -> Graph:
     """The graph of these resources, of what they need, and of who among them made whom."""
     known = {one.ref: one for one in resources if (one.ref.group, one.ref.kind) in world.sorts}
-    needs = {ref: (*_needs(one, world), *_maker(one, known)) for ref, one in known.items()}
+    needs = {ref: (*_needs(one, world), *after_its_owner(one, known)) for ref, one in known.items()}
     links = tuple(dict.fromkeys(_link(ref, need) for ref in sorted(needs) for need in needs[ref]))
     others = sorted({link.needed for link in links} - known.keys())
     order, cycle = _ordered(needs)
@@ -92,12 +89,6 @@ def _needs(resource: Resource, world: World) -> Sequence[Need]:
     except UserError:
         # Its status says what is wrong with it.
         return ()
-
-
-def _maker(resource: Resource, known: Collection[ResourceRef]) -> Sequence[Need]:
-    """A child comes after its owner."""
-    owner = resource.controller
-    return () if owner is None or owner not in known else (Reference(_MADE, owner, is_used=False),)
 
 
 def _ordered(needs: Mapping[ResourceRef, Sequence[Need]]) -> tuple[Sequence[ResourceRef], str]:
@@ -118,7 +109,7 @@ def _sort(need: Need) -> tuple[Sort, str]:
             return Sort.VALUE, str(path)
         case SecretKey(key=key):
             return Sort.SECRET, key
-        case Reference(field=field) if field == _MADE:
+        case Reference(field=field) if field == OWNED:
             return Sort.MAKES, "makes"
         case Reference(field=field) if field.startswith(DEPENDS_ON):
             return Sort.ORDER, ""

@@ -1,7 +1,7 @@
 """What has to be there before a resource: what its spec names, and what its author says it comes after."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -14,6 +14,8 @@ Kinds: TypeAlias = Mapping[tuple[str, str], Sort]
 
 # Resources that have to be ready first, though nothing of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
 DEPENDS_ON: Final = "setpoint.dev/depends-on"
+# Stands for a field that names the owner: none does.
+OWNED: Final = "metadata.ownerReferences"
 # Words without one of which in its spec a resource needs nothing.
 MENTIONS: Final = ("Ref", "$ref", "${ref:")
 
@@ -23,6 +25,12 @@ def needs_of(resource: Resource, kinds: Kinds) -> tuple[Need, ...]:
     kind = kinds[resource.ref.group, resource.ref.kind]
     own = (_completed(need, kinds) if isinstance(need, Value) else need for need in kind.needs(resource))
     return (*own, *_first(resource, kinds))
+
+
+def after_its_owner(resource: Resource, known: Collection[ResourceRef]) -> tuple[Reference, ...]:
+    """A child comes after its owner, when that is known: what it should be is for the owner to say first."""
+    owner = resource.controller
+    return () if owner is None or owner not in known else (Reference(OWNED, owner, must_be_ready=False, is_used=False),)
 
 
 def may_need(resource: Resource) -> bool:

@@ -120,7 +120,8 @@ class Store(Protocol):
     async def apply(self, manifest: Tree) -> Resource:
         """The resource after the author's part (labels, annotations, everything but metadata and status) became this.
 
-        Creates what is not there. Keeps status, finalizers, uid and what the engine annotated. A manifest that
+        Creates what is not there. Keeps status, finalizers, uid, what the engine annotated, and the owners that it
+        named, unless the author names others. A manifest that
         says nothing new changes nothing, not even the revision; a new spec raises the generation. ManifestInvalid
         for what cannot be kept. NotReady while the resource is being deleted, unless its annotations or labels are all
         that is new: they may say how it goes.

@@ -1,6 +1,6 @@
-"""What an owner cannot do without elsewhere: the plain objects that people may have edited, and those it is made of."""
+"""Owners and what belongs to them: whose children somebody edited; and what an owner cannot do without elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from setpoint.core.children import Contents
@@ -14,6 +14,13 @@ from setpoint.errors import NotReady, UserError
 
 # Any other is made anew from what the owner says, or from its sources.
 _PEOPLES: Final = (Contents.MERGED, Contents.ONCE)
+
+
+async def owners_of(refs: Iterable[ResourceRef], world: World) -> tuple[ResourceRef, ...]:
+    """Those that are looked after here, and whose children these are: an edit of a child is theirs to judge."""
+    found = [await world.store.get(ref) for ref in refs]
+    owners = dict.fromkeys(one.controller for one in found if one is not None)
+    return tuple(owner for owner in owners if owner is not None and (owner.group, owner.kind) in world.owners)
 
 
 async def plain_relatives(resource: Resource, world: World) -> tuple[Resource, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, NewType
+from typing import Final, NamedTuple, NewType
 
 from setpoint.core.canonical import body_digest as sha256_of
 from setpoint.core.canonical import digest
@@ -11,6 +11,8 @@ from setpoint.core.owners import controller_of
 from setpoint.core.values import Json
 
 Tree = Mapping[str, Json]
+# Group and kind of what has values that nobody may see.
+SECRET: Final = ("", "Secret")
 Revision = NewType("Revision", str)
 
 

@@ -10,7 +10,7 @@ from setpoint.engine.abilities import Audible
 from setpoint.engine.graph import before_each
 from setpoint.engine.kind import Need, target_of
 from setpoint.engine.listening import Ear, Ears
-from setpoint.engine.needs import needs_of
+from setpoint.engine.needs import after_its_owner, needs_of
 from setpoint.engine.reconcile import step
 from setpoint.engine.remembered import location_in
 from setpoint.engine.resource import ResourceRef
@@ -64,7 +64,7 @@ class Run:
     # Set with the first outcome of each.
     _looked: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
     _ears: dict[ResourceRef, Ear] = field(default_factory=dict)
-    # What followed from steps for others, which joined the run: and what each of their owners came to before.
+    # Those whose children are in the run as well, and what each came to before these were looked at.
     _owners: dict[ResourceRef, Outcome] = field(default_factory=dict)
 
     async def until_done(
@@ -121,17 +121,17 @@ class Run:
                 await (self.world.clock.sleep(seconds) if ear is None else ear.changed_within(seconds))
 
     def _others_join(self, outcome: Outcome, everybody: "_Everybody") -> bool:
-        """Whether anybody joined the run because of `outcome`."""
+        """Whether there is anybody else to look at because of `outcome`; who is not in the run yet joins it."""
         found = () if isinstance(outcome, Gone) else outcome.others
-        new = [ref for ref in found if ref not in self._looked]
-        for ref in new:
-            self._open.add(ref)
-            self._looked[ref] = asyncio.Event()
-            everybody.group.create_task(self._follow(ref, (), everybody))
-        return bool(new)
+        for ref in found:
+            if ref not in self._looked:
+                self._open.add(ref)
+                self._looked[ref] = asyncio.Event()
+                everybody.group.create_task(self._follow(ref, (), everybody))
+        return bool(found)
 
     async def _look_again_at_owners(self) -> None:
-        """How it stands with those whose children joined, now that these are done."""
+        """How it stands with those whose children are in the run, now that these are done."""
         for ref, first in self._owners.items():
             outcome = await step(ref, self.world, trigger=self.trigger)
             if isinstance(first, Settled) and isinstance(outcome, Settled):
@@ -203,7 +203,7 @@ class Run:
             with suppress(SetpointError):
                 resource = await self.world.store.get(ref)
                 if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in self.world.sorts:
-                    found[ref] = needs_of(resource, self.world.sorts)
+                    found[ref] = (*needs_of(resource, self.world.sorts), *after_its_owner(resource, self._open))
         return found
 
 

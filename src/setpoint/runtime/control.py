@@ -13,7 +13,6 @@ from setpoint import __version__
 from setpoint.clients.daemon_messages import Hello
 from setpoint.core.canonical import same
 from setpoint.core.conditions import find_condition, from_data
-from setpoint.engine.child_edits import still_owned
 from setpoint.engine.graph import in_order
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
@@ -125,7 +124,6 @@ class Control:
     async def _apply(self, draft: Resource, manifest: Tree) -> None:
         ref = draft.ref
         before = await self._world.store.get(ref)
-        manifest = still_owned(manifest, before)
         if before is None or is_plain(ref, self._world) or not same(_body(before), _body(draft)):
             # Looked at anyway, and its generation tells the new status from the old one.
             await self._world.store.apply(manifest)

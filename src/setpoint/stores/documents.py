@@ -5,31 +5,35 @@ change, None when the resource is to go. The store numbers the change and puts i
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from setpoint.core.canonical import canonical
+from setpoint.core.canonical import canonical, same
+from setpoint.core.values import Json
 from setpoint.engine.resource import Resource, Tree
-from setpoint.errors import NotReady, StoreError
+from setpoint.errors import StoreError
 from setpoint.stores.conflicts import already_there, changed_since
-from setpoint.stores.manifests import Authored
+from setpoint.stores.manifests import Authored, being_deleted
 from setpoint.stores.records import Record, decode, to_resource
 
 Rule: TypeAlias = Callable[[Record | None], Record | None]
+# Among the keys of the engine's annotations, for owners that the engine named. No annotation can have it.
+OWNERS: Final = ":ownerReferences"
 
 
 def applied(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
-    """The author's part becomes `authored`; NotReady while the resource is being deleted, but for its metadata."""
+    """The author's part becomes `authored`; NotReady while the resource is being deleted, but for new metadata."""
 
     def rule(before: Record | None) -> Record:
         if before is None:
             return _created(authored, now, new_uid())
-        edited = _edited(before, authored)
-        if (edited is before or edited.body != before.body) and _is_deleting(before):
+        if _is_deleting(before):
             # How it goes may still be said, by annotations; what it should be is past.
-            raise NotReady(f"{before.ref} is being deleted: wait until it is gone, then apply it again")
-        return edited
+            is_same = (authored.body, authored.secret) == (before.body, before.secret)
+            if not (is_same and authored.says_more_than(decode(before.metadata))):
+                raise being_deleted(before.ref)
+        return _edited(before, authored)
 
     return rule
 
@@ -40,7 +44,8 @@ def created(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
     def rule(before: Record | None) -> Record:
         if before is not None:
             raise already_there(to_resource(before))
-        return _created(authored, now, new_uid())
+        owned = frozenset({OWNERS}) if "ownerReferences" in authored.metadata else frozenset[str]()
+        return replace(_created(authored, now, new_uid()), engine_keys=owned)
 
     return rule
 
@@ -49,7 +54,7 @@ def replaced(seen: Resource, authored: Authored) -> Rule:
     """The author's part becomes `authored`, if nobody wrote since `seen`."""
 
     def rule(before: Record | None) -> Record:
-        return _edited(_unchanged_since(seen, before), authored)
+        return _edited(_unchanged_since(seen, before), authored, by_engine=True)
 
     return rule
 
@@ -129,14 +134,17 @@ def _created(authored: Authored, now: str, uid: str) -> Record:
     return Record(authored.ref, uid, 0, _encoded(metadata), authored.body, authored.secret, b"")
 
 
-def _edited(before: Record, authored: Authored) -> Record:
+def _edited(before: Record, authored: Authored, *, by_engine: bool = False) -> Record:
     metadata = decode(before.metadata)
     annotations, engine_keys = _merged(before, metadata.get("annotations", {}), authored)
+    owners, are_ours = _owners(before, metadata.get("ownerReferences", []), authored, by_engine=by_engine)
     metadata = {
-        **{name: value for name, value in metadata.items() if name not in ("labels", "ownerReferences")},
+        **{name: value for name, value in metadata.items() if name != "labels"},
         **authored.metadata,
         "annotations": annotations,
+        "ownerReferences": owners,
     }
+    engine_keys |= {OWNERS} if are_ours else set()
     if (before.body, before.secret) == (authored.body, authored.secret):
         return _with_metadata(before, metadata, engine_keys)
     metadata["generation"] += 1
@@ -153,6 +161,16 @@ def _merged(before: Record, present: Mapping[str, str], authored: Authored) -> t
     ours = {key: text for key, text in present.items() if key in before.engine_keys}
     merged: dict[str, str] = {**ours, **authored.metadata.get("annotations", {})}
     return merged, frozenset(key for key, text in ours.items() if merged[key] == text)
+
+
+def _owners(before: Record, present: Json, authored: Authored, *, by_engine: bool) -> tuple[Json, bool]:
+    """The owners after a write, and whether the engine named them: then an author who names none leaves them there."""
+    said = authored.metadata.get("ownerReferences", [])
+    if by_engine:
+        return said, bool(said)
+    are_ours = OWNERS in before.engine_keys
+    owners = present if are_ours and not said else said
+    return owners, are_ours and same(owners, present)
 
 
 def _with_metadata(record: Record, metadata: dict[str, Any], engine_keys: frozenset[str] | None = None) -> Record:

@@ -27,7 +27,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     body: bytes  # the author's: everything but metadata and status
     secret: bytes  # a Secret's `data`, which no disk may see; empty for anything else
     status: bytes  # empty before the first look
-    engine_keys: frozenset[str] = frozenset()  # the annotations that the engine was the last to change
+    # The annotations that the engine was the last to change; and a mark for its owners, see documents.OWNERS.
+    engine_keys: frozenset[str] = frozenset()
 
 
 def to_resource(record: Record) -> Resource:

@@ -5,7 +5,7 @@ import binascii
 from typing import Any, Final
 
 from setpoint.core.paths import Path
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.resource import SECRET, ResourceRef
 from setpoint.stores.names import DATA_KEY
 from setpoint.stores.wording import sort_of
 
@@ -14,7 +14,7 @@ _LINE_ENDS: Final = str.maketrans("", "", "\r\n")
 
 def is_secret(ref: ResourceRef) -> bool:
     """Whether it is a core `v1` Secret."""
-    return ref.group == "" and ref.kind == "Secret"
+    return (ref.group, ref.kind) == SECRET
 
 
 def fold_secret(body: dict[str, Any]) -> dict[str, str]:
