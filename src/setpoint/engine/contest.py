@@ -99,6 +99,10 @@ class Contests:
         paths = {str(change.path) for change in changes} if self.fields else set()
         return tuple(contest for contest in self.fields if contest.path in paths and contest.wait(now))
 
+    def next_in(self, changes: Iterable[FieldChange], now: str) -> float | None:
+        """The seconds until the first of these may be put back; None when none of them waits."""
+        return min((contest.wait(now) for contest in self.waiting(changes, now)), default=None)
+
     def begin(self, intent: str, changes: Iterable[FieldChange], mark: str, now: str) -> "Contests":
         """With the put-back of these changes under way; where one is already, nothing is new."""
         contests = {contest.path: contest for contest in self.fields}

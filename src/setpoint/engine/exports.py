@@ -14,7 +14,7 @@ from setpoint.core.canonical import canonical, same
 from setpoint.core.paths import Path
 from setpoint.core.values import Json
 from setpoint.core.yaml_documents import Document
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import SECRET, Resource, ResourceRef, Tree
 from setpoint.errors import ManifestInvalid, NotJson
 
 API_VERSION: Final = "setpoint.dev/v1alpha1"
@@ -22,7 +22,6 @@ HEADER, END = "Export", "ExportEnd"
 FORMAT: Final = 1
 # The member of a document with what another store has to know besides.
 FACTS: Final = "export"
-SECRET: Final = ("", "Secret")
 _ROOT: Final = Path()
 
 S = TypeVar("S", bound=Struct)

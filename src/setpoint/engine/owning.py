@@ -17,7 +17,6 @@ from setpoint.core.reviews import Review
 from setpoint.core.threeway import memory_to_data
 from setpoint.core.values import Json, Missing
 from setpoint.engine import report
-from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.family import LAST_GENERATED, Family, look_at_family, ref_of
 from setpoint.engine.family_news import outputs_after, tell_people
 from setpoint.engine.family_work import Work, work_for
@@ -43,7 +42,7 @@ async def own(moment: Moment, owner: Owner) -> Outcome:
     if moment.management is Management.FULL:
         moment = await _hold(moment, owner)
     family = await look_at_family(moment.resource, owner, moment.world.store)
-    moment = _catch_up(moment, family)
+    moment = moment.caught_up(family.intent, _mark(family))
     work = work_for(moment, family)
     if moment.management is Management.OBSERVE:
         return await _observe_only(moment, work)
@@ -57,7 +56,7 @@ async def preview_family(moment: Moment, owner: Owner) -> Plan:
     if moment.management is Management.PAUSED:
         return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
     family = await look_at_family(moment.resource, owner, moment.world.store)
-    work = work_for(_catch_up(moment, family), family)
+    work = work_for(moment.caught_up(family.intent, _mark(family)), family)
     trouble = work.reviews.trouble
     if trouble is not None and not work.plan.writes:
         raise trouble
@@ -76,17 +75,6 @@ async def _hold(moment: Moment, owner: Owner) -> Moment:
     held = await moment.world.store.set_finalizers(moment.resource, (*moment.resource.finalizers, *missing))
     assert held is not None
     return replace(moment, resource=held)
-
-
-def _catch_up(moment: Moment, family: Family) -> Moment:
-    """With the contests that still go on."""
-    contests = moment.remembered.contests
-    if not contests.fields:
-        return moment
-    is_held = moment.management is Management.OBSERVE
-    now, mark = moment.world.clock.now(), _mark(family)
-    still = NO_CONTESTS if is_held else contests.standing(family.intent, mark, now)
-    return replace(moment, remembered=replace(moment.remembered, contests=still))
 
 
 async def _announce(moment: Moment, work: Work) -> Moment:
@@ -179,8 +167,7 @@ async def _settle(moment: Moment, owner: Owner, work: Work, made: Mapping[str, R
 def _again(moment: Moment, work: Work, ready: Ready) -> float | None:
     """The seconds until there is something to do: a child to put back, or one that may be ready by then."""
     if work.withheld:
-        now = moment.world.clock.now()
-        return min((one.wait(now) for one in moment.remembered.contests.waiting(work.plan.withheld, now)), default=None)
+        return moment.remembered.contests.next_in(work.plan.withheld, moment.world.clock.now())
     return None if ready.status == "True" else NOT_READY_SECONDS
 
 

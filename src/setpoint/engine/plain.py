@@ -1,11 +1,7 @@
 """Plain objects: kept beside resources, while nobody takes a step for them. Secrets, and what owners make or read."""
 
-from typing import Final
-
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.resource import SECRET, ResourceRef
 from setpoint.engine.scene import World
-
-SECRET: Final = ("", "Secret")
 
 
 def plain_kinds(world: World) -> frozenset[tuple[str, str]]:

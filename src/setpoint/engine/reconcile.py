@@ -14,7 +14,6 @@ from setpoint.core.plan import Plan
 from setpoint.engine import report
 from setpoint.engine.abilities import Awaited
 from setpoint.engine.carrying_out import carry_out
-from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.creation import as_creation, finish_creation, is_begun
 from setpoint.engine.giving_way import as_replacement, give_way, has_to_give_way
 from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
@@ -147,7 +146,7 @@ async def preview(ref: ResourceRef, world: World) -> Plan:
     look = await look_for(intent, scene)
     if isinstance(look, Unmoved):
         return Plan(Decision.IN_SYNC)
-    scene, decision = _catch_up(scene, intent, look), _decide(intent, look, scene)
+    scene, decision = scene.caught_up(intent.digest, mark_of(look)), _decide(intent, look, scene)
     plan = planned_for(decision, intent, look, await rehearse(decision, intent, look, scene)).plan
     plan = as_replacement(plan) if is_moving else plan
     return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
@@ -167,7 +166,7 @@ async def _keep(scene: Scene) -> Outcome:
         rest(scene, intent, scene.remembered.body, inf)
         return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
     was_begun = is_begun(scene, intent, look)
-    scene = _catch_up(await finish_creation(scene, intent, look), intent, look)
+    scene = (await finish_creation(scene, intent, look)).caught_up(intent.digest, mark_of(look))
     decision = _decide(intent, look, scene)
     scene = await rehearse(decision, intent, look, scene)
     planned = planned_for(decision, intent, look, scene)
@@ -196,16 +195,6 @@ def _require_meaning(scene: Scene, intent: Intent) -> None:
     cookie = scene.remembered.cookie
     if cookie is None or cookie.intent != intent.digest:
         _ = intent.declared
-
-
-def _catch_up(scene: Scene, intent: Intent, look: Look) -> Scene:
-    """The scene with the contests that still go on; where nothing is ever written there is none."""
-    if not scene.remembered.contests.fields:
-        return scene
-    now, mark = scene.world.clock.now(), mark_of(look)
-    is_held = scene.management is Management.OBSERVE
-    contests = NO_CONTESTS if is_held else scene.remembered.contests.standing(intent.digest, mark, now)
-    return replace(scene, remembered=replace(scene.remembered, contests=contests))
 
 
 async def _claim(scene: Scene, intent: Intent) -> Scene:

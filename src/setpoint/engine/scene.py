@@ -7,6 +7,7 @@ from typing import Final, Self, TypeAlias
 
 from setpoint.core.canonical import same
 from setpoint.core.plan import Plan, Write
+from setpoint.engine.contest import NO_CONTESTS
 from setpoint.engine.kind import AnyKind, Sort
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Clock, Metrics, Note, Store
@@ -139,6 +140,15 @@ class Moment:
     def management(self) -> Management:
         """How far this step may go; ManifestInvalid for a word that means nothing."""
         return management_of(self.resource.annotations)
+
+    def caught_up(self, intent: str, mark: str) -> Self:
+        """The moment with the contests that still go on, now that `mark` was seen; where nothing is written is none."""
+        contests = self.remembered.contests
+        if not contests.fields:
+            return self
+        is_held = self.management is Management.OBSERVE
+        still = NO_CONTESTS if is_held else contests.standing(intent, mark, self.world.clock.now())
+        return replace(self, remembered=replace(self.remembered, contests=still))
 
     async def tell(self, ready: Ready, outputs: Tree | None = None) -> Self:
         """The moment after the status says how it stands; nothing is written when it says so already."""

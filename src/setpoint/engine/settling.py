@@ -116,5 +116,4 @@ def _again(scene: Scene, plan: Plan) -> float | None:
     """The seconds until the first of what is withheld may be put back."""
     if not plan.withheld:
         return None
-    now = scene.world.clock.now()
-    return min((one.wait(now) for one in scene.remembered.contests.waiting(plan.withheld, now)), default=None)
+    return scene.remembered.contests.next_in(plan.withheld, scene.world.clock.now())

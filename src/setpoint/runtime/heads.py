@@ -14,10 +14,8 @@ from setpoint.engine.owner import Owner
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import COOKIE_ANNOTATION, location_in, outputs_in
 from setpoint.engine.report import condition_of
-from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
-
-_SECRET: Final = ("", "Secret")
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -161,7 +159,7 @@ class Heads:
 
     def _is_kept(self, ref: ResourceRef) -> bool:
         """Whether it may be anybody's business: a cluster has many objects that are not."""
-        is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == _SECRET
+        is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == SECRET
         return is_ours or not self._owners or ref in self._owned_by or ref in self._needed_by
 
     @property

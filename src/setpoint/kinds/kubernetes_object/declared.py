@@ -6,14 +6,14 @@ from typing import Final
 from msgspec import UNSET
 
 from setpoint.core.durations import seconds_of
-from setpoint.core.kubernetes import text_at
+from setpoint.core.hiding import is_secret
 from setpoint.core.paths import Path, Selector
 from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.core.rollout import require_rollout
 from setpoint.core.wait_for import FieldWait, RolloutWait, WaitFor, parse_wait
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.kubernetes_object.manifest import is_secret, manifest_of, spec_of
+from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, Propagation
 
 # Lifts the protection of a resource whose deletion was asked for: then its spec is past.
@@ -44,7 +44,7 @@ def wait_of(resource: Resource) -> WaitFor | None:
             require_rollout(tree)
     except ManifestInvalid as error:
         raise ManifestInvalid(f"{resource.ref}: spec.{error}") from error
-    if isinstance(wait_for.wait, FieldWait) and is_secret(text_at(tree, "apiVersion"), text_at(tree, "kind")):
+    if isinstance(wait_for.wait, FieldWait) and is_secret(tree):
         _refuse_to_show(wait_for.wait.path, resource)
     return wait_for
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from setpoint.core.kubernetes import text_at
+from setpoint.core.hiding import is_secret
 from setpoint.core.values import Json
 from setpoint.engine.kind import Resolved
 from setpoint.engine.resource import Resource
@@ -59,11 +59,6 @@ def object_of(resource: Resource, resolved: Resolved) -> dict[str, Json]:
     return _Checked(f"{resource.ref}: {MANIFEST}", tree).require(is_final=True)
 
 
-def is_secret(api_version: str, kind: str) -> bool:
-    """Whether its values are nobody's to see."""
-    return (api_version, kind) == ("v1", "Secret")
-
-
 def _read(text: str, where: str) -> Json:
     try:
         documents = _documents(text)
@@ -106,7 +101,7 @@ class _Checked:
         self._refuse_server_set(metadata)
         kept: dict[str, Json] = {name: value for name, value in self._tree.items() if name != "status"}
         kept["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_SET}
-        is_hidden = is_secret(text_at(kept, "apiVersion"), text_at(kept, "kind"))
+        is_hidden = is_secret(kept)
         return self._secret(kept) if is_hidden and is_final else kept
 
     def _require_type(self, tree: Mapping[str, Json]) -> None:
