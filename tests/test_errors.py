@@ -33,6 +33,8 @@ from setpoint.errors import Retry, retry_for
         (errors.RevisionExpired("x"), Retry.STEP_AGAIN),
         (errors.StoreInUse("x"), Retry.STOP),
         (errors.LeaseLost("x"), Retry.STOP),
+        (errors.WriteBlocked("x"), Retry.STOP),
+        (errors.NotRecorded("x"), Retry.STOP),
         (errors.SetpointError("x"), Retry.BUG),
         (errors.Bug("x"), Retry.BUG),
         (KeyError("x"), Retry.BUG),

@@ -175,6 +175,18 @@ class RemoteExpired(RemoteError):
     retry = Retry.STEP_AGAIN
 
 
+class WriteBlocked(SetpointError):
+    """A write was about to go out where nothing may be written: in a preview. It did not."""
+
+    retry = Retry.STOP
+
+
+class NotRecorded(SetpointError):
+    """A recorded world was asked for something that nobody asked when it was recorded: it does not guess."""
+
+    retry = Retry.STOP
+
+
 class StoreError(SetpointError):
     """The record of what was declared could not be read or written."""
 

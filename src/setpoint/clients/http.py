@@ -5,9 +5,10 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Mapping
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -17,7 +18,7 @@ from yarl import URL
 from setpoint import __version__
 from setpoint.clients.permits import Attempt, seconds_for
 from setpoint.clients.sockets import Sockets
-from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
+from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
 
 USER_AGENT = f"setpoint/{__version__}"
 # Whatever else is asked may change something.
@@ -66,6 +67,42 @@ class Answer:
     body: bytes
 
 
+class Tap(Protocol):
+    """What stands between us and every server of one way out: it sees all that is asked, and all that is answered."""
+
+    def asked(self, request: Request) -> Answer | None:
+        """An answer in the server's place, which is not asked then; None to ask it. What may not be asked is raised."""
+        ...
+
+    def answered(self, request: Request, answer: Answer) -> Answer:
+        """The server answered; what whoever asked is given."""
+        ...
+
+    def failed(self, request: Request, error: RemoteError) -> None:
+        """No answer came, or none that can be used."""
+        ...
+
+
+_around: Final[ContextVar[Tap | None]] = ContextVar("around", default=None)
+
+
+class tapped_by:  # noqa: N801 - a context manager is called like a function
+    """What a client without a tap of its own sends inside, in this task and in those it starts, meets this one."""
+
+    __slots__ = ("_tap", "_token")
+
+    def __init__(self, tap: Tap) -> None:
+        self._tap = tap
+        self._token: Token[Tap | None] | None = None
+
+    def __enter__(self) -> None:
+        self._token = _around.set(self._tap)
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _around.reset(self._token)
+
+
 class Stream:
     """An answer whose body is read as it comes. `close` it when it is not wanted any more."""
 
@@ -101,15 +138,17 @@ class Stream:
 class HttpClient:
     """Keeps connections and uses them again. Opened by the first request; `close` lets go of everything.
 
-    `proxy` is the way to every server; without it the environment says which one it is, if any.
+    `proxy` is the way to every server; without it the environment says which one it is, if any. Every request meets
+    `tap` first.
     """
 
-    def __init__(self, proxy: str | None = None) -> None:
+    def __init__(self, proxy: str | None = None, tap: Tap | None = None) -> None:
         # How many requests there were, by method, host and what came of them: a status, or "<error>" without an answer.
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
         self._sockets = Sockets()
         self._proxy = proxy
+        self._tap = tap
         # Host and proxy by origin: finding out takes a walk through the environment.
         self._ways: dict[str, tuple[str, str | None]] = {}
 
@@ -119,6 +158,21 @@ class HttpClient:
         RemoteRefused when the server is not who it should be. What no permit allows is not sent: see clients.permits.
         """
         request = permitted(request)
+        tap = self._tap or _around.get()
+        return await (self._sent(request) if tap is None else self._sent_past(tap, request))
+
+    async def _sent_past(self, tap: Tap, request: Request) -> Answer:
+        instead = tap.asked(request)
+        if instead is not None:
+            return instead
+        try:
+            answer = await self._sent(request)
+        except RemoteError as error:
+            tap.failed(request, error)
+            raise
+        return tap.answered(request, answer)
+
+    async def _sent(self, request: Request) -> Answer:
         host, proxy = self._way_to(request.url)
         code = "<error>"
         try:
@@ -139,6 +193,9 @@ class HttpClient:
         Errors are those of `send`.
         """
         request = permitted(request)
+        tap = self._tap or _around.get()
+        if tap is not None and tap.asked(request) is not None:
+            raise Bug(f"{request}: an answer that comes bit by bit cannot be given in the server's place")
         host, proxy = self._way_to(request.url)
         code = "<error>"
         try:
