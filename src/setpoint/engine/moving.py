@@ -29,14 +29,20 @@ class Passage:
     intents: Mapping[str, str] = field(default_factory=dict)
     # By the field that the secret is for, and its old version.
     versions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # Live objects by their digest, and by that of their bytes, where they read differently.
+    lives: Mapping[str, str] = field(default_factory=dict)
 
     def intent(self, digest: str) -> str:
         """The digest in the new store; the old one where nothing there is known to be the same."""
         return self.intents.get(digest, digest)
 
     def cookie(self, cookie: Cookie) -> Cookie:
-        """The cookie in the new store: the live object is the same."""
-        return Cookie(self.intent(cookie.intent), cookie.live)
+        """The cookie in the new store: the live object is the same, however it reads there."""
+        return Cookie(self.intent(cookie.intent), self.live(cookie.live))
+
+    def live(self, digest: str) -> str:
+        """The digest of the same live object, however it reads there."""
+        return self.lives.get(digest, digest)
 
     def secrets(self, versions: Mapping[str, str]) -> Mapping[str, str]:
         """The versions in the new store."""
@@ -56,7 +62,7 @@ def settled_in(item: ExportedResource, generation: int, passage: Passage) -> Tre
     status = arriving(item, generation)
     if not status:
         return status
-    return _in_new_terms(Remembered.of(item.resource), passage).into(status, with_cookie=COOKIE in status)
+    return in_new_terms(Remembered.of(item.resource), passage).into(status, with_cookie=COOKIE in status)
 
 
 def own_annotations(item: ExportedResource, passage: Passage) -> Mapping[str, str | None]:
@@ -75,16 +81,23 @@ def manifest_of(resource: Resource) -> Tree:
     return {**author, "metadata": {**metadata, "labels": dict(resource.labels), "annotations": annotations}}
 
 
-def _in_new_terms(memory: Remembered, passage: Passage) -> Remembered:
+def in_new_terms(memory: Remembered, passage: Passage) -> Remembered:
+    """The memory in the terms that hold elsewhere."""
     return replace(
         memory,
         cookie=None if memory.cookie is None else passage.cookie(memory.cookie),
         attempt=None if memory.attempt is None else _attempt(memory.attempt, passage),
         secrets=passage.secrets(memory.secrets),
-        contests=Contests(passage.intent(memory.contests.intent), memory.contests.fields),
+        contests=_contests(memory.contests, passage),
+        body=None if memory.body is None else passage.live(memory.body),
         creating=None if memory.creating is None else passage.secrets(memory.creating),
         wait=None if memory.wait is None else replace(memory.wait, intent=passage.intent(memory.wait.intent)),
     )
+
+
+def _contests(contests: Contests, passage: Passage) -> Contests:
+    fields = (one if one.begun is None else replace(one, begun=passage.live(one.begun)) for one in contests.fields)
+    return Contests(passage.intent(contests.intent), tuple(fields))
 
 
 def _attempt(attempt: Attempt, passage: Passage) -> Attempt:

@@ -126,12 +126,16 @@ async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
     return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE) if isinstance(found, Unmoved) else None
 
 
-async def preview(ref: ResourceRef, world: World) -> Plan:
-    """The plan of the next step, which is not taken: nothing is written. What would stop the step is raised."""
+async def preview(ref: ResourceRef, world: World, *, trusting: bool = True) -> Plan:
+    """The plan of the next step, which is not taken: nothing is written. What would stop the step is raised.
+
+    Whoever does not trust cookies has everything compared.
+    """
     resource = await world.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
-    moment = Moment(world, resource, Remembered.of(resource))
+    remembered = Remembered.of(resource)
+    moment = Moment(world, resource, remembered if trusting else replace(remembered, cookie=None, body=None))
     owner = world.owners.get((ref.group, ref.kind))
     if owner is not None:
         return await (preview_release(moment, owner) if resource.is_deleting else preview_family(moment, owner))

@@ -1,0 +1,390 @@
+"""Both looks at a resource: what its cookie says, and what a comparison of everything says."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
+
+from setpoint.core.cookie import Cookie
+from setpoint.core.decide import Decision
+from setpoint.core.shape import Default
+from setpoint.engine.kind import Absent, Location, Present, Reconciliation, Unmoved
+from setpoint.engine.previews import Finding, Previewed, preview_both_ways, with_cookie
+from setpoint.engine.reconcile import preview, step
+from setpoint.engine.remembered import Remembered
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import Settled, World
+from setpoint.engine.standing import standing_of
+from setpoint.stores.memory import MemoryStore
+from tests.engine.clock import FakeClock
+from tests.engine.gadget_stand import gadget
+from tests.engine.gadgets import Gadget, GadgetKind, GadgetSpec, GadgetTree, Service, gadget_ref
+from tests.engine.stand import Trouble
+
+REF = gadget_ref("g")
+OBSERVE = {"setpoint.dev/management": "observe"}
+UNMANAGED = {"cnrm.cloud.google.com/unmanaged": "spec.size"}
+
+
+class ChangedSpec(GadgetSpec):
+    """The copy of a spec in which a default was changed."""
+
+    mode: Annotated[str | UnsetType, Default("manual")] = UNSET
+
+
+class ChangedTree(GadgetTree):
+    spec: ChangedSpec
+
+
+@dataclass(slots=True)
+class House:
+    """A store, a service, and the kind between the two."""
+
+    service: Service = field(default_factory=Service)
+    kind: GadgetKind = field(init=False)
+    store: MemoryStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        numbers = count()
+        self.kind = GadgetKind(self.service)
+        self.store = MemoryStore(FakeClock(), lambda: f"uid-{next(numbers)}")
+
+    @property
+    def world(self) -> World:
+        return World(self.store, FakeClock(), {(self.kind.group, self.kind.name): self.kind})
+
+    async def settle(self, spec: Mapping[str, Any], **metadata: Any) -> None:
+        await self.store.apply(gadget("g", dict(spec), **metadata))
+        assert isinstance(await step(REF, self.world), Settled)
+
+    async def look(self) -> Previewed:
+        """Both looks; nothing is written meanwhile."""
+        before, calls = await self.store.list(), [call for call in self.service.calls if call[0] != "get"]
+        found = await preview_both_ways(REF, self.world)
+        assert await self.store.list() == before
+        assert [call for call in self.service.calls if call[0] != "get"] == calls
+        return found
+
+    async def resource(self) -> Resource:
+        found = await self.store.get(REF)
+        assert found is not None
+        return found
+
+    async def remember(self, cookie: Cookie | None, body: str | None = None) -> None:
+        """From here on this is the cookie on record."""
+        resource = await self.resource()
+        await self.store.update_status(resource, with_cookie(resource, cookie, body).status)
+
+    async def forge(self) -> None:
+        """A cookie that vouches for what is there, whatever that is."""
+        await self.remember((await standing_of(await self.resource(), self.world)).cookie)
+
+
+def play(scenario: Callable[[House], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await scenario(House())
+
+    asyncio.run(main())
+
+
+def test_what_is_settled_is_in_sync() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+
+        found = await house.look()
+
+        assert (found.finding, found.fields, found.is_left_alone) == (Finding.IN_SYNC, (), True)
+        assert found.plan is not None
+        assert found.plan.decision is Decision.IN_SYNC
+
+    play(scenario)
+
+
+def test_what_drifted_is_written_and_named() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.service.objects["g"]["size"] = 9
+
+        found = await house.look()
+
+        assert (found.finding, found.fields, found.is_left_alone) == (Finding.WRITES, ("spec.size",), False)
+
+    play(scenario)
+
+
+def test_a_cookie_that_is_forged_hides_nothing() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.service.objects["g"] |= {"size": 9, "note": "theirs"}
+        await house.forge()
+
+        found = await house.look()
+
+        assert (found.finding, found.fields) == (Finding.MASKED, ("spec.size", "spec.note"))
+        assert found.plan is not None
+        assert found.plan.decision is Decision.IN_SYNC
+        assert found.to_data()["withoutCookie"] != found.to_data()["plan"]
+
+    play(scenario)
+
+
+def test_the_bytes_of_the_last_time_hide_nothing_either() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.service.objects["g"]["size"] = 9
+        seen = await standing_of(await house.resource(), house.world)
+        await house.remember(seen.cookie, seen.body)
+
+        assert (await house.look()).finding is Finding.MASKED
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("revision", [1, 2])
+@pytest.mark.parametrize("is_known", [True, False], ids=["cookie", "no cookie"])
+def test_a_default_that_was_changed_is_found_with_and_without_a_cookie(revision: int, is_known: bool) -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.kind = replace(house.kind, tree_type=ChangedTree, revision=revision)
+        if not is_known:
+            await house.remember(None)
+
+        found = await house.look()
+
+        # Whoever forgot to raise the revision has a cookie that hides it.
+        expected = Finding.MASKED if is_known and revision == 1 else Finding.WRITES
+        assert (found.finding, found.fields) == (expected, ("spec.mode",))
+
+    play(scenario)
+
+
+def test_a_revision_that_was_raised_for_nothing_costs_one_look() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.kind = replace(house.kind, revision=2)
+
+        first = await house.look()
+        await step(REF, house.world)
+        second = await house.look()
+
+        assert (first.finding, second.finding) == (Finding.ONE_TIME, Finding.IN_SYNC)
+        assert first.is_left_alone
+
+    play(scenario)
+
+
+@dataclass(slots=True)
+class Restless(GadgetKind):
+    """A kind whose live object reads differently each time."""
+
+    looks: "count[int]" = field(default_factory=count)
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+        found = await GadgetKind.observe(self, location)
+        assert isinstance(found, Present)
+        return replace(found, body=None, live=Gadget(size=found.live.size, mode="auto", parent=str(next(self.looks))))
+
+    def view(self, live: Gadget) -> Any:
+        return GadgetKind.view(self, Gadget(size=live.size, mode=live.mode))
+
+
+def test_a_kind_that_never_comes_to_rest_is_told() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.kind = Restless(house.service)
+
+        found = await house.look()
+
+        assert (found.finding, found.fields) == (Finding.UNSETTLED, ())
+
+    play(scenario)
+
+
+def test_a_kind_without_a_cookie_compares_and_is_in_sync() -> None:
+    async def scenario(house: House) -> None:
+        house.kind = replace(house.kind, reconciliation=Reconciliation.STATELESS)
+        await house.settle({"size": 1})
+        calm = await house.look()
+        house.service.objects["g"]["size"] = 9
+
+        assert (calm.finding, (await house.look()).finding) == (Finding.IN_SYNC, Finding.WRITES)
+
+    play(scenario)
+
+
+def test_what_is_only_observed_is_held() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        await house.settle({"size": 2}, annotations=OBSERVE)
+
+        found = await house.look()
+
+        assert (found.finding, found.fields, found.is_left_alone) == (Finding.HELD, ("spec.size",), True)
+
+    play(scenario)
+
+
+def test_what_the_service_did_not_keep_is_held_until_something_moves() -> None:
+    async def scenario(house: House) -> None:
+        house.service.rewrites["size"] = 7
+        await house.store.apply(gadget("g", {"size": 1}))
+        for _ in range(3):
+            await step(REF, house.world)
+        stuck = await house.look()
+        await house.store.apply(gadget("g", {"size": 2}))
+
+        assert (stuck.finding, stuck.is_left_alone) == (Finding.HELD, False)
+        assert (await house.look()).finding is Finding.WRITES
+
+    play(scenario)
+
+
+def test_what_is_being_deleted_is_told() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        await house.store.delete(REF)
+        going = await house.look()
+        del house.service.objects["g"]
+
+        assert (going.finding, (await house.look()).finding) == (Finding.WRITES, Finding.IN_SYNC)
+
+    play(scenario)
+
+
+def test_what_waits_says_for_what() -> None:
+    async def scenario(house: House) -> None:
+        await house.store.apply(gadget("g", {"size": 1, "parentRef": "p"}))
+
+        found = await house.look()
+
+        assert (found.finding, found.trouble) == (Finding.WAITING, "reference Gadget default/p is not found")
+        assert "plan" not in found.to_data()
+
+    play(scenario)
+
+
+def test_what_cannot_be_looked_at_has_failed() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.service.faults.append(_refused())
+
+        found = await house.look()
+
+        assert (found.finding, found.trouble) == (Finding.FAILED, "get g: 403")
+
+    play(scenario)
+
+
+def _refused() -> Any:
+    from tests.engine.gadgets import Fault
+
+    return Fault(Trouble.REFUSED, ("get",), 10)
+
+
+@dataclass(slots=True)
+class Broken(GadgetKind):
+    """A kind with a mistake in it."""
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+        raise KeyError("hunter2")
+
+
+def test_a_mistake_of_ours_is_told_without_what_it_holds(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"size": 1})
+        house.kind = Broken(house.service)
+
+        found = await house.look()
+
+        told = "KeyError in the preview of Gadget default/g: a bug of ours; the log has its traceback"
+        assert (found.finding, found.trouble) == (Finding.FAILED, told)
+
+    play(scenario)
+    assert "preview broke" in caplog.text
+
+
+# --- Laws -------------------------------------------------------------------------------------------------------------
+
+sizes = st.integers(0, 2)
+specs = st.fixed_dictionaries(
+    {}, optional={"size": sizes, "mode": st.sampled_from(("auto", "own")), "note": st.just("n")}
+)
+digests = st.sampled_from(("a" * 64, "b" * 64))
+annotations = st.sampled_from(({}, OBSERVE, UNMANAGED))
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Callable[[House], Awaitable[None]]:
+    """What led here: what was settled, what the author and others changed since, and which cookie is on record."""
+    first, then, notes = draw(specs), draw(st.none() | specs), draw(annotations)
+    edits: dict[str, Any] = draw(specs)
+    revision = draw(st.sampled_from((1, 2)))
+    cookie = draw(st.sampled_from(("kept", "none", "forged")) | st.builds(Cookie, digests, digests))
+
+    async def arrange(house: House) -> None:
+        await house.settle(first)
+        if then is not None:
+            await house.store.apply(gadget("g", then, annotations=notes))
+        house.service.objects["g"] |= edits
+        house.kind = replace(house.kind, revision=revision)
+        if isinstance(cookie, Cookie) or cookie == "none":
+            await house.remember(cookie if isinstance(cookie, Cookie) else None)
+        elif cookie == "forged":
+            await house.forge()
+
+    return arrange
+
+
+@given(situations())
+def test_nothing_quiet_is_a_difference(arrange: Callable[[House], Awaitable[None]]) -> None:
+    async def scenario(house: House) -> None:
+        await arrange(house)
+
+        found = await house.look()
+
+        assert found.whole is not None
+        differs = bool(found.whole.writes or found.whole.withheld)
+        assert differs == (found.finding in (Finding.WRITES, Finding.HELD, Finding.MASKED))
+
+    play(scenario)
+
+
+@given(situations(), st.none() | st.builds(Cookie, digests, digests))
+def test_what_is_found_without_a_cookie_is_the_same_with_any(
+    arrange: Callable[[House], Awaitable[None]], other: Cookie | None
+) -> None:
+    async def scenario(house: House) -> None:
+        await arrange(house)
+        before = await preview(REF, house.world, trusting=False)
+        await house.remember(other)
+
+        assert await preview(REF, house.world, trusting=False) == before
+
+    play(scenario)
+
+
+@given(situations())
+def test_the_step_does_what_the_preview_said_and_the_next_look_is_quiet(
+    arrange: Callable[[House], Awaitable[None]],
+) -> None:
+    async def scenario(house: House) -> None:
+        await arrange(house)
+        found = await house.look()
+        calls = len(house.service.calls)
+
+        await step(REF, house.world)
+
+        written = [verb for verb, _ in house.service.calls[calls:] if verb != "get"]
+        assert bool(written) == (found.finding is Finding.WRITES)
+        after = await house.look()
+        assert after.finding is (found.finding if found.finding in (Finding.MASKED, Finding.HELD) else Finding.IN_SYNC)
+        if found.finding is Finding.ONE_TIME:
+            assert Remembered.of(await house.resource()).cookie is not None
+
+    play(scenario)
