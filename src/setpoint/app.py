@@ -4,16 +4,16 @@ import asyncio
 import datetime
 import time
 import uuid
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from setpoint.clients.budgets import Budgets
 from setpoint.clients.google import Auth, GoogleClient, GoogleSettings, settings_from
-from setpoint.clients.http import HttpClient
+from setpoint.clients.http import HttpClient, Tap
 from setpoint.core.canonical import same
 from setpoint.core.paths import nearest
 from setpoint.core.values import Json
@@ -29,7 +29,7 @@ from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
-from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.kinds.kubernetes_object.clusters import OWN, Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
@@ -37,6 +37,7 @@ from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite import OpenMode, open_sqlite
 
 if TYPE_CHECKING:
+    from setpoint.clients.kube_connection import Connection
     from setpoint.clients.kubernetes import KubernetesClient
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
@@ -91,8 +92,35 @@ class Opened:
     budgets: Budgets
     # How many requests there were, by method, host and what came of them: one for each way out.
     requests: Sequence[Mapping[tuple[str, str, str], int]] = ()
+    # The cluster of those who name none, once somebody asked.
+    cluster: Callable[[], str] = str
     # Whether other processes may write to the same store.
     shared: bool = False
+
+
+# The way out to Google, and that to the store where it is a cluster's.
+GOOGLE: Final = "google"
+STORE: Final = "store"
+
+
+def _nothing(_way: str) -> Tap | None:
+    """Nothing stands on the way."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What stands on each way out: to Google, to the store, and to each cluster by its word."""
+
+    tap: Callable[[str], Tap | None] = _nothing
+    # What is read in the place of a store and of services; then nobody is reached at all.
+    recorded: Store | None = None
+    # The cluster of those who name none, if that is known.
+    cluster: str = ""
+
+
+PLAIN: Final = Wiring()
+_NOWHERE: Final = "http://recorded.invalid"
 
 
 @asynccontextmanager
@@ -103,27 +131,42 @@ async def open_world(settings: Settings, access: Access) -> AsyncIterator[World]
 
 
 @asynccontextmanager
-async def open_all(settings: Settings, access: Access) -> AsyncIterator[Opened]:
+async def open_all(settings: Settings, access: Access, wiring: Wiring = PLAIN) -> AsyncIterator[Opened]:
     """The same with what a process that goes on for ever wants to show."""
-    clock = settings.clock
     async with AsyncExitStack() as stack:
-        http = HttpClient()
-        google = GoogleClient(http, settings_from(settings.environment))
+        http = HttpClient(tap=wiring.tap(GOOGLE))
+        google = GoogleClient(http, _google(settings, wiring))
         stack.push_async_callback(google.close)
         counts = [http.counts]
-        clusters = Clusters(settings.environment, budgets=google.budgets, counted=counts.append)
+        clusters = Clusters(settings.environment, budgets=google.budgets, counted=counts.append, tap=wiring.tap)
         stack.push_async_callback(clusters.close)
-        kinds, owners = _kinds(google, clusters, clock), _owners(settings.environment)
-        if is_shared(settings):
-            clusters.own = client = _cluster_client(settings, google.budgets)
+        kinds, owners = _kinds(google, clusters, settings.clock), _owners(settings.environment)
+        if wiring.recorded is not None:
+            store, clusters.recorded, clusters.usual = wiring.recorded, _nowhere(), wiring.cluster
+        elif is_shared(settings):
+            client = _cluster_client(settings, google.budgets, wiring.tap(STORE))
             counts.append(client.http.counts)
             store = _open_cluster(settings, client, {**kinds, **owners}, access)
+            clusters.own = client if wiring is PLAIN else _cluster_client(settings, google.budgets, wiring.tap(OWN))
+            stack.push_async_callback(clusters.own.close)
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
         stack.push_async_callback(store.close)
-        world = World(store, clock, kinds, settings.cookies, owners=owners)
-        yield Opened(world, google.budgets, counts, shared=is_shared(settings))
+        world = World(store, settings.clock, kinds, settings.cookies, owners=owners)
+        yield Opened(world, google.budgets, counts, lambda: clusters.usual, shared=is_shared(settings))
+
+
+def _nowhere() -> "Connection":
+    from setpoint.clients.kube_connection import Connection
+
+    return Connection("recorded", _NOWHERE)
+
+
+def _google(settings: Settings, wiring: Wiring) -> GoogleSettings:
+    if wiring.recorded is not None:
+        return GoogleSettings(_NOWHERE, _NOWHERE, Auth.ANONYMOUS)
+    return settings_from(settings.environment)
 
 
 def definitions() -> Mapping[tuple[str, str], Tree]:
@@ -222,14 +265,14 @@ async def _open_store(settings: Settings, access: Access) -> Store:
     return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is Access.READ else OpenMode.WRITE)
 
 
-def _cluster_client(settings: Settings, budgets: Budgets) -> "KubernetesClient":
+def _cluster_client(settings: Settings, budgets: Budgets, tap: Tap | None) -> "KubernetesClient":
     # Only who keeps resources in a cluster pays for loading what reaches it.
     from setpoint.clients.kube_config import connection_from
     from setpoint.clients.kubernetes import KubernetesClient
     from setpoint.stores.kubernetes.opening import whereabouts
 
-    context = whereabouts(settings.store).context
-    return KubernetesClient(connection_from(settings.environment, context), budgets=budgets)
+    connection = connection_from(settings.environment, whereabouts(settings.store).context)
+    return KubernetesClient(connection, http=HttpClient(connection.proxy, tap), budgets=budgets)
 
 
 def _open_cluster(

@@ -60,12 +60,12 @@ class Desk:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._programs = ExitStack()
-        self._environment = {**environment, "HOME": str(folder), "SETPOINT_GCP_AUTH": "anonymous"}
+        self.environment = {**environment, "HOME": str(folder), "SETPOINT_GCP_AUTH": "anonymous"}
 
     def __enter__(self) -> Self:
         self._thread.start()
         url = asyncio.run_coroutine_threadsafe(self._cloud.start(), self._loop).result(DEADLINE)
-        self._environment |= {"STORAGE_EMULATOR_HOST": url, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{url}/"}
+        self.environment |= {"STORAGE_EMULATOR_HOST": url, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{url}/"}
         return self
 
     def __exit__(
@@ -90,13 +90,13 @@ class Desk:
 
     def act(self, command: str, *targets: str) -> None:
         """Like `apply`, for any command; on the manifests unless told otherwise."""
-        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self._environment)
+        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         asyncio.run(_awaited(COMMANDS[command](Request(settings, Console(quiet=True), files, targets))))
 
     def said(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
         """The exit code of a command in this process, and what it prints into a pipe."""
-        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self._environment)
+        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         printed = io.StringIO()
         request = Request(settings, Console(file=printed, width=200), files, targets, **options)
@@ -131,7 +131,7 @@ class Desk:
         return subprocess.run(
             command,
             cwd=self.folder,
-            env={**self._environment, **environment},
+            env={**self.environment, **environment},
             capture_output=True,
             encoding="utf-8",
             timeout=DEADLINE,
@@ -139,7 +139,7 @@ class Desk:
         )
 
     def _call(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> Call:
-        return Call((SETPOINT, *arguments), self.folder, {**self._environment, **environment})
+        return Call((SETPOINT, *arguments), self.folder, {**self.environment, **environment})
 
     # --- The cloud ----------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from setpoint.cli.requests import Command, Request, carry_out, one_of, target_re
 from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.show import plan_view
 from setpoint.cli.states import Exit, worst
+from setpoint.clients.read_only import Blocks
 from setpoint.core.plan import Plan
 from setpoint.core.values import Json
 from setpoint.engine.abilities import Protectable
@@ -35,6 +36,7 @@ from setpoint.engine.removal import is_abandoned
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import World
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
+from setpoint.previewing import open_guarded
 
 
 async def apply(request: Request) -> Exit:
@@ -66,7 +68,7 @@ async def delete(request: Request) -> Exit:
 
 async def plan(request: Request) -> Exit:
     """Each plan in the order it would be carried out."""
-    async with open_world(request.settings, Access.READ) as world:
+    async with open_guarded(request.settings, Blocks()) as world:
         if request.files:
             manifests = load(request.files)
             refs = checked(manifests, world)

@@ -26,6 +26,7 @@ Commands:
   local-cloud  Serve a strict local Cloud SQL and Cloud Storage, for demos...
   plan         Show what a step would write, and why; writes nothing.
   reconcile    Look now, and try again where a service would not follow.
+  record       Keep everything that setpoint plan --all reads in one file,...
   run          Keep everything as declared, until SIGTERM or Ctrl-C.
   version      Print the version.
 """

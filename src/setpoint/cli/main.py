@@ -69,10 +69,29 @@ def apply(context: click.Context, /, **options: object) -> None:
 
 @main.command()
 @_options(_FILES, _TARGETS, _NAMESPACE, _OUTPUT)
+@click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
+@click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; nobody is asked.")
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
     """Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error."""
-    _run("plan", context, options)
+    if not (options["everything"] or options["world"]):
+        _run("plan", context, options)
+    from setpoint.cli.preview_commands import plan_everything
+
+    store, cookies = context.obj
+    context.exit(plan_everything({**options, "store": store, "cookies": cookies}))
+
+
+@main.command()
+@click.option("--to", required=True, metavar="FILE", help="Write it there, for its owner alone.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@click.pass_context
+def record(context: click.Context, /, **options: object) -> None:
+    """Keep everything that setpoint plan --all reads in one file, without Secrets, to look at again elsewhere."""
+    from setpoint.cli.preview_commands import record_world
+
+    store, cookies = context.obj
+    context.exit(record_world({**options, "store": store, "cookies": cookies}))
 
 
 @main.command()

@@ -14,12 +14,13 @@ from msgspec import UNSET
 from setpoint.engine.kind import Resolved, SecretKey
 from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyNotFound, ManifestInvalid, UserError
+from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, Cluster, KubernetesObjectSpec
 from setpoint.kinds.spec_parts import SecretKeyRef
 
 if TYPE_CHECKING:
     from setpoint.clients.budgets import Budgets
+    from setpoint.clients.http import Tap
     from setpoint.clients.kube_connection import Connection
     from setpoint.clients.kube_discovery import Discovery
     from setpoint.clients.kubernetes import KubernetesClient
@@ -37,6 +38,10 @@ async def _no_secret(_ref: ResourceRef) -> Resource | None:
 
 def _unheard(_counts: Counts) -> None:
     """Nobody counts."""
+
+
+def _nothing(_word: str) -> None:
+    """Nothing stands on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,15 @@ class Clusters:
     secret: ReadSecret = _no_secret
     # Hears of the requests of each way out.
     counted: Callable[[Counts], None] = _unheard
+    # What stands on the way to each cluster, by its word, if anything does.
+    tap: Callable[[str], "Tap | None"] = _nothing
+    # How every cluster is reached in a world that is recorded: not at all.
+    recorded: "Connection | None" = None
+    # The cluster of those who name none, once somebody asked.
+    usual: str = ""
     _reaches: dict[str, Reach] = field(default_factory=dict)
     # The text of each kubeconfig that came from a Secret, by the word for its cluster.
     _kubeconfigs: dict[str, str] = field(default_factory=dict, repr=False)
-    _current: str = ""
     # The way to each cluster whose kubeconfig is another one since; and the clients that are of no use any more.
     _former: dict[str, Reach] = field(default_factory=dict)
     _useless: list["KubernetesClient"] = field(default_factory=list)
@@ -101,14 +111,16 @@ class Clusters:
 
     def _usual(self) -> str:
         """The cluster of those who name none: by the name of its context, as another may be the current one later."""
-        if self.own is not None:
-            return OWN
-        if not self._current:
+        if not self.usual and self.own is not None:
+            self.usual = OWN
+        if not self.usual and self.recorded is not None:
+            raise NotRecorded("the cluster of those who name none was not asked for when this world was recorded")
+        if not self.usual:
             from setpoint.clients.kube_config import current_context
 
             context = current_context(self.environment)
-            self._current = AROUND if context is None else f"{_CONTEXT}{context}"
-        return self._current
+            self.usual = AROUND if context is None else f"{_CONTEXT}{context}"
+        return self.usual
 
     def _learn(self, word: str, text: str) -> None:
         """From here on nobody gets there by the kubeconfig of before, not even while the new one makes no sense."""
@@ -119,10 +131,11 @@ class Clusters:
 
     def _made(self, word: str, before: Reach | None) -> Reach:
         """A new way; with a new kubeconfig over the connections of before."""
+        from setpoint.clients.http import HttpClient
         from setpoint.clients.kube_discovery import Discovery
         from setpoint.clients.kubernetes import KubernetesClient
 
-        if word == OWN:
+        if word == OWN and self.recorded is None:
             if self.own is None:
                 raise ManifestInvalid(
                     "these resources were kept in the cluster that their objects are in, and are kept elsewhere now: "
@@ -131,8 +144,9 @@ class Clusters:
             return Reach(self.own, Discovery(self.own))
         connection = self._connection(word)
         http = before.client.http if before is not None and before.client.connection.proxy == connection.proxy else None
+        http = http or HttpClient(connection.proxy, self.tap(word))
         client = KubernetesClient(connection, http=http, budgets=self.budgets)
-        if http is None:
+        if before is None or http is not before.client.http:
             self.counted(client.http.counts)
             self._useless += [] if before is None else [before.client]
         return Reach(client, Discovery(client))
@@ -140,6 +154,8 @@ class Clusters:
     def _connection(self, word: str) -> "Connection":
         from setpoint.clients.kube_config import HOST, connection_from, from_text, in_cluster
 
+        if self.recorded is not None:
+            return self.recorded
         if word == AROUND:
             if HOST not in self.environment:
                 raise UserError("spec.cluster.inCluster: there is no cluster around this process: name a context")

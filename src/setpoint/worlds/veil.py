@@ -1,0 +1,134 @@
+"""What stands for values that nobody may see: the same for the same value within one recording, and nothing besides.
+
+Plans compare values. A stand-in that is one and the same wherever a value stood keeps every comparison as it was, and
+its key is thrown away with the process that recorded.
+"""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from secrets import token_bytes
+from typing import Final
+
+from setpoint.core.hiding import is_secret
+from setpoint.core.paths import Path, get_at
+from setpoint.core.values import Json
+from setpoint.core.yaml_documents import read_documents
+from setpoint.errors import SetpointError
+
+# Names of members whose texts nobody may see, whatever is around them: as a text, or as the value of a choice.
+SECRET_NAMES: Final = frozenset(
+    {"password", "rootPassword", "privateKey", "clientKey", "clientSecret", "clientKeyData", "token", "kubeconfig"}
+)
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+# What a resource is made from, and what it offers of what became of that.
+_MADE_FROM, _OFFERED = Path(("spec", "manifest")), Path(("status", "output"))
+_LENGTH: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Veil:
+    """One recording's stand-ins. `texts` have one wherever they stand."""
+
+    key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)
+    texts: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def knowing(self, documents: Iterable[Json]) -> "Veil":
+        """The veil that also hides what Secrets offer to others, who may have it anywhere."""
+        found = (text for one in documents if is_secret(_at(one, _MADE_FROM)) for text in _texts_in(_at(one, _OFFERED)))
+        return replace(self, texts=frozenset(found))
+
+    def over(self, value: Json) -> Json:
+        """`value` with stand-ins for all that nobody may see."""
+        if isinstance(value, Mapping):
+            if is_secret(value):
+                return self._over_secret(value)
+            return {name: self._over_member(name, member) for name, member in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.over(one) for one in value]
+        return self.over_text(value) if isinstance(value, str) and value in self.texts else value
+
+    def over_text(self, text: str) -> str:
+        """A stand-in for a text."""
+        return self._trace(text.encode())
+
+    def _over_member(self, name: str, member: Json) -> Json:
+        if name == "manifest" and isinstance(member, str):
+            return self._over_manifest(member)
+        if name not in SECRET_NAMES:
+            return self.over(member)
+        if isinstance(member, str):
+            return self.over_text(member) if member else member
+        value = member.get("value") if isinstance(member, Mapping) else None
+        if isinstance(member, Mapping) and isinstance(value, str) and value:
+            return {**member, "value": self.over_text(value)}
+        return self.over(member)
+
+    def _over_manifest(self, text: str) -> Json:
+        """A manifest that was written as a text, as the map that it means, where anything in it has to be hidden."""
+        said = _in_yaml(text)
+        hidden = self.over(said)
+        return text if hidden == said else hidden
+
+    def _over_secret(self, secret: Mapping[str, Json]) -> Json:
+        return {
+            **{name: self.over(member) for name, member in secret.items()},
+            **{name: _each(secret.get(name), self.over_text) for name in ("stringData",) if name in secret},
+            **{name: _each(secret.get(name), self._over_encoded) for name in ("data",) if name in secret},
+            **({"metadata": _without_copy(secret["metadata"])} if "metadata" in secret else {}),
+        }
+
+    def _over_encoded(self, text: str) -> str:
+        """A stand-in for base64, which reads like that of the text itself."""
+        try:
+            value = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            return self.over_text(text)
+        return base64.b64encode(self._trace(value).encode()).decode()
+
+    def _trace(self, value: bytes) -> str:
+        return f"hidden-{hmac.new(self.key, value, sha256).hexdigest()[:_LENGTH]}"
+
+
+def _in_yaml(text: str) -> Json:
+    try:
+        documents = read_documents(text, "")
+    except SetpointError:
+        return None
+    return documents[0].value if len(documents) == 1 else None
+
+
+def _at(document: Json, path: Path) -> Json:
+    found = get_at(document, path)
+    if isinstance(found, str):
+        return _in_yaml(found)
+    return found if isinstance(found, Mapping) else None
+
+
+def _texts_in(value: Json) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            # Whether there is a value at all is no secret.
+            yield from () if name in ("state", "reason", "since") else _texts_in(member)
+    elif isinstance(value, list | tuple):
+        for member in value:
+            yield from _texts_in(member)
+    elif isinstance(value, str) and value:
+        yield value
+
+
+def _each(members: Json, over: Callable[[str], str]) -> Json:
+    if not isinstance(members, Mapping):
+        return members
+    return {name: over(value) if isinstance(value, str) else value for name, value in members.items()}
+
+
+def _without_copy(metadata: Json) -> Json:
+    """Without kubectl's copy of the whole: its values are in the clear."""
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
+        return metadata
+    return {**metadata, "annotations": {name: text for name, text in annotations.items() if name != _LAST_APPLIED}}

@@ -1,0 +1,120 @@
+"""A thousand resources before an upgrade: what is found, what is not, and how long it takes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from setpoint.app import Access, Settings, open_world
+from setpoint.core.values import Json
+from setpoint.engine.kind import AnyKind
+from setpoint.engine.previews import Finding, with_cookie
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import Tree
+from setpoint.engine.scene import Settled, World
+from setpoint.localcloud.server import LocalCloud
+from setpoint.previewing import record
+from setpoint.worlds.files import packed, unpacked, write_world
+from setpoint.worlds.survey import Survey
+from tests.cli.fleets import BUCKET, looked_at, names, with_changed_default, with_revision
+
+MANY: Final = 1_000
+GONE: Final = "http://127.0.0.1:1"
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A recorded world with many buckets in it, with their cookies and without."""
+
+    with_cookies: Path
+    without: Path
+    # How many writes reached the cloud after the buckets were made.
+    writes: int
+
+
+def _manifest(name: str) -> Tree:
+    metadata: Json = {"name": name, "annotations": {"cnrm.cloud.google.com/project-id": "some-project"}}
+    return {"apiVersion": f"{BUCKET[0]}/v1beta1", "kind": BUCKET[1], "metadata": metadata, "spec": {"location": "EU"}}
+
+
+async def _settle(world: World) -> None:
+    turns = asyncio.Semaphore(20)
+
+    async def one(name: str) -> None:
+        async with turns:
+            made = await world.store.apply(_manifest(name))
+            assert isinstance(await step(made.ref, world), Settled)
+
+    await asyncio.gather(*map(one, names("bucket", MANY)))
+
+
+def _without_cookies(world: bytes) -> bytes:
+    recorded = unpacked(world, "w")
+    return packed(replace(recorded, resources=tuple(with_cookie(one, None) for one in recorded.resources)))
+
+
+@asynccontextmanager
+async def _made(folder: Path) -> AsyncIterator[Fleet]:
+    async with LocalCloud() as cloud:
+        environment = {"STORAGE_EMULATOR_HOST": cloud.url, "SETPOINT_GCP_AUTH": "anonymous"}
+        settings = Settings(f"sqlite:///{folder}/state.db", environment=environment)
+        async with open_world(settings, Access.WRITE) as world:
+            await _settle(world)
+        cloud.journal.clear()
+        recorded = (await record(settings, lambda _: None)).world
+        write_world(folder / "with", recorded)
+        write_world(folder / "without", _without_cookies(recorded))
+        yield Fleet(folder / "with", folder / "without", cloud.journal.counts()["writes"])
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """The cloud is gone by the time that anybody looks."""
+
+    async def main() -> Fleet:
+        async with _made(tmp_path_factory.mktemp("fleet")) as fleet:
+            return fleet
+
+    return asyncio.run(main())
+
+
+def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> Survey:
+    async def main() -> Survey:
+        settings = Settings("memory:", environment={"STORAGE_EMULATOR_HOST": GONE})
+        async with looked_at(settings, file, change) as preview:
+            return await preview.survey(lambda _: None)
+
+    started = time.perf_counter()
+    found = asyncio.run(main())
+    # A time is for people: no test fails because of one.
+    print(f"{len(found.found)} resources, both ways: {time.perf_counter() - started:.2f} s")  # noqa: T201
+    return found
+
+
+def test_a_kind_that_is_unchanged_has_nothing_to_write(fleet: Fleet) -> None:
+    assert _survey(fleet.with_cookies).counts == {"StorageBucket": {Finding.IN_SYNC: MANY}}
+    assert _survey(fleet.without).counts == {"StorageBucket": {Finding.ONE_TIME: MANY}}
+
+
+def test_a_default_that_was_changed_is_found_in_every_one_of_them(fleet: Fleet) -> None:
+    masked, written = _survey(fleet.with_cookies, with_changed_default), _survey(fleet.without, with_changed_default)
+
+    assert masked.counts == {"StorageBucket": {Finding.MASKED: MANY}}
+    assert written.counts == {"StorageBucket": {Finding.WRITES: MANY}}
+    assert {one.fields for one in (*masked.found, *written.found)} == {("spec.storageClass",)}
+
+
+def test_with_its_revision_raised_it_is_written_whatever_the_cookies_say(fleet: Fleet) -> None:
+    found = _survey(fleet.with_cookies, lambda kind: with_revision(with_changed_default(kind)))
+
+    assert found.counts == {"StorageBucket": {Finding.WRITES: MANY}}
+    assert {one.fields for one in found.found} == {("spec.storageClass",)}
+
+
+def test_nothing_was_written_all_along(fleet: Fleet) -> None:
+    assert fleet.writes == 0

@@ -1,0 +1,144 @@
+"""A world in a file is all of it, or an error that says so."""
+
+import asyncio
+import gzip
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.canonical import canonical
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import UserError
+from setpoint.worlds.files import Header, RecordedWorld, packed, read_world, unpacked, write_world
+from setpoint.worlds.tape import Question, Reply, Tape
+from tests.laws.json_values import json_values, text
+
+HEADER = Header("1.2.3", "2026-01-01T00:00:00Z", "sqlite", "7", collects=False, whole=True, cluster="context:a")
+refs = st.builds(ResourceRef, st.just("g"), st.just("Kind"), st.just("default"), st.sampled_from("abcdef"))
+
+
+def _resource(ref: ResourceRef, spec: object) -> Resource:
+    metadata = {"namespace": ref.namespace, "name": ref.name}
+    return Resource({"apiVersion": "g/v1", "kind": "Kind", "metadata": metadata, "spec": spec})  # type: ignore[dict-item] # any value
+
+
+replies = st.builds(
+    Reply,
+    st.integers(100, 599),
+    st.dictionaries(text, text, max_size=2),
+    text,
+    st.binary(max_size=8),
+    text,
+    st.booleans(),
+)
+questions = st.builds(Question, text, text, text, text, text)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> RecordedWorld:
+    """Any world."""
+    specs = draw(st.dictionaries(refs, json_values, max_size=4))
+    resources = tuple(_resource(ref, spec) for ref, spec in sorted(specs.items()))
+    besides = frozenset(draw(st.sets(st.sampled_from(sorted(specs))))) if specs else frozenset()
+    absent = draw(st.frozensets(refs, max_size=3))
+    return RecordedWorld(
+        HEADER, resources, besides, absent, Tape(draw(st.dictionaries(questions, replies, max_size=4)))
+    )
+
+
+WORLD = RecordedWorld(
+    HEADER,
+    (_resource(ResourceRef("g", "Kind", "default", "a"), {"size": 2**70}),),
+    frozenset(),
+    frozenset({ResourceRef("", "Secret", "default", "s")}),
+    Tape({Question("google", "GET", "/b"): Reply(200, {}, "{}")}),
+)
+
+
+@given(worlds())
+def test_what_was_packed_is_unpacked(world: RecordedWorld) -> None:
+    read = unpacked(packed(world), "w")
+
+    assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in world.resources]
+    assert (read.besides, read.absent, read.tape.replies) == (world.besides, world.absent, world.tape.replies)
+    assert (read.header.setpoint, read.header.at, read.header.cluster) == ("1.2.3", "2026-01-01T00:00:00Z", "context:a")
+    assert packed(read) == packed(world)
+
+
+def test_no_part_is_taken_for_the_whole() -> None:
+    whole = packed(WORLD)
+    for length in range(len(whole)):
+        with pytest.raises(UserError, match=r"^w (breaks off|is no recorded world)|^w: a world of format 0"):
+            unpacked(whole[:length], "w")
+
+
+def test_no_line_can_be_left_out() -> None:
+    lines = gzip.decompress(packed(WORLD)).splitlines(keepends=True)
+    for number in range(1, len(lines)):
+        with pytest.raises(UserError, match="w breaks off: 3 records should follow, and 2 do; record it again"):
+            unpacked(gzip.compress(b"".join(lines[:number] + lines[number + 1 :])), "w")
+
+
+@given(st.data())
+def test_a_damaged_file_is_never_taken_for_another_world(data: st.DataObject) -> None:
+    whole = bytearray(packed(WORLD))
+    # Behind the head of the format: what stands there does not say anything about the world.
+    at = data.draw(st.integers(10, len(whole) - 1))
+    whole[at] ^= data.draw(st.integers(1, 255))
+
+    with pytest.raises(UserError):
+        unpacked(bytes(whole), "w")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "breaks off|is no recorded world|format 0"),
+        (b"apiVersion: v1\n", "is no recorded world, or is damaged"),
+        (gzip.compress(b""), "a world of format 0 cannot be read here"),
+        (gzip.compress(b'{"world": 2, "setpoint": "9.9", "new": 1}\n'), "a world of format 2 .* use setpoint 9.9"),
+        (gzip.compress(b'{"world": 1}\n'), "is no recorded world that can be read here"),
+        (gzip.compress(b"[]\n"), "is no recorded world that can be read here"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, content: bytes, told: str) -> None:
+    (tmp_path / "w").write_bytes(content)
+
+    with pytest.raises(UserError, match=told):
+        read_world(tmp_path / "w")
+
+
+def test_a_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is not there: `setpoint record --to .*` makes it"):
+        read_world(tmp_path / "none")
+    with pytest.raises(UserError, match="name a file that `setpoint record` made"):
+        read_world(tmp_path)
+
+
+def test_it_is_written_for_its_owner_alone_and_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "w"
+    write_world(path, b"before")
+
+    write_world(path, packed(WORLD))
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert read_world(path).tape == WORLD.tape
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"--to .*: No such file or directory: name a file in a folder"):
+        write_world(tmp_path / "none" / "w", b"")
+
+
+def test_time_stands_still_in_it() -> None:
+    from setpoint.worlds.stopped_clock import StoppedClock
+
+    clock = StoppedClock("2026-01-01T00:00:00Z")
+
+    asyncio.run(clock.sleep(0))
+    assert clock.now() == "2026-01-01T00:00:00Z"
+    assert clock.monotonic() <= clock.monotonic()

@@ -1,0 +1,146 @@
+"""A store as it was at one moment: it reads as the store did, and nothing can be written to it."""
+
+import asyncio
+import inspect
+from typing import Any
+
+import pytest
+
+from setpoint.clients.read_only import Blocks
+from setpoint.engine.ports import EVERYTHING, Note, Query
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import NotRecorded, StoreError, WriteBlocked
+from setpoint.stores.memory import MemoryStore
+from setpoint.worlds.snapshot import Snapshot, snapshot_of
+from tests.engine.clock import FakeClock
+from tests.engine.test_drafts import WRITES
+from tests.stores.samples import REF, instance
+
+OTHER = ResourceRef("", "Secret", "default", "other")
+
+
+async def _taken(*, is_whole: bool = True) -> tuple[MemoryStore, Snapshot]:
+    store = MemoryStore(FakeClock(), lambda: "uid")
+    for name in ("a", "b", "c"):
+        await store.apply(instance(name))
+    return store, await snapshot_of(store, Blocks(), is_whole=is_whole)
+
+
+def test_it_reads_as_the_store_did_whatever_happens_later() -> None:
+    async def scenario() -> None:
+        store, taken = await _taken()
+        before = await store.list()
+        ref = before.resources[0].ref
+        await store.apply(instance("d"))
+        await store.delete(before.resources[1].ref)
+
+        assert await taken.list() == before
+        assert await taken.get(ref) == before.resources[0]
+        assert await taken.get(before.resources[1].ref) == before.resources[1]
+        assert await taken.get(OTHER) is None
+        assert (await taken.list(Query(kind="Secret"))).resources == ()
+        assert (await taken.list(Query(labels={"no": "such"}))).resources == ()
+        assert (await taken.notes(), await taken.leases("")) == ((), ())
+        await taken.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 500])
+def test_pages_have_all_of_it(size: int) -> None:
+    async def scenario() -> tuple[list[Resource], list[Resource]]:
+        store, taken = await _taken()
+        paged = [one async for page in taken.pages(EVERYTHING, size) for one in page.resources]
+        return paged, list((await store.list()).resources)
+
+    paged, listed = asyncio.run(scenario())
+
+    assert paged == listed
+
+
+def test_an_empty_store_has_one_empty_page() -> None:
+    async def scenario() -> list[tuple[Resource, ...]]:
+        taken = await snapshot_of(MemoryStore(FakeClock(), lambda: "uid"), Blocks(), is_whole=True)
+        return [page.resources async for page in taken.pages()]
+
+    assert asyncio.run(scenario()) == [()]
+
+
+def test_nothing_happens_in_it() -> None:
+    async def scenario() -> None:
+        _, taken = await _taken()
+        taken.watch(taken.revision)
+
+    with pytest.raises(StoreError, match="does not change"):
+        asyncio.run(scenario())
+
+
+def _argument(name: str) -> Any:
+    document = instance()
+    examples = {
+        "note": Note(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
+        "ref": REF,
+        "finalizers": (),
+        "name": "lease",
+        "lease": type("Named", (), {"name": "lease"}),
+        "holder": "me",
+        "seconds": 1.0,
+    }
+    return examples.get(name, Resource(document) if name in ("resource", "seen") else document)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_is_blocked_and_on_record(name: str) -> None:
+    taken = asyncio.run(_taken())[1]
+    write = getattr(taken, name)
+    arguments = [_argument(one) for one in inspect.signature(write).parameters]
+
+    with pytest.raises(WriteBlocked, match=rf"^{name} .* \(store\): nothing may be written"):
+        asyncio.run(write(*arguments))
+
+    assert [(one.way, one.method) for one in taken.blocks.writes] == [("store", name)]
+
+
+def test_a_secret_that_was_to_be_written_is_not_on_record() -> None:
+    taken = asyncio.run(_taken())[1]
+    secret: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "stringData": {"a": "hunter2"},
+    }
+
+    with pytest.raises(WriteBlocked):
+        asyncio.run(taken.apply(secret))
+
+    assert "hunter2" not in str(taken.blocks.writes)
+
+
+# --- What a store does not list ---------------------------------------------------------------------------------------
+
+
+def test_what_is_not_listed_is_asked_for_once() -> None:
+    async def scenario() -> None:
+        store, taken = await _taken(is_whole=False)
+        await store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other"}, "stringData": {}})
+        first = await taken.get(OTHER)
+        await store.delete(OTHER)
+        gone = ResourceRef("", "Secret", "default", "gone")
+
+        assert first is not None
+        assert await taken.get(OTHER) == first
+        assert await taken.get(gone) is None
+        assert (taken.absent, taken.besides) == ({gone}, {OTHER})
+        assert OTHER not in [one.ref for one in (await taken.list()).resources]
+
+    asyncio.run(scenario())
+
+
+def test_what_nobody_asked_for_is_not_guessed() -> None:
+    async def scenario() -> None:
+        _, taken = await _taken(is_whole=False)
+        taken.behind = None
+        await taken.get(OTHER)
+
+    with pytest.raises(NotRecorded, match="Secret default/other was not asked for"):
+        asyncio.run(scenario())

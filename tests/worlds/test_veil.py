@@ -1,0 +1,125 @@
+"""Under the veil nobody sees what nobody may see, and everything else is as it was."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.paths import Path
+from setpoint.core.shape import field_at, paths_of, shape_of
+from setpoint.core.values import Json
+from setpoint.worlds.veil import SECRET_NAMES, Veil
+from tests.docs.reference import PAGES
+from tests.laws.json_values import json_values
+
+VEIL = Veil(b"k" * 32)
+SECRET = "hunter2-hunter2"
+ENCODED = base64.b64encode(SECRET.encode()).decode()
+names = st.sampled_from(sorted(SECRET_NAMES))
+
+
+def _secret(**members: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, **members}
+
+
+@st.composite
+def _with_secret(draw: st.DrawFn) -> Json:
+    """A value with a secret in it, at a place where secrets stand."""
+    copy = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"stringData": {"a": SECRET}})}
+    forms = (
+        st.builds(lambda name: {name: SECRET}, names),
+        st.builds(lambda name: {name: {"value": SECRET}}, names),
+        st.just(_secret(data={"a": ENCODED})),
+        st.just(_secret(stringData={"a": SECRET})),
+        st.just({**_secret(data={}), "metadata": {"annotations": copy}}),
+        st.just({"manifest": f"apiVersion: v1\nkind: Secret\nstringData: {{a: {SECRET}}}\n"}),
+    )
+    hidden: Json = draw(st.one_of(*forms))
+    for _ in range(draw(st.integers(0, 3))):
+        around = draw(st.dictionaries(st.sampled_from("abc"), json_values, max_size=2))
+        hidden = draw(st.sampled_from(([hidden], {**around, "inside": hidden})))
+    return hidden
+
+
+@given(_with_secret())
+def test_no_secret_is_seen(value: Json) -> None:
+    shown = json.dumps(VEIL.over(value))
+
+    assert SECRET not in shown
+    assert ENCODED not in shown
+
+
+@given(json_values)
+def test_everything_else_is_as_it_was(value: Json) -> None:
+    assert VEIL.over(value) == value
+
+
+@given(_with_secret(), _with_secret())
+def test_what_was_the_same_is_the_same(one: Json, other: Json) -> None:
+    assert (one == other) == (VEIL.over(one) == VEIL.over(other))
+
+
+@given(_with_secret())
+def test_the_same_once_more_changes_nothing_but_stand_ins(value: Json) -> None:
+    once = VEIL.over(value)
+
+    assert VEIL.over(value) == once
+    assert _shape(VEIL.over(once)) == _shape(once)
+
+
+def _shape(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _shape(member) for name, member in value.items()}
+    return [_shape(one) for one in value] if isinstance(value, list) else type(value).__name__
+
+
+def test_another_recording_has_other_stand_ins() -> None:
+    assert Veil().over({"password": SECRET}) != Veil().over({"password": SECRET})
+
+
+def test_text_and_base64_of_the_same_have_the_same_stand_in() -> None:
+    in_text: Any = VEIL.over(_secret(stringData={"a": SECRET}))
+    encoded: Any = VEIL.over(_secret(data={"a": ENCODED}))
+
+    assert base64.b64decode(encoded["data"]["a"]).decode() == in_text["stringData"]["a"]
+
+
+@pytest.mark.parametrize("value", ["not base64!", 7, None])
+def test_a_secret_with_odd_values_is_hidden_all_the_same(value: Json) -> None:
+    hidden: Any = VEIL.over(_secret(data={"a": value}))
+
+    assert (hidden["data"]["a"] == value) == (not isinstance(value, str))
+
+
+def test_a_reference_to_a_secret_is_none() -> None:
+    reference: Json = {"password": {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}}
+
+    assert VEIL.over(reference) == reference
+
+
+def test_a_manifest_in_a_text_stays_one_where_nothing_is_hidden() -> None:
+    for text in ("apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n", "a: [", "a: 1\n---\nb: 2\n"):
+        assert VEIL.over({"manifest": text}) == {"manifest": text}
+
+
+def test_what_a_secret_offers_is_hidden_wherever_it_went() -> None:
+    output: Json = {"state": "known", "value": {"a": [ENCODED]}}
+    offering: Json = {"spec": {"manifest": _secret()}, "status": {"output": output}}
+    other: Json = {"spec": {"manifest": {"kind": "ConfigMap"}}, "status": {"output": {"value": "public"}}}
+
+    veil = VEIL.knowing([offering, other, {}])
+
+    assert ENCODED not in json.dumps(veil.over({"env": [{"name": "A", "value": ENCODED}], "offering": offering}))
+    assert veil.over({"value": "public", "state": "known"}) == {"value": "public", "state": "known"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_field_that_nobody_may_see_is_known_by_its_name(page: Any) -> None:
+    shape = shape_of(PAGES[page].tree)
+    hidden = [Path.parse(text) for text in paths_of(shape) if "[" not in text]
+
+    others = [str(path) for path in hidden if field_at(shape, path).write_only]
+    assert [path for path in others if not SECRET_NAMES & set(path.split("."))] == []
