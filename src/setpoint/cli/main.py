@@ -71,10 +71,17 @@ def apply(context: click.Context, /, **options: object) -> None:
 @_options(_FILES, _TARGETS, _NAMESPACE, _OUTPUT)
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
 @click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; nobody is asked.")
+@click.option(
+    "--as",
+    "variants",
+    multiple=True,
+    metavar="KIND=WAY",
+    help="With these, handle KIND stateless, stateful, or as once.",
+)
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
     """Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error."""
-    if not (options["everything"] or options["world"]):
+    if not (options["everything"] or options["world"] or options["variants"]):
         _run("plan", context, options)
     from setpoint.cli.preview_commands import plan_everything
 
@@ -92,6 +99,34 @@ def record(context: click.Context, /, **options: object) -> None:
 
     store, cookies = context.obj
     context.exit(record_world({**options, "store": store, "cookies": cookies}))
+
+
+@main.command("verify-upgrade")
+@click.option("--baseline", required=True, metavar="SIDE", help="What runs now: a version, or a virtual environment.")
+@click.option(
+    "--candidate", default="this", show_default=True, metavar="SIDE", help="What is to run; this is this very version."
+)
+@click.option("--world", metavar="FILE", help="A world that setpoint record made; otherwise one is recorded now.")
+@click.option(
+    "--environments",
+    default=".setpoint/environments",
+    show_default=True,
+    metavar="DIR",
+    help="Where the virtual environment of each version is, by its name.",
+)
+@click.option("--junit", metavar="FILE", help="Also write a report for CI systems there.")
+@click.option("--markdown", metavar="FILE", help="Also write a report for people there.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@click.pass_context
+def verify_upgrade(context: click.Context, /, **options: object) -> None:
+    """Plan one world with two versions, and compare. Exit 0 nothing new is written, 2 something is, 1 broken.
+
+    SIDE may go on with ,KIND=stateless or ,KIND=stateful or ,KIND=REVISION, to handle a kind otherwise.
+    """
+    from setpoint.cli.verify_command import verify
+
+    store, cookies = context.obj
+    context.exit(verify({**options, "store": store, "cookies": cookies}))
 
 
 @main.command()

@@ -1,7 +1,8 @@
 """`setpoint plan --all` and `setpoint record`: what everything comes to, with and without cookies."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from setpoint.cli.states import Exit, worst
 from setpoint.cli.survey_progress import SurveyProgress
 from setpoint.cli.survey_view import summary_of, survey_view
 from setpoint.engine.previews import Finding, Previewed
+from setpoint.engine.variants import with_variants
 from setpoint.errors import UserError
 from setpoint.previewing import Preview, Recording, open_preview, open_recorded, record
 from setpoint.worlds.files import read_world, write_world
@@ -22,7 +24,7 @@ from setpoint.worlds.survey import Survey, looked_after
 
 def plan_everything(options: dict[str, Any]) -> int:
     """The exit code of `setpoint plan --all`, and of `--world FILE`."""
-    return carry_out(lambda request: _plan(request, options["world"]), options)
+    return carry_out(lambda request: _plan(request, options["world"], _variants(options["variants"])), options)
 
 
 def record_world(options: dict[str, Any]) -> int:
@@ -30,10 +32,21 @@ def record_world(options: dict[str, Any]) -> int:
     return carry_out(lambda request: _record(request, Path(options["to"])), options)
 
 
-async def _plan(request: Request, world: str | None) -> Exit:
+def _variants(words: Sequence[str]) -> Mapping[str, str]:
+    found = dict(word.partition("=")[::2] for word in words)
+    for kind, way in found.items():
+        if not kind or not way:
+            raise UserError(
+                f"--as {kind or way!r} says too little: write KIND=stateless, KIND=stateful or KIND=REVISION"
+            )
+    return found
+
+
+async def _plan(request: Request, world: str | None, variants: Mapping[str, str]) -> Exit:
     if request.files or request.targets:
         raise UserError("--all and --world look at everything: leave out -f and KIND/NAME")
-    async with _opened(request, world) as preview:
+    async with _opened(request, world) as opened:
+        preview = replace(opened, world=with_variants(opened.world, variants))
         with SurveyProgress(len(await looked_after(preview.world))) as progress:
             found = await preview.survey(progress.hear)
     _show(found, request)

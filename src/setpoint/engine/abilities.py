@@ -1,12 +1,12 @@
 """What a kind may be able to do besides its verbs. The engine asks for none of it, and makes use of what is there."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import NewType, Protocol, runtime_checkable
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Write
 from setpoint.core.wait_for import WaitFor
-from setpoint.engine.kind import Intent, Location, Look
+from setpoint.engine.kind import AnyKind, Intent, Location, Look
 from setpoint.engine.resource import Resource
 
 # What one can listen to: the changes of all objects of a kind in one cluster, say.
@@ -75,4 +75,13 @@ class Audible(Protocol):
 
         It goes on by itself after whatever goes wrong: nobody is told, and None comes when it is mended.
         """
+        ...
+
+
+@runtime_checkable
+class Succeeding(Protocol):
+    """A kind that brings along how it was done before its revision was raised."""
+
+    def former(self) -> Sequence[AnyKind]:
+        """The implementations of earlier revisions that can still be had."""
         ...

@@ -1,0 +1,64 @@
+"""A kind handled otherwise: without its cookie, with one, or as it was before its revision was raised."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from setpoint.engine.kind import AnyKind, Reconciliation
+from setpoint.engine.previews import Finding, preview_both_ways
+from setpoint.engine.variants import as_variant, with_variants
+from setpoint.errors import UserError
+from tests.engine.gadgets import GadgetKind, Service
+from tests.engine.test_previews import REF, ChangedTree, House
+
+
+@dataclass(slots=True)
+class NewGadgetKind(GadgetKind):
+    """A kind whose default was changed in revision 2, and that can still do as before."""
+
+    def former(self) -> Sequence[AnyKind]:
+        return [GadgetKind(self.service, self.reconciliation)]
+
+
+def _new() -> NewGadgetKind:
+    return NewGadgetKind(Service(), revision=2, tree_type=ChangedTree)
+
+
+@pytest.mark.parametrize("way", list(Reconciliation))
+def test_a_kind_keeps_a_cookie_or_not_and_the_original_stays_as_it_is(way: Reconciliation) -> None:
+    kind = _new()
+
+    other = as_variant(kind, way.value)
+
+    assert (other.reconciliation, other.revision, kind.reconciliation) == (way, 2, Reconciliation.STATEFUL)
+
+
+def test_a_kind_is_had_as_it_was() -> None:
+    kind = _new()
+
+    assert (as_variant(kind, "1").revision, as_variant(kind, "2")) == (1, kind)
+
+
+def test_what_there_is_not_is_told() -> None:
+    with pytest.raises(
+        UserError, match=r"Gadget is not handled as '3' in any way .*: there is stateful, stateless, 1, 2"
+    ):
+        as_variant(_new(), "3")
+    with pytest.raises(UserError, match=r"there is stateful, stateless, 1$"):
+        as_variant(GadgetKind(Service()), "2")
+    with pytest.raises(UserError, match="no kind 'Widget' can be handled otherwise; there is Gadget"):
+        with_variants(House().world, {"Widget": "stateless"})
+
+
+def test_the_old_and_the_new_implementation_plan_the_same_world() -> None:
+    async def scenario() -> list[Finding]:
+        house = House()
+        await house.settle({"size": 1})
+        new = replace(_new(), service=house.service)
+        world = replace(house.world, kinds={(new.group, new.name): new})
+        ways: tuple[dict[str, str], ...] = ({}, {"gadget": "1"}, {"gadget": "stateless"})
+        return [(await preview_both_ways(REF, with_variants(world, words))).finding for words in ways]
+
+    assert asyncio.run(scenario()) == [Finding.WRITES, Finding.IN_SYNC, Finding.WRITES]

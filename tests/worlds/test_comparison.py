@@ -1,0 +1,151 @@
+"""Two reports on one world: what the second would write that the first would not."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.worlds.comparison import Comparison, Verdict, compared
+
+Change = dict[str, Any]
+SIZE: Change = {"path": "spec.size", "rule": "spec", "before": 1, "after": 2}
+NOTE: Change = {"path": "spec.note", "rule": "default", "before": "a"}
+
+
+def _plan(*changes: Change, action: str = "update") -> dict[str, Any]:
+    writes = [{"action": action, "name": action, "changes": list(changes)}] if changes else []
+    return {"decision": "drifted", "writes": writes, "kept": []}
+
+
+def _one(finding: str = "in sync", name: str = "a", **members: Any) -> dict[str, Any]:
+    return {"group": "g", "kind": "Gadget", "namespace": "default", "name": name, "finding": finding, **members}
+
+
+def _report(*resources: dict[str, Any], blocked: Any = (), missed: Any = ()) -> dict[str, Any]:
+    return {"summary": {}, "resources": list(resources), "blocked": list(blocked), "missed": list(missed)}
+
+
+def _verdict(before: dict[str, Any], after: dict[str, Any]) -> tuple[Verdict, tuple[str, ...]]:
+    (one,) = compared(_report(before), _report(after)).each
+    return one.verdict, one.fields
+
+
+QUIET, WRITING = _one(plan=_plan()), _one("writes", plan=_plan(SIZE))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "fields"),
+    [
+        (QUIET, QUIET, Verdict.SAME, ()),
+        (WRITING, WRITING, Verdict.SAME, ()),
+        (WRITING, _one("one-time", plan=_plan()), Verdict.FEWER, ("spec.size",)),
+        (_one("writes", plan=_plan(SIZE, NOTE)), WRITING, Verdict.FEWER, ("spec.note",)),
+        (WRITING, _one("writes", plan=_plan(SIZE, NOTE)), Verdict.DIFFERENT, ("spec.note",)),
+        (WRITING, _one("writes", plan=_plan({**SIZE, "after": 3})), Verdict.DIFFERENT, ("spec.size",)),
+        (WRITING, _one("writes", plan=_plan({**SIZE, "after": True})), Verdict.DIFFERENT, ("spec.size",)),
+        (WRITING, _one("writes", plan=_plan({"path": "spec.size"})), Verdict.DIFFERENT, ("spec.size",)),
+        (WRITING, _one("writes", plan=_plan(SIZE, action="replace")), Verdict.DIFFERENT, ("spec.size",)),
+        (QUIET, WRITING, Verdict.NEW, ("spec.size",)),
+        (_one("waiting", error="reference"), WRITING, Verdict.NEW, ("spec.size",)),
+        (QUIET, _one("masked", plan=_plan(), withoutCookie=_plan(NOTE)), Verdict.NEW, ("spec.note",)),
+        (_one("masked", plan=_plan(), withoutCookie=_plan(NOTE)), QUIET, Verdict.FEWER, ("spec.note",)),
+        (QUIET, _one("failed", error="GET /b was not asked"), Verdict.BROKEN, ()),
+        (QUIET, _one("unsettled", plan=_plan()), Verdict.BROKEN, ()),
+        (_one("failed", error="403"), _one("failed", error="403"), Verdict.SAME, ()),
+        (_one("failed", error="403"), _one("failed", error="other"), Verdict.BROKEN, ()),
+        (_one("failed", error="403"), QUIET, Verdict.SAME, ()),
+    ],
+)
+def test_a_verdict_names_the_fields(before: Any, after: Any, verdict: Verdict, fields: tuple[str, ...]) -> None:
+    assert _verdict(before, after) == (verdict, fields)
+
+
+def test_a_deletion_has_no_fields_and_counts_all_the_same() -> None:
+    gone = {"decision": "intent changed", "writes": [{"action": "delete", "name": "delete", "changes": []}], "kept": []}
+
+    assert _verdict(QUIET, _one("writes", plan=gone)) == (Verdict.NEW, ("(delete)",))
+
+
+def test_what_only_one_of_them_looks_after_counts() -> None:
+    dropped, taken_up = compared(_report(QUIET), _report()), compared(_report(), _report(WRITING))
+
+    assert [(one.verdict, one.trouble, one.candidate) for one in dropped.each] == [
+        (Verdict.BROKEN, "the candidate does not look after it", "not looked after")
+    ]
+    assert [(one.verdict, one.baseline) for one in taken_up.each] == [(Verdict.NEW, "not looked after")]
+
+
+def test_what_the_candidate_tried_or_asked_in_vain_breaks_it() -> None:
+    block: dict[str, Any] = {
+        "method": "PATCH",
+        "target": "/b",
+        "way": "google",
+        "caller": "",
+        "body": None,
+        "fields": [],
+    }
+
+    tried = compared(_report(QUIET), _report(QUIET, blocked=[block, block]))
+    as_before = compared(_report(QUIET, blocked=[block]), _report(QUIET, blocked=[block]))
+    asked = compared(_report(QUIET), _report(QUIET, missed=["GET /b (google)"]))
+
+    assert (tried.worst, tried.blocked) == (Verdict.BROKEN, ("PATCH /b (google), tried for nobody",))
+    assert as_before.worst is Verdict.SAME
+    assert asked.worst is Verdict.BROKEN
+
+
+def test_the_loudest_verdict_counts_and_those_that_are_the_same_are_only_counted() -> None:
+    before = _report(_one(name="a", plan=_plan()), _one(name="b", plan=_plan()), _one("writes", "c", plan=_plan(SIZE)))
+    after = _report(
+        _one("one-time", "a", plan=_plan()), _one("writes", "b", plan=_plan(NOTE)), _one(name="c", plan=_plan())
+    )
+
+    found = compared(before, after)
+
+    assert (found.worst, found.one_time) == (Verdict.NEW, 1)
+    told = found.to_data()
+    assert told["summary"] == {"same": 1, "fewer writes": 1, "new writes": 1}
+    assert [one["name"] for one in told["resources"]] == ["b", "c"]  # type: ignore[index,union-attr,call-overload] # plain JSON
+    assert Comparison(()).worst is Verdict.SAME
+
+
+# --- Laws -------------------------------------------------------------------------------------------------------------
+
+paths = st.sampled_from(("spec.a", "spec.b", "spec.c"))
+changes: st.SearchStrategy[Change] = st.builds(
+    lambda path, after: {"path": path, "after": after}, paths, st.integers(0, 1)
+)
+plans = st.lists(changes, max_size=3).map(lambda some: _plan(*some))
+
+
+@st.composite
+def looked_at(draw: st.DrawFn) -> dict[str, Any]:
+    """Any finding with plans."""
+    one = _one(draw(st.sampled_from(("in sync", "one-time", "writes", "masked"))), plan=draw(plans))
+    return {**one, "withoutCookie": draw(plans)} if draw(st.booleans()) else one
+
+
+def _written(one: dict[str, Any]) -> set[tuple[str, str, int]]:
+    looks = {"plan": one["plan"], "withoutCookie": one.get("withoutCookie", one["plan"])}
+    return {
+        (look, change["path"], change["after"])
+        for look, plan in looks.items()
+        for write in plan["writes"]
+        for change in write["changes"]
+    }
+
+
+@given(looked_at())
+def test_a_version_is_the_same_as_itself(one: dict[str, Any]) -> None:
+    assert _verdict(one, one) == (Verdict.SAME, ())
+
+
+@given(looked_at(), looked_at())
+def test_nothing_passes_that_was_not_written_before(before: dict[str, Any], after: dict[str, Any]) -> None:
+    verdict, fields = _verdict(before, after)
+
+    is_new = bool(_written(after) - _written(before))
+    assert is_new == (verdict in (Verdict.DIFFERENT, Verdict.NEW))
+    assert (verdict is Verdict.SAME) == (_written(after) == _written(before)) == (fields == ())
+    assert set(fields) == {path for _, path, _ in _written(after) ^ _written(before)}

@@ -1,0 +1,95 @@
+"""Reports for CI systems and for people say what the comparison says."""
+
+from xml.etree import ElementTree as Xml
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.engine.resource import ResourceRef
+from setpoint.worlds.comparison import Compared, Comparison, Verdict
+from setpoint.worlds.upgrade_reports import Names, junit, markdown
+
+NAMES = Names("1.0", "2.0")
+
+
+def _one(name: str, verdict: Verdict, *fields: str, trouble: str = "") -> Compared:
+    return Compared(ResourceRef("g", "Gadget", "default", name), verdict, fields, "in sync", "writes", trouble)
+
+
+FOUND = Comparison(
+    (
+        _one("a", Verdict.SAME),
+        _one("b", Verdict.NEW, "spec.size"),
+        _one("c", Verdict.FEWER, "spec.note"),
+        _one("d", Verdict.BROKEN, trouble="no | such\nthing <x>"),
+    ),
+    ("PATCH /b (google), tried for nobody",),
+    ("GET /c (google)",),
+)
+
+
+def test_a_ci_system_sees_a_failure_for_each_that_may_not_pass() -> None:
+    root = Xml.fromstring(junit(FOUND, NAMES))
+
+    assert root.get("name") == "1.0 → 2.0"
+    assert [(one.get("name"), one.get("tests"), one.get("failures")) for one in root] == [
+        ("Gadget", "4", "2"),
+        ("candidate", "2", "2"),
+    ]
+    failures = {case.get("name"): case[0].get("message") for case in root.iter("testcase") if len(case)}
+    assert failures == {
+        "default/b": "new writes: spec.size",
+        "default/d": "broken: no | such\nthing <x>",
+        "blocked: PATCH /b (google), tried for nobody": "blocked: PATCH /b (google), tried for nobody",
+        "not recorded: GET /c (google)": "not recorded: GET /c (google)",
+    }
+
+
+def test_people_read_what_differs() -> None:
+    assert markdown(FOUND, NAMES).splitlines() == [
+        "# 1.0 → 2.0: broken",
+        "",
+        "| verdict | resources |",
+        "|---|---|",
+        "| same | 1 |",
+        "| fewer writes | 1 |",
+        "| new writes | 1 |",
+        "| broken | 1 |",
+        "",
+        "| resource | verdict | fields | before | after |",
+        "|---|---|---|---|---|",
+        "| Gadget default/b | new writes | `spec.size` | in sync | writes |",
+        "| Gadget default/c | fewer writes | `spec.note` | in sync | writes |",
+        "| Gadget default/d | broken | no \\| such thing &lt;x> | in sync | writes |",
+        "",
+        "## Blocked",
+        "",
+        "* PATCH /b (google), tried for nobody",
+        "",
+        "## Not recorded",
+        "",
+        "* GET /c (google)",
+    ]
+
+
+def test_a_report_for_people_does_not_go_on_for_ever() -> None:
+    many = Comparison(tuple(_one(f"n{number}", Verdict.NEW, "spec.size") for number in range(150)))
+
+    lines = markdown(many, NAMES).splitlines()
+
+    assert lines[-1] == "… and 50 more."
+    assert len(lines) < 120
+
+
+def test_a_close_look_is_told() -> None:
+    once = Comparison((Compared(ResourceRef("g", "Gadget", "default", "a"), Verdict.SAME, (), "in sync", "one-time"),))
+
+    assert "1 are looked at closely once, and nothing is written." in markdown(once, NAMES).splitlines()
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_whatever_is_said_a_report_can_be_read(trouble: str, name: str) -> None:
+    found = Comparison((_one(name, Verdict.BROKEN, trouble=trouble),), (trouble,))
+
+    assert len(list(Xml.fromstring(junit(found, NAMES).encode(errors="replace")).iter("failure"))) == 2
+    assert "\n\n\n" not in markdown(found, NAMES)
