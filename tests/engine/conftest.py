@@ -11,8 +11,10 @@ pytest.register_assert_rewrite(
     "tests.engine.lifecycle_keeping",
     "tests.engine.lifecycle_memory",
     "tests.engine.lifecycle_uncontested",
+    "tests.engine.lifecycle_upgrading",
     "tests.engine.lifecycle_waiting",
     "tests.engine.meddling",
     "tests.engine.owners.histories",
     "tests.engine.owners.home",
+    "tests.engine.upgrades",
 )

@@ -10,6 +10,7 @@ from tests.engine import (
     lifecycle_keeping,
     lifecycle_memory,
     lifecycle_uncontested,
+    lifecycle_upgrading,
     lifecycle_waiting,
 )
 from tests.engine.claim import Claim
@@ -23,5 +24,6 @@ CHAPTERS: Final = (
     lifecycle_contested,
     lifecycle_uncontested,
     lifecycle_deleting,
+    lifecycle_upgrading,
 )
 CLAIMS: Final[tuple[Claim, ...]] = tuple(claim for chapter in CHAPTERS for claim in chapter.CLAIMS)

@@ -130,6 +130,8 @@ class Stand(ABC):
     referring: ClassVar[Referring]
     # What the status shows of the object.
     outputs: ClassVar[Mapping[str, Json]]
+    # By the revision before: the fields that this implementation sets on what that one made.
+    upgrades: ClassVar[Mapping[int, tuple[str, ...]]] = {}
 
     # --- Parts that a kind may lack ----------------------------------------------------------------------------------
 

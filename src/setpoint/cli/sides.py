@@ -46,7 +46,8 @@ class Side:
             found: dict[str, Any] = json.loads(text)
         except ValueError:
             raise UserError(
-                f"{self.name}: what it says is no report: `plan --world` has to be known to the version in that environment"
+                f"{self.name}: what it says is no report: `plan --world` has to be known to the version in that "
+                "environment"
             ) from None
         return found
 

@@ -1,0 +1,98 @@
+"""The harness for upgrades finds what was not declared, and lets pass what was."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unmoved
+from tests.engine import lifecycle_upgrading
+from tests.engine.bench import bench_with
+from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadgets import Gadget, GadgetKind
+from tests.engine.test_previews import ChangedTree, Restless
+from tests.engine.upgrades import Upgrade, play_upgrade
+
+
+def _play(new: Any, *writes: str) -> None:
+    async def main() -> None:
+        stand = GadgetStand()
+        async with bench_with(stand) as bench:
+            assert isinstance(stand.kind, GadgetKind)
+            await play_upgrade(bench, Upgrade(stand.kind, new(stand.kind), writes))
+
+    asyncio.run(main())
+
+
+def _changed(kind: GadgetKind) -> GadgetKind:
+    return replace(kind, tree_type=ChangedTree, revision=2)
+
+
+def test_what_was_declared_passes() -> None:
+    _play(_changed, "spec.mode")
+
+
+def test_what_was_not_declared_is_named() -> None:
+    with pytest.raises(AssertionError, match=r"read-only: writes: \('spec.mode',\)"):
+        _play(_changed)
+
+
+def test_a_mapping_that_changed_without_its_revision_is_named() -> None:
+    with pytest.raises(AssertionError, match=r"read-only: masked: \('spec.mode',\)"):
+        _play(lambda kind: replace(kind, tree_type=ChangedTree), "spec.mode")
+
+
+def test_what_was_declared_and_does_not_come_is_named() -> None:
+    with pytest.raises(AssertionError, match="read-only: in sync"):
+        _play(lambda kind: kind, "spec.mode")
+
+
+def test_a_kind_that_never_comes_to_rest_is_named() -> None:
+    with pytest.raises(AssertionError, match="read-only: unsettled"):
+        _play(lambda kind: Restless(kind.service))
+
+
+@dataclass(slots=True)
+class Meddling(GadgetKind):
+    """Writes while it looks."""
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+        self.service.calls.append(("update", location))
+        return await GadgetKind.observe(self, location, known)
+
+
+def test_a_kind_that_writes_while_it_looks_is_named() -> None:
+    with pytest.raises(AssertionError, match="it writes while it looks"):
+        _play(lambda kind: Meddling(kind.service))
+
+
+@dataclass(slots=True)
+class NewKind(GadgetKind):
+    """With another default than the one before."""
+
+    def former(self) -> Sequence[AnyKind]:
+        return [GadgetKind(self.service)]
+
+
+class NewStand(GadgetStand):
+    """Where its author declares what an upgrade writes."""
+
+    upgrades: ClassVar[dict[int, tuple[str, ...]]] = {1: ("spec.mode",)}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind = NewKind(self.service, revision=2, tree_type=ChangedTree)
+
+
+def test_a_kind_that_brings_its_former_self_along_is_tried_on_what_that_made() -> None:
+    async def main(stand: NewStand) -> None:
+        async with bench_with(stand) as bench:
+            await lifecycle_upgrading.whatever_it_was_done_like_before_writes_only_what_is_declared(bench)
+
+    asyncio.run(main(NewStand()))
+    silent = NewStand()
+    silent.upgrades = {}  # type: ignore[misc] # of this one alone
+    with pytest.raises(AssertionError, match=r"spec\.mode"):
+        asyncio.run(main(silent))
