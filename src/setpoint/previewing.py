@@ -99,9 +99,9 @@ class Recording:
 
 async def record(settings: Settings, heard: Heard) -> Recording:
     """The world as it is now, to be kept. A look at what is kept says the same, or nothing is."""
-    tape = Tape(veil=Veil())
+    veil = Veil()
+    tape = Tape(veil=veil)
     async with open_preview(settings, tape) as seen:
-        tape.veil = veil = Veil().knowing(one.document for one in seen.snapshot.resources.values())
         refs = await looked_after(seen.world)
         found = await seen.survey(heard)
         before = await standings(refs, seen.world)

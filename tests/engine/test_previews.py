@@ -309,6 +309,21 @@ def test_a_mistake_of_ours_is_told_without_what_it_holds(caplog: pytest.LogCaptu
     assert "preview broke" in caplog.text
 
 
+def test_what_a_full_comparison_is_refused_for_is_masked() -> None:
+    async def scenario(house: House) -> None:
+        await house.settle({"zone": "a"})
+        house.service.objects["g"]["zone"] = "b"
+        await house.forge()
+
+        found = await house.look()
+
+        assert found.finding is Finding.MASKED
+        assert found.trouble.startswith('spec.zone cannot change from "b" to "a"')
+        assert found.to_data()["withoutCookieError"] == found.trouble
+
+    play(scenario)
+
+
 # --- Laws -------------------------------------------------------------------------------------------------------------
 
 sizes = st.integers(0, 2)

@@ -55,6 +55,8 @@ QUIET, WRITING = _one(plan=_plan()), _one("writes", plan=_plan(SIZE))
         (_one("failed", error="403"), _one("failed", error="403"), Verdict.SAME, ()),
         (_one("failed", error="403"), _one("failed", error="other"), Verdict.BROKEN, ()),
         (_one("failed", error="403"), QUIET, Verdict.SAME, ()),
+        (QUIET, _one("masked", plan=_plan(), withoutCookieError="fixed"), Verdict.BROKEN, ()),
+        (_one("masked", plan=_plan(), withoutCookieError="fixed"), QUIET, Verdict.SAME, ()),
     ],
 )
 def test_a_verdict_names_the_fields(before: Any, after: Any, verdict: Verdict, fields: tuple[str, ...]) -> None:

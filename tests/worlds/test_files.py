@@ -103,6 +103,7 @@ def test_a_damaged_file_is_never_taken_for_another_world(data: st.DataObject) ->
         (gzip.compress(b'{"world": 1}\n'), "is no recorded world that can be read here"),
         (gzip.compress(b"[]\n"), "is no recorded world that can be read here"),
     ],
+    ids=["nothing", "a manifest", "no header", "another format", "half a header", "a list"],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "w").write_bytes(content)

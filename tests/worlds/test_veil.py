@@ -105,17 +105,6 @@ def test_a_manifest_in_a_text_stays_one_where_nothing_is_hidden() -> None:
         assert VEIL.over({"manifest": text}) == {"manifest": text}
 
 
-def test_what_a_secret_offers_is_hidden_wherever_it_went() -> None:
-    output: Json = {"state": "known", "value": {"a": [ENCODED]}}
-    offering: Json = {"spec": {"manifest": _secret()}, "status": {"output": output}}
-    other: Json = {"spec": {"manifest": {"kind": "ConfigMap"}}, "status": {"output": {"value": "public"}}}
-
-    veil = VEIL.knowing([offering, other, {}])
-
-    assert ENCODED not in json.dumps(veil.over({"env": [{"name": "A", "value": ENCODED}], "offering": offering}))
-    assert veil.over({"value": "public", "state": "known"}) == {"value": "public", "state": "known"}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_field_that_nobody_may_see_is_known_by_its_name(page: Any) -> None:
     shape = shape_of(PAGES[page].tree)

@@ -50,12 +50,16 @@ def summary_of(found: Survey) -> RenderableType:
 
 def _told(one: Previewed) -> Iterator[RenderableType]:
     plan, style = one.told, _STYLES[one.finding]
-    why = one_line(one.trouble) or _WHAT.get(one.finding, "") or ("" if plan is None else plan.because)
-    if not why and plan is not None:
-        why = plan.decision.value
-    yield Text(f"{one.ref} {one.finding.value}: {why}", style=style)
+    yield Text(f"{one.ref} {one.finding.value}: {_why(one)}", style=style)
     if plan is not None and (plan.writes or plan.withheld):
         yield plan_rows(plan)
+
+
+def _why(one: Previewed) -> str:
+    if one.plan is None:
+        return one_line(one.trouble)
+    why = _WHAT.get(one.finding, "") or one.plan.because or one.plan.decision.value
+    return f"{why}; without a cookie: {one_line(one.trouble)}" if one.trouble else why
 
 
 def _blocked(one: BlockedWrite) -> str:

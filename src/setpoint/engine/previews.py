@@ -21,7 +21,7 @@ from setpoint.engine.remembered import Remembered
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import Management, World, management_of
 from setpoint.engine.standing import Standing, standing_of
-from setpoint.errors import Bug, NotReady, SetpointError
+from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, UserError
 
 _log: Final = logging.getLogger(__name__)
 
@@ -48,7 +48,8 @@ class Finding(StrEnum):
 class Previewed:
     """One resource: what was found, both plans, and why there is none where there is none.
 
-    `plan` is what the next step would do; `whole` is what it would do without a cookie.
+    `plan` is what the next step would do; `whole` is what it would do without a cookie. Where only that is missing,
+    `trouble` is why the service, or the kind, would refuse it.
     """
 
     ref: ResourceRef
@@ -80,20 +81,24 @@ class Previewed:
         group, kind, namespace, name = self.ref
         data: dict[str, Json] = {"group": group, "kind": kind, "namespace": namespace, "name": name}
         data |= {"finding": self.finding.value, "fields": list(self.fields)}
-        if self.trouble:
-            data["error"] = self.trouble
-        if self.plan is not None and self.whole is not None:
-            data["plan"] = self.plan.to_data()
-            # What would be done without a cookie is told where it is something else.
-            data |= {} if _does_the_same(self.plan, self.whole) else {"withoutCookie": self.whole.to_data()}
-        return data
+        if self.plan is None:
+            return {**data, "error": self.trouble}
+        data["plan"] = self.plan.to_data()
+        if self.whole is None:
+            return {**data, "withoutCookieError": self.trouble}
+        # What would be done without a cookie is told where it is something else.
+        return data if _does_the_same(self.plan, self.whole) else {**data, "withoutCookie": self.whole.to_data()}
 
 
 async def preview_both_ways(ref: ResourceRef, world: World) -> Previewed:
     """Both plans of `ref`, and what they come to. Whatever stops them is a finding: others are looked at still."""
     try:
         plan = await preview(ref, world)
-        whole = await preview(ref, world, trusting=False)
+        try:
+            whole = await preview(ref, world, trusting=False)
+        except (UserError, RemoteRefused) as error:
+            # To find that out, something had to differ.
+            return Previewed(ref, _without_whole(plan), plan, None, str(error))
         return Previewed(ref, await _finding(ref, world, plan, whole), plan, whole)
     except NotReady as error:
         return Previewed(ref, Finding.WAITING, trouble=str(error))
@@ -104,6 +109,13 @@ async def preview_both_ways(ref: ResourceRef, world: World) -> Previewed:
         # Without its text, which may hold what nobody should see.
         bug = Bug(f"{type(error).__name__} in the preview of {ref}: a bug of ours; the log has its traceback")
         return Previewed(ref, Finding.FAILED, trouble=str(bug))
+
+
+def _without_whole(plan: Plan) -> Finding:
+    """What it means that the step could do something, or nothing, and that without a cookie it could not."""
+    if plan.writes:
+        return Finding.WRITES
+    return Finding.HELD if plan.withheld else Finding.MASKED
 
 
 def _does_the_same(one: Plan, other: Plan) -> bool:

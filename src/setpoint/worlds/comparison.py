@@ -14,6 +14,8 @@ from setpoint.engine.resource import ResourceRef
 Report: TypeAlias = Mapping[str, Any]
 # The looks that are compared: what the next step would do, and what it would do without a cookie.
 _LOOKS: Final = ("plan", "withoutCookie")
+# Why there is no plan without a cookie, where there is none.
+_REFUSED: Final = "withoutCookieError"
 # What is wrong with a look, whatever it would write.
 _WRONG: Final = (Finding.FAILED, Finding.UNSETTLED)
 
@@ -122,13 +124,14 @@ def _trouble(before: Report | None, after: Report | None) -> str | None:
     """What the candidate cannot do that the baseline could; None where there is nothing of the kind."""
     if after is None:
         return "the candidate does not look after it"
-    if after["finding"] not in _WRONG or (before is not None and _says_the_same(before, after)):
+    if before is not None and _says_the_same(before, after):
         return None
-    return str(after.get("error") or after["finding"])
+    refused: str | None = after.get(_REFUSED)
+    return str(after.get("error") or after["finding"]) if after["finding"] in _WRONG else refused
 
 
 def _says_the_same(before: Report, after: Report) -> bool:
-    return (before["finding"], before.get("error")) == (after["finding"], after.get("error"))
+    return all(before.get(name) == after.get(name) for name in ("finding", "error", _REFUSED))
 
 
 # Each change of each write, with what it is part of: as text, so that it can be found again.

@@ -7,14 +7,13 @@ its key is thrown away with the process that recorded.
 import base64
 import binascii
 import hmac
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from secrets import token_bytes
 from typing import Final
 
 from setpoint.core.hiding import is_secret
-from setpoint.core.paths import Path, get_at
 from setpoint.core.values import Json
 from setpoint.core.yaml_documents import read_documents
 from setpoint.errors import SetpointError
@@ -24,22 +23,14 @@ SECRET_NAMES: Final = frozenset(
     {"password", "rootPassword", "privateKey", "clientKey", "clientSecret", "clientKeyData", "token", "kubeconfig"}
 )
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-# What a resource is made from, and what it offers of what became of that.
-_MADE_FROM, _OFFERED = Path(("spec", "manifest")), Path(("status", "output"))
 _LENGTH: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Veil:
-    """One recording's stand-ins. `texts` have one wherever they stand."""
+    """One recording's stand-ins."""
 
     key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)
-    texts: frozenset[str] = field(default=frozenset(), repr=False)
-
-    def knowing(self, documents: Iterable[Json]) -> "Veil":
-        """The veil that also hides what Secrets offer to others, who may have it anywhere."""
-        found = (text for one in documents if is_secret(_at(one, _MADE_FROM)) for text in _texts_in(_at(one, _OFFERED)))
-        return replace(self, texts=frozenset(found))
 
     def over(self, value: Json) -> Json:
         """`value` with stand-ins for all that nobody may see."""
@@ -47,9 +38,7 @@ class Veil:
             if is_secret(value):
                 return self._over_secret(value)
             return {name: self._over_member(name, member) for name, member in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.over(one) for one in value]
-        return self.over_text(value) if isinstance(value, str) and value in self.texts else value
+        return [self.over(one) for one in value] if isinstance(value, list | tuple) else value
 
     def over_text(self, text: str) -> str:
         """A stand-in for a text."""
@@ -99,25 +88,6 @@ def _in_yaml(text: str) -> Json:
     except SetpointError:
         return None
     return documents[0].value if len(documents) == 1 else None
-
-
-def _at(document: Json, path: Path) -> Json:
-    found = get_at(document, path)
-    if isinstance(found, str):
-        return _in_yaml(found)
-    return found if isinstance(found, Mapping) else None
-
-
-def _texts_in(value: Json) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, member in value.items():
-            # Whether there is a value at all is no secret.
-            yield from () if name in ("state", "reason", "since") else _texts_in(member)
-    elif isinstance(value, list | tuple):
-        for member in value:
-            yield from _texts_in(member)
-    elif isinstance(value, str) and value:
-        yield value
 
 
 def _each(members: Json, over: Callable[[str], str]) -> Json:

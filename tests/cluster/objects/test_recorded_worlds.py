@@ -1,0 +1,107 @@
+"""Worlds with clusters in them: looked at, recorded, and looked at again with no cluster in reach."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from setpoint.app import Access as Need
+from setpoint.app import Settings, open_world
+from setpoint.engine.previews import Finding
+from setpoint.engine.reconcile import step
+from setpoint.engine.scene import Settled
+from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
+from setpoint.previewing import Recording, open_recorded, record
+from setpoint.worlds.files import unpacked
+from setpoint.worlds.survey import Survey
+from tests.cluster.access import Access
+from tests.cluster.objects.site import config_map, environment
+from tests.scenarios.served_kinds import empty, serve_kinds
+
+SECRET: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "s"},
+    "stringData": {"a": "Sesame-1-open"},
+}
+AS_TEXT = "apiVersion: v1\nkind: Secret\nmetadata: {name: t}\nstringData: {b: Sesame-2-open}\n"
+VALUE: Any = {"$ref": {"kind": NAME, "name": "map", "path": "data.a"}}
+
+
+@pytest.fixture(scope="module")
+def cluster(api_server: Access) -> Access:
+    serve_kinds(api_server)
+    return api_server
+
+
+@pytest.fixture(params=["a file", "the cluster"])
+def settings(request: pytest.FixtureRequest, cluster: Access, namespace: str, tmp_path: Any) -> Iterator[Settings]:
+    """Where the resources are kept: in a file, or in the cluster that their objects are in."""
+    store = f"kubernetes?namespace={namespace}" if request.param == "the cluster" else f"sqlite:///{tmp_path}/state.db"
+    yield Settings(store, environment=environment(cluster.kubeconfig))
+    empty(cluster, namespace)
+
+
+def keep(namespace: str, name: str, manifest: Any, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace}
+    return {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": NAME,
+        "metadata": metadata,
+        "spec": {"manifest": manifest, **spec},
+    }
+
+
+async def _settle(settings: Settings, *manifests: dict[str, Any]) -> None:
+    async with open_world(settings, Need.WRITE) as world:
+        for manifest in manifests:
+            made = await world.store.apply(manifest)
+            outcome = await step(made.ref, world)
+            assert isinstance(outcome, Settled), outcome
+
+
+def _played(recording: Recording) -> Survey:
+    async def main() -> Survey:
+        nowhere = Settings("memory:", environment={"KUBECONFIG": "/no/such/file"})
+        async with open_recorded(nowhere, unpacked(recording.world, "w")) as again:
+            return await again.survey(lambda _: None)
+
+    return asyncio.run(main())
+
+
+def test_objects_are_looked_at_again_with_no_cluster_in_reach(
+    settings: Settings, cluster: Access, namespace: str
+) -> None:
+    path = f"/api/v1/namespaces/{namespace}"
+
+    async def main() -> Recording:
+        await _settle(
+            settings,
+            keep(namespace, "map", config_map(a="1"), waitFor={"field": "data.a"}),
+            keep(namespace, "drifted", config_map("other", a="1")),
+            keep(namespace, "secret", SECRET),
+            keep(namespace, "text", AS_TEXT),
+            keep(namespace, "using", config_map("using", a=VALUE)),
+        )
+        cluster.call("PATCH", f"{path}/configmaps/other", {"data": {"a": "by hand"}})
+        before = {name: _versions(cluster, f"{path}/{name}") for name in ("configmaps", "secrets")}
+        recording = await record(settings, lambda _: None)
+        assert before == {name: _versions(cluster, f"{path}/{name}") for name in ("configmaps", "secrets")}
+        return recording
+
+    recording = asyncio.run(main())
+
+    found = {one.ref.name: one.finding for one in recording.survey.found}
+    quiet = dict.fromkeys(("map", "secret", "text", "using"), Finding.IN_SYNC)
+    assert found == {**quiet, "drifted": Finding.WRITES}
+    assert json.dumps(_played(recording).to_data()) == json.dumps(recording.survey.to_data())
+    text = gzip.decompress(recording.world).decode()
+    assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
+
+
+def _versions(cluster: Access, path: str) -> dict[str, str]:
+    items = cluster.call("GET", path).body["items"]
+    return {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in items}
