@@ -7,8 +7,6 @@ from itertools import count
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
 from setpoint.core.cookie import Cookie
@@ -16,8 +14,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.shape import Default
 from setpoint.engine.kind import Absent, Location, Present, Reconciliation, Unmoved
 from setpoint.engine.previews import Finding, Previewed, preview_both_ways, with_cookie
-from setpoint.engine.reconcile import preview, step
-from setpoint.engine.remembered import Remembered
+from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource
 from setpoint.engine.scene import Settled, World
 from setpoint.engine.standing import standing_of
@@ -29,7 +26,6 @@ from tests.engine.stand import Trouble
 
 REF = gadget_ref("g")
 OBSERVE = {"setpoint.dev/management": "observe"}
-UNMANAGED = {"cnrm.cloud.google.com/unmanaged": "spec.size"}
 
 
 class ChangedSpec(GadgetSpec):
@@ -320,86 +316,5 @@ def test_what_a_full_comparison_is_refused_for_is_masked() -> None:
         assert found.finding is Finding.MASKED
         assert found.trouble.startswith('spec.zone cannot change from "b" to "a"')
         assert found.to_data()["withoutCookieError"] == found.trouble
-
-    play(scenario)
-
-
-# --- Laws -------------------------------------------------------------------------------------------------------------
-
-sizes = st.integers(0, 2)
-specs = st.fixed_dictionaries(
-    {}, optional={"size": sizes, "mode": st.sampled_from(("auto", "own")), "note": st.just("n")}
-)
-digests = st.sampled_from(("a" * 64, "b" * 64))
-annotations = st.sampled_from(({}, OBSERVE, UNMANAGED))
-
-
-@st.composite
-def situations(draw: st.DrawFn) -> Callable[[House], Awaitable[None]]:
-    """What led here: what was settled, what the author and others changed since, and which cookie is on record."""
-    first, then, notes = draw(specs), draw(st.none() | specs), draw(annotations)
-    edits: dict[str, Any] = draw(specs)
-    revision = draw(st.sampled_from((1, 2)))
-    cookie = draw(st.sampled_from(("kept", "none", "forged")) | st.builds(Cookie, digests, digests))
-
-    async def arrange(house: House) -> None:
-        await house.settle(first)
-        if then is not None:
-            await house.store.apply(gadget("g", then, annotations=notes))
-        house.service.objects["g"] |= edits
-        house.kind = replace(house.kind, revision=revision)
-        if isinstance(cookie, Cookie) or cookie == "none":
-            await house.remember(cookie if isinstance(cookie, Cookie) else None)
-        elif cookie == "forged":
-            await house.forge()
-
-    return arrange
-
-
-@given(situations())
-def test_nothing_quiet_is_a_difference(arrange: Callable[[House], Awaitable[None]]) -> None:
-    async def scenario(house: House) -> None:
-        await arrange(house)
-
-        found = await house.look()
-
-        assert found.whole is not None
-        differs = bool(found.whole.writes or found.whole.withheld)
-        assert differs == (found.finding in (Finding.WRITES, Finding.HELD, Finding.MASKED))
-
-    play(scenario)
-
-
-@given(situations(), st.none() | st.builds(Cookie, digests, digests))
-def test_what_is_found_without_a_cookie_is_the_same_with_any(
-    arrange: Callable[[House], Awaitable[None]], other: Cookie | None
-) -> None:
-    async def scenario(house: House) -> None:
-        await arrange(house)
-        before = await preview(REF, house.world, trusting=False)
-        await house.remember(other)
-
-        assert await preview(REF, house.world, trusting=False) == before
-
-    play(scenario)
-
-
-@given(situations())
-def test_the_step_does_what_the_preview_said_and_the_next_look_is_quiet(
-    arrange: Callable[[House], Awaitable[None]],
-) -> None:
-    async def scenario(house: House) -> None:
-        await arrange(house)
-        found = await house.look()
-        calls = len(house.service.calls)
-
-        await step(REF, house.world)
-
-        written = [verb for verb, _ in house.service.calls[calls:] if verb != "get"]
-        assert bool(written) == (found.finding is Finding.WRITES)
-        after = await house.look()
-        assert after.finding is (found.finding if found.finding in (Finding.MASKED, Finding.HELD) else Finding.IN_SYNC)
-        if found.finding is Finding.ONE_TIME:
-            assert Remembered.of(await house.resource()).cookie is not None
 
     play(scenario)

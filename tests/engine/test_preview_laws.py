@@ -1,0 +1,94 @@
+"""Whatever led to a resource: both looks at it hold what they promise."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.cookie import Cookie
+from setpoint.engine.previews import Finding
+from setpoint.engine.reconcile import preview, step
+from setpoint.engine.remembered import Remembered
+from tests.engine.gadget_stand import gadget
+from tests.engine.test_previews import OBSERVE, REF, House, play
+
+UNMANAGED = {"cnrm.cloud.google.com/unmanaged": "spec.size"}
+sizes = st.integers(0, 2)
+specs = st.fixed_dictionaries(
+    {}, optional={"size": sizes, "mode": st.sampled_from(("auto", "own")), "note": st.just("n")}
+)
+digests = st.sampled_from(("a" * 64, "b" * 64))
+annotations = st.sampled_from(({}, OBSERVE, UNMANAGED))
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Callable[[House], Awaitable[None]]:
+    """What led here: what was settled, what the author and others changed since, and which cookie is on record."""
+    first, then, notes = draw(specs), draw(st.none() | specs), draw(annotations)
+    edits: dict[str, Any] = draw(specs)
+    revision = draw(st.sampled_from((1, 2)))
+    cookie = draw(st.sampled_from(("kept", "none", "forged")) | st.builds(Cookie, digests, digests))
+
+    async def arrange(house: House) -> None:
+        await house.settle(first)
+        if then is not None:
+            await house.store.apply(gadget("g", then, annotations=notes))
+        house.service.objects["g"] |= edits
+        house.kind = replace(house.kind, revision=revision)
+        if isinstance(cookie, Cookie) or cookie == "none":
+            await house.remember(cookie if isinstance(cookie, Cookie) else None)
+        elif cookie == "forged":
+            await house.forge()
+
+    return arrange
+
+
+@given(situations())
+def test_nothing_quiet_is_a_difference(arrange: Callable[[House], Awaitable[None]]) -> None:
+    async def scenario(house: House) -> None:
+        await arrange(house)
+
+        found = await house.look()
+
+        assert found.whole is not None
+        differs = bool(found.whole.writes or found.whole.withheld)
+        assert differs == (found.finding in (Finding.WRITES, Finding.HELD, Finding.MASKED))
+
+    play(scenario)
+
+
+@given(situations(), st.none() | st.builds(Cookie, digests, digests))
+def test_what_is_found_without_a_cookie_is_the_same_with_any(
+    arrange: Callable[[House], Awaitable[None]], other: Cookie | None
+) -> None:
+    async def scenario(house: House) -> None:
+        await arrange(house)
+        before = await preview(REF, house.world, trusting=False)
+        await house.remember(other)
+
+        assert await preview(REF, house.world, trusting=False) == before
+
+    play(scenario)
+
+
+@given(situations())
+def test_the_step_does_what_the_preview_said_and_the_next_look_is_quiet(
+    arrange: Callable[[House], Awaitable[None]],
+) -> None:
+    async def scenario(house: House) -> None:
+        await arrange(house)
+        found = await house.look()
+        calls = len(house.service.calls)
+
+        await step(REF, house.world)
+
+        written = [verb for verb, _ in house.service.calls[calls:] if verb != "get"]
+        assert bool(written) == (found.finding is Finding.WRITES)
+        after = await house.look()
+        assert after.finding is (found.finding if found.finding in (Finding.MASKED, Finding.HELD) else Finding.IN_SYNC)
+        if found.finding is Finding.ONE_TIME:
+            assert Remembered.of(await house.resource()).cookie is not None
+
+    play(scenario)
