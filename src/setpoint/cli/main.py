@@ -101,6 +101,25 @@ def record(context: click.Context, /, **options: object) -> None:
     context.exit(record_world({**options, "store": store, "cookies": cookies}))
 
 
+@main.command()
+@click.option(
+    "--from", "origin", required=True, type=click.Choice(["config-connector"]), help="Who looks after them now."
+)
+@click.option("--context", metavar="CONTEXT", help="The cluster that they are in; the current context otherwise.")
+@click.option("-n", "--namespace", default=None, help="This namespace only; --hand-over needs one.")
+@click.option("--hand-over", is_flag=True, help="Pause Config Connector in the namespace, then declare all of it here.")
+@click.option("--accept-changes", is_flag=True, help="Hand over also what will be written to.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
+@click.pass_context
+def migrate(context: click.Context, /, **options: object) -> None:
+    """Show what taking over from another controller would write; hand over. Exit 0 nothing, 2 changes, 1 error."""
+    from setpoint.cli.migrate_command import migrate
+
+    store, cookies = context.obj
+    # Its namespace is that of the other side.
+    context.exit(migrate({**options, "store": store, "cookies": cookies}))
+
+
 @main.command("verify-upgrade")
 @click.option("--baseline", required=True, metavar="SIDE", help="What runs now: a version, or a virtual environment.")
 @click.option(

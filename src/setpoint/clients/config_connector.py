@@ -1,0 +1,67 @@
+"""Config Connector's own switches in a cluster: whether its controller works for a namespace, and how to pause it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from setpoint.clients.kube_endpoints import Endpoint, Patch
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import KindNotServed
+
+_GROUP, _VERSION = "core.cnrm.cloud.google.com", "v1beta1"
+# One for each namespace that a controller of its own looks after, and one for the cluster.
+_CONTEXTS: Final = Endpoint(_GROUP, _VERSION, "configconnectorcontexts")
+_CONTEXT: Final = f"configconnectorcontext.{_GROUP}"
+_INSTALLATION: Final = Endpoint(_GROUP, _VERSION, "configconnectors", name=f"configconnector.{_GROUP}")
+_PAUSED: Final = "Paused"
+
+
+class Controller(StrEnum):
+    """What their controller does in a namespace."""
+
+    WORKS = "works"
+    PAUSED = "paused"
+    # One controller for the whole cluster, which cannot be paused for one namespace.
+    EVERYWHERE = "works everywhere"
+    NOBODY = "is not there"
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    actuation_mode: str = msgspec.field(default="", name="actuationMode")
+    mode: str = ""
+
+
+class _Switch(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigConnector:
+    """Config Connector in one cluster."""
+
+    client: KubernetesClient
+
+    async def controller(self, namespace: str) -> Controller:
+        """What its controller does in the namespace, by its switches."""
+        context = await self._switch(_CONTEXTS.named(_CONTEXT, namespace))
+        if context is not None:
+            return Controller.PAUSED if context.spec.actuation_mode == _PAUSED else Controller.WORKS
+        whole = await self._switch(_INSTALLATION)
+        if whole is None or whole.spec.mode == "namespaced":
+            # Where nothing names the namespace, nobody is assigned to it.
+            return Controller.NOBODY
+        return Controller.PAUSED if whole.spec.actuation_mode == _PAUSED else Controller.EVERYWHERE
+
+    async def pause(self, namespace: str) -> None:
+        """Has the controller of the namespace do nothing any more; it keeps its resources."""
+        endpoint = _CONTEXTS.named(_CONTEXT, namespace)
+        await self.client.patch(endpoint, {"spec": {"actuationMode": _PAUSED}}, Patch.MERGE)
+
+    async def _switch(self, endpoint: Endpoint) -> _Switch | None:
+        try:
+            found = await self.client.get(endpoint)
+        except KindNotServed:
+            return None
+        return None if found is None else msgspec.json.decode(found, type=_Switch)

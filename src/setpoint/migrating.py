@@ -1,0 +1,168 @@
+"""Moving from Config Connector: what taking over would write, and the hand-over of one namespace.
+
+Its resources are ours by group, kind and meaning. Its controller stops first, ours begins second; never both.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from setpoint.app import Access, Settings, is_shared, open_world
+from setpoint.clients.callers import calling_for
+from setpoint.clients.config_connector import ConfigConnector, Controller
+from setpoint.clients.kube_config import connection_from
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.engine.adoption import Adoption, adoption_of
+from setpoint.engine.exporting import exported
+from setpoint.engine.moving import manifest_of
+from setpoint.engine.previews import Previewed
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import DELETION_POLICY, World
+from setpoint.errors import UserError
+from setpoint.previewing import open_preview
+from setpoint.worlds.survey import AT_ONCE, looked_after
+
+_ABANDON: Final = "abandon"
+# Whether it was us who said so, and not the author.
+_MARK: Final = "setpoint.dev/abandoned-by-migration"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where Config Connector is: a cluster, and one namespace of it or all."""
+
+    context: str | None
+    namespace: str | None
+
+    def settings(self, settings: Settings) -> Settings:
+        """The same settings with its cluster as the store."""
+        where = "kubernetes" if self.context is None else f"kubernetes://{self.context}"
+        return replace(settings, store=where if self.namespace is None else f"{where}?namespace={self.namespace}")
+
+
+@dataclass(frozen=True, slots=True)
+class Adoptions:
+    """What taking over comes to for each resource, and what was tried to be written meanwhile."""
+
+    each: tuple[Adoption, ...]
+    blocked: tuple[str, ...] = ()
+
+    @property
+    def loud(self) -> tuple[Adoption, ...]:
+        """Those that cannot be taken over without a write."""
+        return tuple(one for one in self.each if not one.is_quiet)
+
+
+async def previewed(source: Source, settings: Settings, heard: Callable[[Previewed], None]) -> Adoptions:
+    """What taking over everything in `source` would write; nothing is."""
+    async with open_preview(source.settings(settings)) as seen:
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def look(ref: ResourceRef) -> Adoption:
+            async with turns:
+                with calling_for(ref, failed=False):
+                    found = await adoption_of(ref, seen.world)
+            heard(found.found)
+            return found
+
+        each = await asyncio.gather(*map(look, await looked_after(seen.world)))
+        return Adoptions(tuple(each), tuple(sorted(set(map(str, seen.blocks.writes)))))
+
+
+@asynccontextmanager
+async def _config_connector(source: Source, settings: Settings) -> AsyncIterator[ConfigConnector]:
+    client = KubernetesClient(connection_from(settings.environment, source.context))
+    try:
+        yield ConfigConnector(client)
+    finally:
+        await client.close()
+
+
+async def controller_of(source: Source, settings: Settings) -> Controller:
+    """What their controller does in the namespace."""
+    assert source.namespace is not None
+    async with _config_connector(source, settings) as theirs:
+        return await theirs.controller(source.namespace)
+
+
+async def stop_theirs(source: Source, settings: Settings) -> Controller:
+    """Has their controller do nothing any more in the namespace; UserError when it cannot be told to.
+
+    What it did before is returned. Where the resources are to be kept elsewhere, their deletion means nothing from
+    then on: they are abandoned first.
+    """
+    assert source.namespace is not None
+    async with _config_connector(source, settings) as theirs:
+        before = await theirs.controller(source.namespace)
+        if before is Controller.EVERYWHERE:
+            raise UserError(
+                f"one controller of Config Connector works for the whole cluster, and cannot be paused for "
+                f"{source.namespace} alone: switch it to namespaced mode first, then hand over"
+            )
+        if not is_same_place(source, settings):
+            await _abandon(source, settings)
+        if before is Controller.WORKS:
+            await theirs.pause(source.namespace)
+            if await theirs.controller(source.namespace) is not Controller.PAUSED:
+                raise UserError(
+                    f"Config Connector goes on in {source.namespace}, though it was told to pause: somebody puts its "
+                    "ConfigConnectorContext back; pause it there, then hand over"
+                )
+        return before
+
+
+def is_same_place(source: Source, settings: Settings) -> bool:
+    """Whether the resources stay where they are: in the cluster that is our store, too."""
+    theirs = source.settings(settings).store.partition("?")[0]
+    return is_shared(settings) and settings.store.partition("?")[0] == theirs
+
+
+async def _abandon(source: Source, settings: Settings) -> None:
+    """Whoever deletes one of theirs from now on leaves the object alone."""
+    async with open_world(source.settings(settings), Access.WRITE) as world:
+        for one in await _resources(world):
+            if one.annotations.get(DELETION_POLICY) != _ABANDON:
+                await world.store.annotate(one, {DELETION_POLICY: _ABANDON, _MARK: "true"})
+
+
+async def begin_ours(source: Source, settings: Settings) -> Sequence[ResourceRef]:
+    """Declares in our store what was declared there, with the Secrets that it refers to; both can run twice."""
+    if is_same_place(source, settings):
+        async with open_world(source.settings(settings), Access.READ) as world:
+            return [one.ref for one in await _resources(world)]
+    async with open_world(source.settings(settings), Access.READ) as world:
+        objects, resources = await exported(await _resources(world), world)
+    async with open_world(settings, Access.WRITE) as ours:
+        for one in (*(item.resource for item in objects), *(item.resource for item in resources)):
+            await _declare(one, ours)
+    return [item.ref for item in resources]
+
+
+async def _declare(resource: Resource, ours: World) -> None:
+    manifest = manifest_of(_as_it_was(resource))
+    there = await ours.store.get(resource.ref)
+    if there is not None and there.author_digest != Resource(manifest).author_digest:
+        raise UserError(
+            f"{resource.ref} is declared here already, and otherwise: delete one of the two, or name a store"
+        )
+    await ours.store.apply(manifest)
+
+
+def _as_it_was(resource: Resource) -> Resource:
+    """Without what was put on it so that its deletion there means nothing."""
+    metadata = resource.document["metadata"]
+    assert isinstance(metadata, dict)
+    ours = (_MARK, DELETION_POLICY) if _MARK in resource.annotations else ()
+    said = {name: text for name, text in resource.annotations.items() if name not in ours}
+    return Resource({**resource.document, "metadata": {**metadata, "annotations": said}})
+
+
+async def _resources(world: World) -> list[Resource]:
+    listing = await world.store.list()
+    found = [one for one in listing.resources if (one.ref.group, one.ref.kind) in world.kinds]
+    going = [str(one.ref) for one in found if one.is_deleting]
+    if going:
+        raise UserError(f"{going[0]} is being deleted there: wait until it is gone, then hand over")
+    return found

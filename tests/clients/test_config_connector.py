@@ -1,0 +1,83 @@
+"""Config Connector's switches: who works in a namespace, and how that is ended."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+from aiohttp import web
+
+from setpoint.clients.config_connector import ConfigConnector, Controller
+from setpoint.clients.kube_connection import Connection
+from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.errors import RemoteRefused
+from tests.clients.loopback import http_server
+
+T = TypeVar("T")
+GROUP = "/apis/core.cnrm.cloud.google.com/v1beta1"
+CONTEXT = f"{GROUP}/namespaces/team/configconnectorcontexts/configconnectorcontext.core.cnrm.cloud.google.com"
+INSTALLATION = f"{GROUP}/configconnectors/configconnector.core.cnrm.cloud.google.com"
+
+
+def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitable[T]]) -> T:
+    """What the scenario comes to in a cluster with these objects."""
+
+    async def handler(request: web.BaseRequest) -> web.Response:
+        name = request.path.rpartition("/")[2]
+        found = objects.get(request.path, 404)
+        if request.method == "PATCH" and isinstance(found, dict):
+            found["spec"] = {**found.get("spec", {}), **json.loads(await request.text())["spec"]}
+        if isinstance(found, dict):
+            return web.json_response(found)
+        if found == 404:
+            status = {"kind": "Status", "reason": "NotFound", "details": {"name": name}, "code": 404}
+            return web.json_response(status, status=404)
+        return web.Response(text="404 page not found", status=404) if found == "no kind" else web.Response(status=403)
+
+    async def main() -> T:
+        async with http_server(handler) as url:
+            client = KubernetesClient(Connection("test", url))
+            try:
+                return await scenario(ConfigConnector(client))
+            finally:
+                await client.close()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        ({}, Controller.NOBODY),
+        ({CONTEXT: "no kind", INSTALLATION: "no kind"}, Controller.NOBODY),
+        ({CONTEXT: {}}, Controller.WORKS),
+        ({CONTEXT: {"spec": {"actuationMode": "Reconciling", "googleServiceAccount": "x"}}}, Controller.WORKS),
+        (
+            {CONTEXT: {"spec": {"actuationMode": "Paused"}}, INSTALLATION: {"spec": {"mode": "cluster"}}},
+            Controller.PAUSED,
+        ),
+        ({INSTALLATION: {"spec": {"mode": "namespaced"}}}, Controller.NOBODY),
+        ({INSTALLATION: {"spec": {"mode": "cluster"}}}, Controller.EVERYWHERE),
+        ({INSTALLATION: {}}, Controller.EVERYWHERE),
+        ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, Controller.PAUSED),
+    ],
+)
+def test_who_works_in_a_namespace_is_told_by_the_switches(objects: dict[str, Any], expected: Controller) -> None:
+    assert _play(objects, lambda theirs: theirs.controller("team")) is expected
+
+
+def test_whoever_may_not_look_is_not_told_that_nobody_is_there() -> None:
+    with pytest.raises(RemoteRefused):
+        _play({CONTEXT: "forbidden"}, lambda theirs: theirs.controller("team"))
+
+
+def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
+    objects: dict[str, Any] = {CONTEXT: {"spec": {"googleServiceAccount": "x"}}}
+
+    async def scenario(theirs: ConfigConnector) -> Controller:
+        await theirs.pause("team")
+        return await theirs.controller("team")
+
+    assert _play(objects, scenario) is Controller.PAUSED
+    assert objects[CONTEXT]["spec"] == {"googleServiceAccount": "x", "actuationMode": "Paused"}

@@ -1,0 +1,124 @@
+"""Taking over from another controller: what would be written, and what would keep it away."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
+from setpoint.engine.adoption import Adoption, adoption_of, annotated
+from setpoint.engine.previews import Finding, preview_both_ways
+from setpoint.engine.reconcile import step
+from setpoint.engine.remembered import COOKIE_ANNOTATION
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import Settled
+from tests.engine.gadget_stand import gadget
+from tests.engine.gadgets import gadget_ref
+from tests.engine.test_previews import REF, House
+
+FOREIGN = {COOKIE_ANNOTATION: "c/Zm9yZWlnbg==/Zm9yZWlnbg=="}
+
+
+async def _taken(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str) -> tuple[House, Adoption]:
+    """A resource of theirs, its object, and what we would do."""
+    house = House()
+    said = {**FOREIGN, **{f"cnrm.cloud.google.com/{name}": text for name, text in annotations.items()}}
+    await house.store.apply(gadget("g", spec, annotations=said))
+    if live is not None:
+        house.service.objects["g"] = {"labels": {}, **live}
+    before = await house.store.list()
+    found = await adoption_of(REF, house.world)
+    assert await house.store.list() == before
+    assert [verb for verb, _ in house.service.calls if verb != "get"] == []
+    return house, found
+
+
+def _adopted(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str) -> Adoption:
+    return asyncio.run(_taken(spec, live, **annotations))[1]
+
+
+def test_what_is_as_declared_is_taken_over_without_a_write() -> None:
+    found = _adopted({"size": 1}, {"size": 1, "mode": "auto"})
+
+    assert (found.found.finding, found.is_quiet, found.keeps) == (Finding.ONE_TIME, True, {})
+
+
+@pytest.mark.parametrize(
+    ("spec", "live", "fields", "keeps"),
+    [
+        ({"size": 1}, {"size": 1, "mode": "own"}, ("spec.mode",), {DEFAULT_TO_GCP: "spec.mode"}),
+        ({"size": 1}, {"size": 9, "mode": "auto"}, ("spec.size",), {UNMANAGED: "spec.size"}),
+        (
+            {"size": 1},
+            {"size": 9, "mode": "own", "note": "n"},
+            ("spec.size", "spec.mode", "spec.note"),
+            {UNMANAGED: "spec.size", DEFAULT_TO_GCP: "spec.mode,spec.note"},
+        ),
+        (
+            {"size": 1, "ports": [{"name": "a"}]},
+            {"size": 1, "mode": "auto", "ports": [{"name": "a", "number": 1}]},
+            ("spec.ports[name=a].number",),
+            {DEFAULT_TO_GCP: "spec.ports[name=a].number"},
+        ),
+    ],
+)
+def test_what_would_be_written_is_told_with_what_would_keep_it(
+    spec: Any, live: Any, fields: tuple[str, ...], keeps: dict[str, str]
+) -> None:
+    found = _adopted(spec, live)
+
+    assert (found.found.finding, found.found.fields, found.keeps) == (Finding.WRITES, fields, keeps)
+    assert found.to_data()["keep"] == keeps
+
+
+def test_what_an_author_listed_before_stays_listed() -> None:
+    found = _adopted({"size": 1}, {"size": 9, "mode": "auto", "note": "n"}, unmanaged="spec.note")
+
+    assert found.keeps == {UNMANAGED: "spec.note,spec.size"}
+
+
+def test_nothing_keeps_away_what_has_to_be_made() -> None:
+    found = _adopted({"size": 1}, None)
+
+    assert (found.found.finding, found.keeps, found.is_quiet) == (Finding.WRITES, {}, False)
+
+
+def test_a_field_that_cannot_be_listed_is_kept_with_all_that_nobody_named() -> None:
+    extra = [{"name": "a"}, {"name": "b"}]
+
+    found = _adopted({"size": 1}, {"size": 1, "mode": "auto", "ports": extra})
+
+    assert list(found.keeps) in ([DEFAULT_TO_GCP], [IGNORE_UNSPECIFIED])
+
+
+def test_what_is_gone_is_told() -> None:
+    found = asyncio.run(adoption_of(gadget_ref("none"), House().world))
+
+    assert (found.found.finding, found.found.trouble) == (Finding.FAILED, "Gadget default/none is gone")
+
+
+# --- Laws -------------------------------------------------------------------------------------------------------------
+
+members = {"size": st.integers(0, 2), "mode": st.sampled_from(("auto", "own")), "note": st.just("n")}
+some = st.fixed_dictionaries({}, optional={**members, "backups": st.booleans()})
+
+
+@given(some, some)
+def test_with_the_annotations_that_keep_it_nothing_is_written(spec: dict[str, Any], live: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        house, found = await _taken(spec, live)
+        if found.is_quiet or not found.keeps:
+            assert found.is_quiet
+            return
+        resource = await house.store.get(REF)
+        assert resource is not None
+        kept = annotated(Resource(gadget("g", spec)), found.keeps)
+        await house.store.apply(kept.document)
+
+        assert (await preview_both_ways(REF, house.world)).plan is not None
+        assert isinstance(await step(REF, house.world), Settled)
+        assert [verb for verb, _ in house.service.calls if verb != "get"] == []
+
+    asyncio.run(scenario())
