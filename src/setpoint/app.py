@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from setpoint.clients.budgets import Budgets
 from setpoint.clients.google import Auth, GoogleClient, GoogleSettings, settings_from
-from setpoint.clients.http import HttpClient, Tap
+from setpoint.clients.http import HttpClient, Tap, tapped_by
+from setpoint.clients.read_only import Blocks, ReadOnly
 from setpoint.core.canonical import same
 from setpoint.core.paths import nearest
 from setpoint.core.values import Json
@@ -101,6 +102,8 @@ class Opened:
 # The way out to Google, and that to the store where it is a cluster's.
 GOOGLE: Final = "google"
 STORE: Final = "store"
+# Clients that nobody here knows of: a plugin's own.
+ELSEWHERE: Final = "elsewhere"
 
 
 def _nothing(_way: str) -> Tap | None:
@@ -117,6 +120,8 @@ class Wiring:
     recorded: Store | None = None
     # The cluster of those who name none, if that is known.
     cluster: str = ""
+    # What owners see of the environment, in the place of all of it.
+    environment: Mapping[str, str] | None = None
 
 
 PLAIN: Final = Wiring()
@@ -131,6 +136,19 @@ async def open_world(settings: Settings, access: Access) -> AsyncIterator[World]
 
 
 @asynccontextmanager
+async def open_guarded(settings: Settings, blocks: Blocks) -> AsyncIterator[World]:
+    """The world as it is, to look at: whatever would write to a cloud or a cluster is stopped."""
+    with tapped_by(read_only(ELSEWHERE, blocks)):
+        async with open_all(settings, Access.READ, Wiring(lambda way: read_only(way, blocks))) as opened:
+            yield opened.world
+
+
+def read_only(way: str, blocks: Blocks, behind: Tap | None = None) -> ReadOnly:
+    """What lets only reads pass on a way out, and on the way to a cluster what that only rehearses."""
+    return ReadOnly(way, blocks, is_cluster=way not in (GOOGLE, ELSEWHERE), behind=behind)
+
+
+@asynccontextmanager
 async def open_all(settings: Settings, access: Access, wiring: Wiring = PLAIN) -> AsyncIterator[Opened]:
     """The same with what a process that goes on for ever wants to show."""
     async with AsyncExitStack() as stack:
@@ -140,7 +158,7 @@ async def open_all(settings: Settings, access: Access, wiring: Wiring = PLAIN) -
         counts = [http.counts]
         clusters = Clusters(settings.environment, budgets=google.budgets, counted=counts.append, tap=wiring.tap)
         stack.push_async_callback(clusters.close)
-        kinds, owners = _kinds(google, clusters, settings.clock), _owners(settings.environment)
+        kinds, owners = _kinds(google, clusters, settings.clock), _owners(_seen(settings, wiring))
         if wiring.recorded is not None:
             store, clusters.recorded, clusters.usual = wiring.recorded, _nowhere(), wiring.cluster
         elif is_shared(settings):
@@ -155,6 +173,10 @@ async def open_all(settings: Settings, access: Access, wiring: Wiring = PLAIN) -
         stack.push_async_callback(store.close)
         world = World(store, settings.clock, kinds, settings.cookies, owners=owners)
         yield Opened(world, google.budgets, counts, lambda: clusters.usual, shared=is_shared(settings))
+
+
+def _seen(settings: Settings, wiring: Wiring) -> Mapping[str, str]:
+    return settings.environment if wiring.environment is None else wiring.environment
 
 
 def _nowhere() -> "Connection":

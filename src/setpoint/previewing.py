@@ -3,17 +3,19 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final
 
 from setpoint import __version__
-from setpoint.app import GOOGLE, STORE, Access, Settings, Wiring, open_all
+from setpoint.app import ELSEWHERE, STORE, Access, Settings, Wiring, open_all, read_only
 from setpoint.clients.http import Tap, tapped_by
-from setpoint.clients.read_only import Blocks, ReadOnly
+from setpoint.clients.read_only import Blocks
 from setpoint.core.canonical import same
+from setpoint.core.values import Json
 from setpoint.engine.previews import Previewed
 from setpoint.engine.resource import Revision
 from setpoint.engine.scene import World
 from setpoint.errors import Bug
+from setpoint.worlds.environments import RecordedEnvironment, WatchedEnvironment
+from setpoint.worlds.families import generations, renamed, replaced, with_families_veiled
 from setpoint.worlds.files import Header, RecordedWorld, packed, unpacked
 from setpoint.worlds.recording import in_terms_of_the_veil, standings, veiled
 from setpoint.worlds.snapshot import Snapshot, snapshot_of
@@ -21,9 +23,6 @@ from setpoint.worlds.stopped_clock import StoppedClock
 from setpoint.worlds.survey import Survey, looked_after, survey
 from setpoint.worlds.tape import Player, Recorder, Tape
 from setpoint.worlds.veil import Veil
-
-# Clients that nobody knows of: a plugin's own.
-_ELSEWHERE: Final = "elsewhere"
 
 Heard = Callable[[Previewed], None]
 
@@ -46,14 +45,6 @@ class Preview:
 
 
 @asynccontextmanager
-async def open_guarded(settings: Settings, blocks: Blocks) -> AsyncIterator[World]:
-    """The world as it is, to look at: whatever would write to a cloud or a cluster is stopped."""
-    with tapped_by(ReadOnly(_ELSEWHERE, blocks)):
-        async with open_all(settings, Access.READ, Wiring(lambda way: _read_only(way, blocks))) as opened:
-            yield opened.world
-
-
-@asynccontextmanager
 async def open_preview(settings: Settings, tape: Tape | None = None) -> AsyncIterator[Preview]:
     """The world as it is now: whatever would write to a cloud, a cluster or the store is stopped.
 
@@ -64,10 +55,11 @@ async def open_preview(settings: Settings, tape: Tape | None = None) -> AsyncIte
 
     def tap(way: str) -> Tap:
         # The store is asked once as well, by the snapshot.
-        return _read_only(way, blocks, None if way == STORE else Recorder(way, tape))
+        return read_only(way, blocks, None if way == STORE else Recorder(way, tape))
 
-    with tapped_by(_read_only(_ELSEWHERE, blocks, Recorder(_ELSEWHERE, tape))):
-        async with open_all(settings, Access.READ, Wiring(tap)) as opened:
+    with tapped_by(read_only(ELSEWHERE, blocks, Recorder(ELSEWHERE, tape))):
+        watched = WatchedEnvironment(settings.environment, tape.environment)
+        async with open_all(settings, Access.READ, Wiring(tap, environment=watched)) as opened:
             snapshot = await snapshot_of(opened.world.store, blocks, is_whole=not opened.shared)
             yield Preview(replace(opened.world, store=snapshot), snapshot, blocks, tape, opened.cluster)
 
@@ -80,10 +72,11 @@ async def open_recorded(settings: Settings, recorded: RecordedWorld) -> AsyncIte
     snapshot = _snapshot(recorded, blocks)
 
     def tap(way: str) -> Tap:
-        return _read_only(way, blocks, Player(way, tape))
+        return read_only(way, blocks, Player(way, tape))
 
-    with tapped_by(tap(_ELSEWHERE)):
-        async with open_all(settings, Access.READ, Wiring(tap, snapshot, header.cluster)) as opened:
+    wiring = Wiring(tap, snapshot, header.cluster, RecordedEnvironment(header.environment))
+    with tapped_by(tap(ELSEWHERE)):
+        async with open_all(settings, Access.READ, wiring) as opened:
             yield Preview(opened.world, snapshot, blocks, tape)
 
 
@@ -104,21 +97,25 @@ async def record(settings: Settings, heard: Heard) -> Recording:
     async with open_preview(settings, tape) as seen:
         refs = await looked_after(seen.world)
         found = await seen.survey(heard)
-        before = await standings(refs, seen.world)
+        before, made = await standings(refs, seen.world), await generations(refs, seen.world)
         recorded = veiled(_header(settings, seen), seen.snapshot, tape, veil)
+    async with open_recorded(settings, recorded) as again:
+        otherwise = await generations(refs, again.world)
+        recorded = with_families_veiled(recorded, made, otherwise)
     async with open_recorded(settings, recorded) as again:
         recorded = in_terms_of_the_veil(recorded, before, await standings(refs, again.world))
     kept = packed(recorded)
     async with open_recorded(settings, unpacked(kept, "what was kept")) as again:
         said = await again.survey(lambda _: None)
-    _require_same(found, said, veil)
+    texts = renamed(made, otherwise)
+    _require_same(found, said, lambda value: replaced(veil.over(value), texts))
     return Recording(kept, len(recorded.resources), len(tape.replies), said)
 
 
-def _require_same(found: Survey, said: Survey, veil: Veil) -> None:
+def _require_same(found: Survey, said: Survey, hidden: Callable[[Json], Json]) -> None:
     """Bug unless what is kept gives the report of the world itself, apart from what nobody may see."""
     pairs = zip(found.found, said.found, strict=True)
-    others = [str(one.ref) for one, other in pairs if not same(veil.over(one.to_data()), other.to_data())]
+    others = [str(one.ref) for one, other in pairs if not same(hidden(one.to_data()), other.to_data())]
     if others:
         told = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         raise Bug(f"{told}: looks different when it is played back, so that nothing was kept: try again, or report it")
@@ -134,6 +131,7 @@ def _header(settings: Settings, seen: Preview) -> Header:
         snapshot.collects,
         snapshot.is_whole,
         seen.cluster(),
+        dict(seen.tape.environment),
     )
 
 
@@ -148,7 +146,3 @@ def _snapshot(recorded: RecordedWorld, blocks: Blocks) -> Snapshot:
         set(recorded.absent),
         set(recorded.besides),
     )
-
-
-def _read_only(way: str, blocks: Blocks, behind: Tap | None = None) -> ReadOnly:
-    return ReadOnly(way, blocks, is_cluster=way not in (GOOGLE, _ELSEWHERE), behind=behind)

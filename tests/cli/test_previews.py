@@ -10,22 +10,23 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Access, open_world
+from setpoint.app import Access, open_guarded, open_world
 from setpoint.cli.preview_commands import code_of
 from setpoint.cli.states import Exit
 from setpoint.clients.read_only import Blocks
 from setpoint.engine.kind import AnyKind, Present, Resolved, look_at
+from setpoint.engine.ports import Query
 from setpoint.engine.previews import Finding, with_cookie
 from setpoint.engine.reconcile import preview, step
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Stopped
 from setpoint.engine.standing import standing_of
 from setpoint.errors import WriteBlocked
-from setpoint.previewing import open_guarded
 from setpoint.worlds.survey import Survey
 from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, looked_at, meddling, settings_of, with_changed_default, with_revision
 from tests.cli.test_moving import SECRET, USER, writes
+from tests.cli.trustees import KBS, Keeper, trustee
 
 LOGS = ResourceRef(*BUCKET, "default", "logs")
 CUT = {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1", "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "http://127.0.0.1:1/"}
@@ -298,6 +299,47 @@ def test_a_password_that_was_changed_is_changed_under_the_veil_too(fleet: Desk) 
     found = {one["kind"]: (one["finding"], one["fields"]) for one in json.loads(live.stdout)["resources"]}
     assert found["SQLInstance"] == ("writes", ["spec.rootPassword"])
     assert found["SQLUser"] == ("writes", ["spec.password"])
+
+
+def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_it(
+    desk: Desk, other_desk: Desk
+) -> None:
+    keeper = Keeper(desk)
+    keeper.apply(trustee())
+    keeper.edit(KBS, kbsServiceType="NodePort")
+    code, live = keeper.run("plan", "--all", "-o", "json")
+
+    recorded = keeper.run("record", "--to", "world.gz")
+    (other_desk.folder / "world.gz").write_bytes((desk.folder / "world.gz").read_bytes())
+    played = other_desk.run("plan", "--world", "world.gz", "-o", "json")
+
+    assert recorded[0] == 0, recorded
+    assert {one["kind"] for one in json.loads(played.stdout)["resources"]} == {"TrusteeConfig", "KbsConfig"}
+    assert (played.returncode, played.stdout.splitlines()) == (code, live)
+
+
+async def _change_secrets(desk: Desk) -> None:
+    """Somebody gives every Secret another value, and no step has been taken since."""
+    async with open_world(settings_of(desk), Access.WRITE) as world:
+        for one in (await world.store.list(Query(kind="Secret"))).resources:
+            data: Any = dict.fromkeys(one.document["data"], "U2VzYW1lLTU=")  # type: ignore[arg-type] # a map of texts
+            await world.store.replace(one, {**one.document, "data": data})
+
+
+def test_pods_that_have_to_follow_a_secret_have_to_do_so_under_the_veil_too(desk: Desk) -> None:
+    keeper = Keeper(desk)
+    keeper.apply(trustee())
+    asyncio.run(_change_secrets(desk))
+    code, live = keeper.run("plan", "--all")
+    assert any("configmap-versions" in line for line in live), live
+
+    recorded = keeper.run("record", "--to", "world.gz")
+    played = keeper.run("plan", "--world", "world.gz")
+
+    assert recorded[0] == 0, recorded
+    assert (played[0], len(played[1])) == (code, len(live))
+    text = gzip.decompress((desk.folder / "world.gz").read_bytes()).decode()
+    assert "U2VzYW1lLTU=" not in text
 
 
 def test_a_kind_of_another_version_is_tried_on_it(fleet: Desk) -> None:

@@ -8,7 +8,7 @@ import orjson
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.app import Access, definitions, draft, open_world
+from setpoint.app import Access, definitions, draft, open_guarded, open_world
 from setpoint.cli import resources_view as view
 from setpoint.cli.columns import one_line
 from setpoint.cli.handover import APPLY, DELETE, RECONCILE, hands_for
@@ -36,7 +36,6 @@ from setpoint.engine.removal import is_abandoned
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import World
 from setpoint.errors import Blocked, ManifestInvalid, NotReady, SetpointError, UserError
-from setpoint.previewing import open_guarded
 
 
 async def apply(request: Request) -> Exit:

@@ -33,6 +33,8 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True):
     whole: bool
     # The cluster of those who name none.
     cluster: str = ""
+    # What was asked of the environment, and what there was.
+    environment: dict[str, str | None] = {}
     resources: int = 0
     absent: int = 0
     answers: int = 0

@@ -52,6 +52,8 @@ class Tape:
     replies: dict[Question, Reply] = field(default_factory=dict)
     # What is over the bodies of questions; they are over it already on a tape that was read.
     veil: Veil | None = None
+    # What was asked of the environment, and what there was.
+    environment: dict[str, str | None] = field(default_factory=dict)
     # What was asked of it in vain.
     missed: list[Question] = field(default_factory=list)
 

@@ -1,0 +1,33 @@
+"""What was asked of the environment is answered again, and nothing besides."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.errors import NotRecorded
+from setpoint.worlds.environments import RecordedEnvironment, WatchedEnvironment
+
+names = st.sampled_from("ABCD")
+environments = st.dictionaries(names, st.text(max_size=3))
+
+
+@given(environments, st.lists(names))
+def test_what_was_asked_is_answered_again_and_nothing_besides(environment: dict[str, str], asked: list[str]) -> None:
+    noted: dict[str, str | None] = {}
+    watched = WatchedEnvironment(environment, noted)
+    answers = [watched.get(name) for name in asked]
+
+    recorded = RecordedEnvironment(noted)
+
+    assert [recorded.get(name) for name in asked] == answers
+    assert dict(recorded) == {name: text for name, text in environment.items() if name in asked}
+    assert len(recorded) == len(dict(recorded))
+    for name in set("ABCD") - set(asked):
+        with pytest.raises(NotRecorded, match=f"the variable {name} was not asked for"):
+            recorded.get(name)
+
+
+def test_an_environment_that_is_watched_reads_as_it_is() -> None:
+    watched = WatchedEnvironment({"A": "1"}, {})
+
+    assert (dict(watched), len(watched), "B" in watched) == ({"A": "1"}, 1, False)
