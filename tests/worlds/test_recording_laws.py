@@ -1,0 +1,127 @@
+"""Whatever the world is like: what is recorded of it gives the same report, and no secret is in it."""
+
+import asyncio
+import gzip
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setpoint.app import Access, Settings, open_world
+from setpoint.core.cookie import Cookie
+from setpoint.engine.previews import with_cookie
+from setpoint.engine.reconcile import step
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.scene import World
+from setpoint.engine.standing import standing_of
+from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.server import LocalCloud
+from setpoint.previewing import open_preview, open_recorded, record
+from setpoint.worlds.files import unpacked
+from setpoint.worlds.survey import Survey
+
+SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
+PASSWORDS = ("Sesame-1-open", "Sesame-2-open")
+EDITS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/storage/v1/b/logs", {"versioning": {"enabled": True}}),
+    ("/storage/v1/b/logs", {"labels": {"by": "hand"}}),
+    ("/sql/v1beta4/projects/demo/instances/shop", {"settings": {"availabilityType": "REGIONAL"}}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened: what others edited, what the author changed since, and what became of each cookie."""
+
+    edits: frozenset[int]
+    new_root: bool
+    new_app: bool
+    new_spec: bool
+    cookies: dict[str, str]
+
+
+stories = st.builds(
+    Story,
+    st.frozensets(st.integers(0, len(EDITS) - 1)),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.fixed_dictionaries(
+        {kind: st.sampled_from(("kept", "none", "forged", "wrong")) for kind in ("SQLInstance", "StorageBucket")}
+    ),
+)
+
+
+def _manifest(api: str, kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "annotations": {"cnrm.cloud.google.com/project-id": "demo"}}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _manifests(root: str, app: str, location: str) -> list[dict[str, Any]]:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"app": app}}
+    shop = {"region": "europe-west1", "databaseVersion": "POSTGRES_16", "settings": {"tier": "db-custom-2-8192"}}
+    key = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "app"}}}
+    return [
+        secret,
+        _manifest(SQL, "SQLInstance", "shop", **shop, rootPassword={"value": root}),
+        _manifest(SQL, "SQLUser", "app", instanceRef={"name": "shop"}, password=key),
+        _manifest(STORAGE, "StorageBucket", "logs", location="EU", storageClass=location),
+    ]
+
+
+async def _play(story: Story, world: World, cloud: LocalCloud) -> None:
+    refs: list[ResourceRef] = [(await world.store.apply(one)).ref for one in _manifests(*PASSWORDS, "STANDARD")]
+    for _ in range(4):
+        for ref in refs[1:]:
+            await step(ref, world)
+        cloud.advance(3600)
+    for number in story.edits:
+        cloud.edit(*EDITS[number])
+    root, app = PASSWORDS[0] + "!" * story.new_root, PASSWORDS[1] + "!" * story.new_app
+    for one in _manifests(root, app, "NEARLINE" if story.new_spec else "STANDARD"):
+        await world.store.apply(one)
+    for ref in refs[1:]:
+        await _leave(story.cookies.get(ref.kind, "kept"), ref, world)
+
+
+async def _leave(word: str, ref: ResourceRef, world: World) -> None:
+    """Something happens to a cookie."""
+    resource = await world.store.get(ref)
+    assert resource is not None
+    if word == "kept":
+        return
+    seen = await standing_of(resource, world)
+    cookies = {"none": None, "forged": seen.cookie, "wrong": Cookie("a" * 64, "b" * 64)}
+    body = seen.body if word == "forged" else None
+    await world.store.update_status(resource, with_cookie(resource, cookies[word], body).status)
+
+
+async def _reports(story: Story, folder: Path) -> tuple[Survey, Survey, bytes, int]:
+    async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+        there = {"STORAGE_EMULATOR_HOST": cloud.url, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud.url}/"}
+        of = Settings(f"sqlite:///{folder}/state.db", environment={**there, "SETPOINT_GCP_AUTH": "anonymous"})
+        async with open_world(of, Access.WRITE) as world:
+            await _play(story, world, cloud)
+        cloud.journal.clear()
+        async with open_preview(of) as preview:
+            live = await preview.survey(lambda _: None)
+        recorded = (await record(of, lambda _: None)).world
+        writes = int(cloud.journal.counts()["writes"])
+    async with open_recorded(Settings("memory:"), unpacked(recorded, "w")) as again:
+        return live, await again.survey(lambda _: None), recorded, writes
+
+
+@settings(max_examples=60)
+@given(stories)
+def test_a_recorded_world_gives_the_report_of_the_world_itself(story: Story) -> None:
+    with TemporaryDirectory() as folder:
+        live, played, recorded, writes = asyncio.run(_reports(story, Path(folder)))
+
+    assert played.to_data() == live.to_data()
+    assert writes == 0
+    text = gzip.decompress(recorded).decode()
+    assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
