@@ -108,11 +108,11 @@ async def record(settings: Settings, heard: Heard) -> Recording:
     async with open_recorded(settings, unpacked(kept, "what was kept")) as again:
         said = await again.survey(lambda _: None)
     texts = renamed(made, otherwise)
-    _require_same(found, said, lambda value: replaced(veil.over(value), texts))
+    require_same(found, said, lambda value: replaced(veil.over(value), texts))
     return Recording(kept, len(recorded.resources), len(tape.replies), said)
 
 
-def _require_same(found: Survey, said: Survey, hidden: Callable[[Json], Json]) -> None:
+def require_same(found: Survey, said: Survey, hidden: Callable[[Json], Json]) -> None:
     """Bug unless what is kept gives the report of the world itself, apart from what nobody may see."""
     pairs = zip(found.found, said.found, strict=True)
     others = [str(one.ref) for one, other in pairs if not same(hidden(one.to_data()), other.to_data())]

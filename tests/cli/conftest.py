@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.desk import Desk, bucket
+from tests.cli.fleets import INSTANCE
+from tests.cli.test_moving import SECRET, USER
 
 
 @pytest.fixture
@@ -21,6 +23,18 @@ def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """Another folder, and another cloud."""
     with Desk(tmp_path_factory.mktemp("other"), _environment()) as desk:
         yield desk
+
+
+@pytest.fixture
+def fleet(desk: Desk) -> Desk:
+    """Somebody with buckets, an instance with a password in its manifest, and a user with one in a Secret."""
+    desk.make_instance("main")
+    desk.in_cloud(lambda cloud: cloud.clock.release())
+    desk.apply(bucket("logs"), bucket("more"), SECRET, USER, INSTANCE)
+    desk.in_cloud(lambda cloud: cloud.advance(3600))
+    desk.act("reconcile")
+    desk.in_cloud(lambda cloud: cloud.journal.clear())
+    return desk
 
 
 def _environment() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Many resources at once, and kinds of which a copy was changed."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -20,9 +21,23 @@ from setpoint.kinds.gcp.storage_bucket.spec import BucketMetadata, StorageBucket
 from setpoint.kinds.spec_parts import Maybe
 from setpoint.previewing import Preview, open_preview, open_recorded
 from setpoint.worlds.files import read_world
+from setpoint.worlds.survey import Survey
 from tests.cli.desk import Desk
 
 BUCKET: Final = ("storage.cnrm.cloud.google.com", "StorageBucket")
+
+CUT = {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1", "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "http://127.0.0.1:1/"}
+INSTANCE = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
+kind: SQLInstance
+metadata:
+  name: shop
+  annotations: {cnrm.cloud.google.com/project-id: some-project}
+spec:
+  region: europe-west1
+  databaseVersion: POSTGRES_16
+  rootPassword: {value: Sesame-2-root}
+  settings: {tier: db-custom-2-8192}
+"""
 
 
 class ChangedSpec(StorageBucketSpec, frozen=True):
@@ -103,3 +118,15 @@ async def looked_at(
 def names(prefix: str, number: int) -> Sequence[str]:
     """So many names."""
     return [f"{prefix}-{one:04}" for one in range(number)]
+
+
+def drift(desk: Desk) -> None:
+    desk.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/logs", {"versioning": {"enabled": True}}))
+
+
+def survey_of(desk: Desk, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None) -> Survey:
+    async def main() -> Survey:
+        async with looked_at(settings_of(desk, **({} if file is None else CUT)), file, change) as preview:
+            return await preview.survey(lambda _: None)
+
+    return asyncio.run(main())

@@ -8,8 +8,8 @@ import pytest
 
 from setpoint import __version__
 from tests.cli.desk import Desk, bucket
+from tests.cli.fleets import CUT
 from tests.cli.test_moving import writes
-from tests.cli.test_previews import CUT
 from tests.cli.versions import other_version
 
 SPEC, KIND = "kinds/gcp/storage_bucket/spec.py", "kinds/gcp/storage_bucket/kind.py"

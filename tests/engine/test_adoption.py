@@ -93,6 +93,12 @@ def test_a_field_that_cannot_be_listed_is_kept_with_all_that_nobody_named() -> N
     assert list(found.keeps) in ([DEFAULT_TO_GCP], [IGNORE_UNSPECIFIED])
 
 
+def test_a_label_is_kept_by_its_name() -> None:
+    found = _adopted({"size": 1}, {"size": 1, "mode": "auto", "labels": {"by": "hand"}})
+
+    assert (found.found.fields, found.keeps) == (("metadata.labels.by",), {DEFAULT_TO_GCP: "metadata.labels.by"})
+
+
 def test_what_is_gone_is_told() -> None:
     found = asyncio.run(adoption_of(gadget_ref("none"), House().world))
 
