@@ -27,5 +27,6 @@ Commands:
   plan         Show what a step would write, and why; writes nothing.
   reconcile    Look now, and try again where a service would not follow.
   run          Keep everything as declared, until SIGTERM or Ctrl-C.
+  terraform    Use setpoint as a provider of Terraform and OpenTofu.
   version      Print the version.
 """
