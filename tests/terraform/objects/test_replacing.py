@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cluster.server import Cluster
 from tests.terraform.objects.stage import A, Stage, config_map, declared
 
 SETTINGS = declared("a", config_map("settings", colour="blue"))
@@ -27,17 +28,19 @@ JOB = """
 def test_another_name_kind_or_namespace_is_another_object(stage: Stage, more: str) -> None:
     text = declared("a", config_map("settings", colour="blue"), more)
     stage.applied(text)
+    # In the namespace that everybody has, names are not for one test alone.
+    other = f"other-{stage.namespace}"
     for kind, name, change in (
-        ("configmaps", "settings", ("name: settings", "name: other")),
-        ("configmaps", "other", ("kind: ConfigMap", "kind: Secret")),
-        ("secrets", "other", ("namespace: NAMESPACE", "namespace: default")),
+        ("configmaps", "settings", ("name: settings", f"name: {other}")),
+        ("configmaps", other, ("kind: ConfigMap", "kind: Secret")),
+        ("secrets", other, ("namespace: NAMESPACE", "namespace: default")),
     ):
         text = text.replace(*change).replace(" data:", " stringData:" if "Secret" in change[1] else " data:")
         assert stage.planned(text)[A].actions == (["create", "delete"] if more else ["delete", "create"])
         stage.applied()
         assert stage.get(kind, name) is None
     stage.destroyed()
-    assert stage.access.call("GET", "/api/v1/namespaces/default/secrets/other").status == 404
+    assert stage.access.call("GET", f"/api/v1/namespaces/default/secrets/{other}").status == 404
 
 
 @pytest.mark.parametrize(
@@ -99,9 +102,21 @@ def test_a_replacement_of_the_same_name_cannot_be_made_first(stage: Stage) -> No
     stage.is_settled()
 
 
-def test_an_object_goes_to_another_user_in_place_and_to_another_cluster_anew(stage: Stage) -> None:
+def test_an_object_goes_to_another_cluster_anew_and_by_another_way_to_its_own_in_place(
+    stage: Stage, own_api_server: Cluster
+) -> None:
     stage.applied(SETTINGS)
-    uid = stage.uid("configmaps", "settings")
+    uid, elsewhere = stage.uid("configmaps", "settings"), own_api_server.access
     stage.applied(declared("a", config_map("settings", colour="blue"), 'cluster = { config_path = "KUBECONFIG" }'))
-
     assert stage.uid("configmaps", "settings") == uid
+
+    elsewhere.call("POST", "/api/v1/namespaces", {"metadata": {"name": stage.namespace}})
+    text = declared(
+        "a", config_map("settings", colour="blue"), f'cluster = {{ config_path = "{elsewhere.kubeconfig}" }}'
+    )
+    assert stage.planned(text)[A].actions == ["delete", "create"]
+    stage.applied()
+    assert stage.get("configmaps", "settings") is None
+    assert elsewhere.call("GET", stage.path("configmaps", "settings")).status == 200
+    stage.destroyed()
+    assert elsewhere.call("GET", stage.path("configmaps", "settings")).status == 404
