@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import click
 
-from benchmarks import canonical, cluster, fast_path, kubernetes, plans, runtime, start_up, three_way
+from benchmarks import canonical, cluster, fast_path, kubernetes, plans, runtime, start_up, terraform, three_way
 from benchmarks.bars import verdicts
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Figure, Pace, check_agreement, measure
 from benchmarks.opponents import NOBODY, OpponentMissing, Opponents, all_opponents
@@ -33,6 +33,7 @@ GROUPS: Final[dict[str, Group]] = {
     "runtime": runtime.trials,
     "kubernetes": kubernetes.trials,
     "cluster": cluster.trials,
+    "terraform": terraform.trials,
 }
 
 

@@ -17,7 +17,7 @@ from benchmarks.fleet import FLEET, new_fleet
 from benchmarks.fleet_server import FleetServer, programs, serving
 from benchmarks.measuring import Disagreement, Pace
 from benchmarks.opponents import Opponents
-from benchmarks.surveys import Reading, Survey, Trial, Unit, Unmeasured
+from benchmarks.surveys import Reading, Survey, Trial, Unit, Unmeasured, compared
 from tests.cluster.assets import Missing
 
 START_CPU: Final = "10,000 custom resources: start, until all are heard of: CPU time"
@@ -97,15 +97,15 @@ class _Scene:
         for name, one in found.items():
             if one.number != edits or one.requests:
                 raise Disagreement(f"{name} heard of {one.number} edits, not of {edits}, in {one.requests} requests")
-        return _compared(EVENT, {name: one.cpu / edits for name, one in found.items()}, Unit.SECONDS)
+        return compared(EVENT, {name: one.cpu / edits for name, one in found.items()}, Unit.SECONDS)
 
     def _memory_readings(self, full: Mapping[str, Found]) -> tuple[Reading, ...]:
         ways = {OURS: f"{_OURS}:later_look", **self._starts}
         empty = {name: self._found(way, _NOWHERE) for name, way in ways.items()}
         each = {name: (found.memory - empty[name].memory) / found.number for name, found in full.items()}
         return (
-            *_compared(MEMORY_EACH, each, Unit.BYTES),
-            *_compared(MEMORY_ALL, {name: found.memory for name, found in full.items()}, Unit.BYTES),
+            *compared(MEMORY_EACH, each, Unit.BYTES),
+            *compared(MEMORY_ALL, {name: found.memory for name, found in full.items()}, Unit.BYTES),
         )
 
     def _found(self, way: str, namespace: str | None = None) -> Found:
@@ -130,12 +130,12 @@ def _best(one: Found, other: Found) -> Found:
 
 
 def _start_readings(started: Mapping[str, Found]) -> tuple[Reading, ...]:
-    ours, *others = _compared(START_CPU, {name: found.cpu for name, found in started.items()}, Unit.SECONDS)
+    ours, *others = compared(START_CPU, {name: found.cpu for name, found in started.items()}, Unit.SECONDS)
     return (
         ours,
         Reading(START_CPU, BEYOND, started[OURS].cpu - started[BARE].cpu, Unit.SECONDS),
         *others,
-        *_compared(START_WALL, {name: found.wall for name, found in started.items()}, Unit.SECONDS),
+        *compared(START_WALL, {name: found.wall for name, found in started.items()}, Unit.SECONDS),
     )
 
 
@@ -145,12 +145,6 @@ def _look_readings(start: Found, first: Found, later: Found) -> tuple[Reading, .
         if look.requests:
             raise Disagreement(f"{name} took {look.requests} requests to the cluster, and none is needed")
     return (
-        *_compared(LOOK, {name: look.cpu / look.number for name, look in looks.items()}, Unit.SECONDS),
+        *compared(LOOK, {name: look.cpu / look.number for name, look in looks.items()}, Unit.SECONDS),
         *(Reading(REQUESTS, name, found.requests, Unit.NUMBER) for name, found in {OURS_START: start, **looks}.items()),
     )
-
-
-def _compared(subject: str, values: Mapping[str, float], unit: Unit) -> tuple[Reading, ...]:
-    """The first is the measure of the others."""
-    measure = next(iter(values.values()))
-    return tuple(Reading(subject, name, value, unit, value / measure) for name, value in values.items())

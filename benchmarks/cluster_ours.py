@@ -18,7 +18,6 @@ from benchmarks.fleet import FLEET, Answers, Fleet, kinds_of
 from benchmarks.measuring import Disagreement
 from benchmarks.residence import resident
 from benchmarks.running import samples_in
-from setpoint.app import SystemClock
 from setpoint.clients.google import Call, GoogleClient
 from setpoint.clients.http import Answer, HttpClient, Request
 from setpoint.clients.kubernetes import KubernetesClient
@@ -26,6 +25,7 @@ from setpoint.core.decide import Decision
 from setpoint.engine.ports import EVERYTHING, Event, Query
 from setpoint.engine.resource import Revision
 from setpoint.engine.scene import World
+from setpoint.engine.system_clock import SystemClock
 from setpoint.runtime.informer import Informer, News
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.priorities import Priority

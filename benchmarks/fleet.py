@@ -18,7 +18,6 @@ import msgspec
 
 from benchmarks import buckets
 from benchmarks.fleet_manifests import bucket, instance
-from setpoint.app import SystemClock
 from setpoint.clients.google import Auth, Call, GoogleClient, GoogleSettings
 from setpoint.clients.http import Answer, HttpClient, Request
 from setpoint.core.canonical import digest
@@ -27,6 +26,7 @@ from setpoint.engine.reconcile import step
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.resource import Resource, Tree
 from setpoint.engine.scene import Settled, World
+from setpoint.engine.system_clock import SystemClock
 from setpoint.errors import RemoteRefused
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind

@@ -15,8 +15,8 @@ import click
 
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Contestant, Figure, check_agreement, measure
 from benchmarks.opponents import NOBODY, Opponents
-from setpoint.app import SystemClock
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.system_clock import SystemClock
 from setpoint.runtime.priorities import Priority
 from setpoint.runtime.workqueue import ShutDown, WorkQueue
 

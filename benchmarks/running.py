@@ -11,10 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from benchmarks.settled import CLOCK, open_store, world_of
-from setpoint.app import SystemClock
 from setpoint.clients.google import GoogleClient
 from setpoint.engine.cadence import MEAN_SECONDS, spread
 from setpoint.engine.resource import ResourceRef, Revision
+from setpoint.engine.system_clock import SystemClock
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.reasons import RESYNC

@@ -9,12 +9,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from benchmarks.buckets import Service, Size, body_of, manifest_of, name_of, ref_of
-from setpoint.app import SystemClock
 from setpoint.clients.google import GoogleClient
 from setpoint.core.canonical import body_digest, digest
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.reconcile import step
 from setpoint.engine.scene import Settled, World
+from setpoint.engine.system_clock import SystemClock
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import read_bucket
 from setpoint.stores.limits import DEFAULT_LIMITS

@@ -1,6 +1,6 @@
 """What is no CPU time of a call: memory, and how long something takes from its beginning to its end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -43,3 +43,9 @@ class Unmeasured:
 
 
 Trial: TypeAlias = Contest | Survey | Unmeasured
+
+
+def compared(subject: str, values: Mapping[str, float], unit: Unit) -> tuple[Reading, ...]:
+    """The first is the measure of the others."""
+    measure = next(iter(values.values()))
+    return tuple(Reading(subject, name, value, unit, value / measure) for name, value in values.items())

@@ -84,7 +84,7 @@ async def soak(plan: Plan, folder: Path) -> int:
         await _meddle(plan, everything, author, weather)
         weather.clear()
         _tell(f"the sky is blue again after {weather.faults} faults and {process.kills} kills")
-        # What was begun in bad weather, and nobody heard the answer, takes effect when it does; then everything is seen.
+        # What was begun in bad weather, its answer unheard, takes effect when it does: then everything is looked at.
         await asyncio.sleep(2 * OPERATION_SECONDS)
         await author.ask_for_looks()
         left = await until_settled(process, author)

@@ -1,8 +1,5 @@
 """The composition root: the only module that knows every store and kind."""
 
-import asyncio
-import datetime
-import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -25,6 +22,7 @@ from setpoint.engine.ports import Clock, Rehearsing, Store
 from setpoint.engine.remembered import COOKIE_ANNOTATION
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import CookieLocation, World
+from setpoint.engine.system_clock import SystemClock
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -51,26 +49,6 @@ class Access(StrEnum):
     WRITE = "write"
     # To write for as long as the process lives.
     RUN = "run"
-
-
-# A clock that goes on while the machine sleeps, as leases do that run out meanwhile. Not every system has one.
-_SINCE_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-class SystemClock:
-    """The time of this machine."""
-
-    def now(self) -> str:
-        """See Clock."""
-        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def monotonic(self) -> float:
-        """See Clock."""
-        return time.monotonic() if _SINCE_BOOT is None else time.clock_gettime(_SINCE_BOOT)
-
-    async def sleep(self, seconds: float) -> None:
-        """See Clock."""
-        await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def test_a_list_keeps_its_order_loses_what_was_retired_and_ends_with_what_is_new
     )
 
     assert value == {"secrets": ["mine", "kept", "a", "new"]}
-    assert (edits, conflicts) == (["secrets.mine", "secrets.b"], [])
+    assert (edits, conflicts) == (["secrets.b", "secrets.mine"], [])
 
 
 def test_a_tuple_is_a_list() -> None:
@@ -224,7 +224,7 @@ def test_a_keyed_entry_is_kept_replaced_or_retired_by_its_own_history() -> None:
     )
 
     assert value == {"volumes": [volume("torn", "/mine"), volume("edited", "/mine"), volume("same", "/new")]}
-    assert edits == ["volumes[name=torn]", "volumes[name=edited]"]
+    assert edits == ["volumes[name=edited]", "volumes[name=torn]"]
     assert conflicts == ["volumes[name=torn]"]
 
 

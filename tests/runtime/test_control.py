@@ -116,28 +116,18 @@ def test_all_is_taken_or_nothing_is(play: Play, manifest: Any, error: type[Setpo
     play(scenario)
 
 
-def test_what_is_being_deleted_cannot_be_applied(play: Play) -> None:
-    async def scenario(owner: Owner) -> None:
-        resource = await owner.store.apply(gadget("a", {"size": 1}))
-        await owner.store.set_finalizers(resource, (FINALIZER,))
-        await owner.store.delete(A)
-
-        found = await owner.refused(owner.apply(gadget("a", {"size": 2})))
-
-        assert type(found) is NotReady
-        assert str(found) == "Gadget default/a is being deleted: wait until it is gone, then apply it again"
-
-    play(scenario)
-
-
-def test_what_is_being_deleted_cannot_be_wished_for_again_either(play: Play) -> None:
+@pytest.mark.parametrize("size", [1, 2], ids=["as it was", "otherwise"])
+def test_what_is_being_deleted_cannot_be_applied(play: Play, size: int) -> None:
     async def scenario(owner: Owner) -> None:
         await owner.store.set_finalizers(await owner.store.apply(gadget("a", {"size": 1})), (FINALIZER,))
-        # Leaves a request for a look in the annotations, which the manifest has not.
+        # Leaves a request for a look in the annotations.
         await owner.apply(gadget("a", {"size": 1}))
         await owner.store.delete(A)
 
-        assert type(await owner.refused(owner.apply(gadget("a", {"size": 1})))) is NotReady
+        found = await owner.refused(owner.apply(gadget("a", {"size": size})))
+
+        assert type(found) is NotReady
+        assert str(found) == "Gadget default/a is being deleted: wait until it is gone, then apply it again"
 
     play(scenario)
 

@@ -9,6 +9,7 @@ import pytest
 from setpoint.core.canonical import same
 from setpoint.core.values import Json
 from setpoint.engine.ports import Query, Store
+from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.resource import ResourceRef, Tree
 from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
 from tests.engine.clock import FakeClock
@@ -141,8 +142,8 @@ class Applying:
         with pytest.raises(NotReady, match=r"^SQLInstance default/db is being deleted: wait until it is gone"):
             loop.run(store.apply(instance(spec={"region": "another"}, annotations={"how": "gently"})))
 
-    def test_leaving_something_out_does_not_say_how_a_resource_goes(self, store: Store, loop: asyncio.Runner) -> None:
-        said = instance(annotations={"how": "gently", "asked": "at noon"})
+    def test_a_request_for_a_look_that_is_left_out_says_nothing(self, store: Store, loop: asyncio.Runner) -> None:
+        said = instance(annotations={"how": "gently", REQUESTED: "at noon"})
         loop.run(store.set_finalizers(loop.run(store.apply(said)), ("x.dev/f",)))
         loop.run(store.delete(REF))
 

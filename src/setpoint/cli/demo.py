@@ -10,11 +10,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from setpoint.app import Settings, SystemClock
+from setpoint.app import Settings
 from setpoint.cli.commands import COMMANDS
 from setpoint.cli.picture import PICTURE
 from setpoint.cli.requests import Request
 from setpoint.core.values import Json
+from setpoint.engine.system_clock import SystemClock
 from setpoint.localcloud.server import LocalCloud
 
 _IGNORE = "cnrm.cloud.google.com/ignore-unspecified-fields"

@@ -29,6 +29,7 @@ Commands:
   reconcile       Look now, and try again where a service would not follow.
   record          Keep everything that setpoint plan --all reads in one...
   run             Keep everything as declared, until SIGTERM or Ctrl-C.
+  terraform       Use setpoint as a provider of Terraform and OpenTofu.
   verify-upgrade  Plan one world with two versions, and compare.
   version         Print the version.
 """

@@ -22,6 +22,10 @@ _OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "wide", "yaml", "json"]), default="table", help="The form."
 )
 _WATCH = click.option("-w", "--watch", is_flag=True, help="Go on, and print every change.")
+_PLUGINS = click.option(
+    "--plugins", type=click.Path(), metavar="DIR", help="Where plugins are.  [default: ~/.terraform.d/plugins]"
+)
+_TEXT_OR_JSON = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The form.")
 
 
 def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -321,6 +325,34 @@ def local_cloud(port: int, state: str | None) -> None:
         serve(port=port, state=None if state is None else Path(state))
     except SetpointError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.group()
+def terraform() -> None:
+    """Use setpoint as a provider of Terraform and OpenTofu."""
+
+
+@terraform.command("install")
+@_options(_PLUGINS, _TEXT_OR_JSON)
+@click.pass_context
+def terraform_install(context: click.Context, /, **options: object) -> None:
+    """Put the provider where terraform init and tofu init find it. Touches no other version."""
+    from setpoint.cli.terraform_command import install
+
+    store, cookies = context.obj
+    context.exit(install({**options, "store": store, "cookies": cookies}))
+
+
+@terraform.command("uninstall")
+@_options(_PLUGINS, _TEXT_OR_JSON)
+@click.option("--version", metavar="VERSION", help="This one, as Terraform writes it: that of setpoint otherwise.")
+@click.pass_context
+def terraform_uninstall(context: click.Context, /, **options: object) -> None:
+    """Remove what terraform install made. Touches no other version."""
+    from setpoint.cli.terraform_command import uninstall
+
+    store, cookies = context.obj
+    context.exit(uninstall({**options, "store": store, "cookies": cookies}))
 
 
 @main.command()

@@ -97,6 +97,12 @@ def from_text(text: str, source: str, context: str | None = None) -> Connection:
     return _Chosen(config, name).connection()
 
 
+def from_own_text(text: str, source: str, context: str | None = None) -> Connection:
+    """The same for one that whoever runs this process has written: it may name files, and commands that log in."""
+    config = read_text(text, source)
+    return _Chosen(config, _name_of(config, context)).connection()
+
+
 def _read(files: tuple[Path, ...]) -> KubeConfig:
     config = read_all(files)
     if not config.files:

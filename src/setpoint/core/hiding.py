@@ -26,10 +26,11 @@ def hidden(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChange, ...]:
     """The changes of an object without what nobody may see."""
     if not is_secret(of):
         return tuple(changes)
-    return tuple(_hidden(one) if _is_hidden(one.path) else one for one in changes)
+    return tuple(_hidden(one) if is_hidden(one.path) else one for one in changes)
 
 
-def _is_hidden(path: Path) -> bool:
+def is_hidden(path: Path) -> bool:
+    """Whether what stands there in a Secret is for nobody to see."""
     return any(secret.covers(path) or path.covers(secret) for secret in _HIDDEN)
 
 

@@ -224,7 +224,8 @@ def merge(last: Memory | None, live: Json, generated: Json, table: Table) -> Mer
     value = merging.place(Path(), _Sides(None if last is None else last.digests, live, generated))
     assert not isinstance(value, Missing)
     told = (merging.edits, merging.conflicts, merging.reverted, merging.removals, merging.retired)
-    return Merged(value, *map(tuple, told))
+    # In one order, in whatever order the members of the three came.
+    return Merged(value, *(tuple(sorted(paths, key=str)) for paths in told))
 
 
 @dataclass(frozen=True, slots=True)

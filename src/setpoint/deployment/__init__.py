@@ -1,1 +1,1 @@
-"""The objects that make a cluster run setpoint: the one source of what `deploy/` holds."""
+"""What it takes to run setpoint elsewhere: in a cluster, the one source of what `deploy/` holds; and from Terraform."""

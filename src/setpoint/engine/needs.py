@@ -30,7 +30,7 @@ def needs_of(resource: Resource, kinds: Kinds) -> tuple[Need, ...]:
 def after_its_owner(resource: Resource, known: Collection[ResourceRef]) -> tuple[Reference, ...]:
     """A child comes after its owner, when that is known: what it should be is for the owner to say first."""
     owner = resource.controller
-    return () if owner is None or owner not in known else (Reference(OWNED, owner, must_be_ready=False, is_used=False),)
+    return () if owner is None or owner not in known else (Reference(OWNED, owner, is_used=False),)
 
 
 def may_need(resource: Resource) -> bool:

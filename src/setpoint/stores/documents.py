@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from setpoint.core.canonical import canonical, same
 from setpoint.core.values import Json
+from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import StoreError
 from setpoint.stores.conflicts import already_there, changed_since
@@ -28,12 +29,11 @@ def applied(authored: Authored, now: str, new_uid: Callable[[], str]) -> Rule:
     def rule(before: Record | None) -> Record:
         if before is None:
             return _created(authored, now, new_uid())
-        if _is_deleting(before):
-            # How it goes may still be said, by annotations; what it should be is past.
-            is_same = (authored.body, authored.secret) == (before.body, before.secret)
-            if not (is_same and authored.says_more_than(decode(before.metadata))):
-                raise being_deleted(before.ref)
-        return _edited(before, authored)
+        edited = _edited(before, authored)
+        # How it goes may still be said, by annotations; what it should be is past.
+        if _is_deleting(before) and (edited.body != before.body or _said(edited) == _said(before)):
+            raise being_deleted(before.ref)
+        return edited
 
     return rule
 
@@ -171,6 +171,13 @@ def _owners(before: Record, present: Json, authored: Authored, *, by_engine: boo
     are_ours = OWNERS in before.engine_keys
     owners = present if are_ours and not said else said
     return owners, are_ours and same(owners, present)
+
+
+def _said(record: Record) -> dict[str, Any]:
+    """What the metadata says; a request for a look is for the moment, and says nothing when it is left out."""
+    metadata = decode(record.metadata)
+    annotations = {key: text for key, text in metadata.get("annotations", {}).items() if key != REQUESTED}
+    return {**metadata, "annotations": annotations}
 
 
 def _with_metadata(record: Record, metadata: dict[str, Any], engine_keys: frozenset[str] | None = None) -> Record:

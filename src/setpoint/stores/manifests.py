@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from setpoint.core.canonical import canonical, same
+from setpoint.core.canonical import canonical
 from setpoint.core.kubernetes import title
 from setpoint.core.paths import Path, nearest
-from setpoint.core.values import Json
 from setpoint.engine.resource import ResourceRef, Tree
 from setpoint.errors import ManifestInvalid, NotReady
 from setpoint.stores.names import API_VERSION, KEY, KIND, LABEL_VALUE, NAME, NAMESPACE, NameRule
@@ -36,10 +35,6 @@ class Authored:
     metadata: Mapping[str, Any]
     body: bytes
     secret: bytes
-
-    def says_more_than(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether its metadata says something that is not in `metadata`; what it leaves out says nothing."""
-        return any(_adds(said, metadata.get(name)) for name, said in self.metadata.items())
 
 
 def read_manifest(manifest: Tree) -> Authored:
@@ -143,10 +138,3 @@ def _check_texts(pairs: object, path: Path) -> None:
             raise _Problem(f"{path / key} cannot have that key: write {KEY}")
         if not isinstance(value, str):
             raise _Problem(f"{path / key} is {sort_of(value)}: write it as text, in quotes")
-
-
-def _adds(said: Json, present: Json) -> bool:
-    """Whether something is said that is not there."""
-    if isinstance(said, dict) and isinstance(present, dict):
-        return any(present.get(key) != value for key, value in said.items())
-    return bool(said) and not same(said, present)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setpoint.app import SystemClock
 from setpoint.clients.kube_config import from_files
 from setpoint.clients.kube_endpoints import Endpoint, Write
 from setpoint.clients.kubernetes import KubernetesClient
@@ -17,6 +16,7 @@ from setpoint.engine.intent import check_manifest
 from setpoint.engine.reconcile import preview, step
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
+from setpoint.engine.system_clock import SystemClock
 from setpoint.errors import OperationRunning, SetpointError
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind

@@ -4,10 +4,10 @@ import asyncio
 import itertools
 from datetime import UTC, datetime, timedelta
 
-from setpoint.app import SystemClock
 from setpoint.clients.kube_config import from_files
 from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.engine.ports import Lease
+from setpoint.engine.system_clock import SystemClock
 from setpoint.stores.kubernetes.opening import Whereabouts, open_kubernetes
 from tests.cluster.access import Access
 

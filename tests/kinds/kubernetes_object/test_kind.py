@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from setpoint.app import SystemClock
 from setpoint.engine.abilities import Audible, Awaited, Lasting, Rehearsable, Replaceable
 from setpoint.engine.kind import Resolved
+from setpoint.engine.system_clock import SystemClock
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind

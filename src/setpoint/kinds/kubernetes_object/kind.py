@@ -146,7 +146,7 @@ class KubernetesObjectKind:
 
     async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
         """See Rehearsable."""
-        return await self.remote.rehearse(intent, look, decision)
+        return (await self.remote.foresee(intent, look, decision)).writes
 
     async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
         """Makes the object."""

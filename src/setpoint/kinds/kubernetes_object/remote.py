@@ -65,6 +65,14 @@ class Target:
         return self.served.endpoint(self.place.namespace, self.place.name)
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What is left to write, and the object after that; None for one that gives way to another first."""
+
+    writes: tuple[Write, ...]
+    after: Json = None
+
+
 @dataclass(slots=True)
 class Remote:
     """What can be asked of the clusters."""
@@ -129,21 +137,21 @@ class Remote:
 
     # --- Rehearsing ---------------------------------------------------------------------------------------------------
 
-    async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
-        """What is left to write, by the word of the API server."""
+    async def foresee(self, intent: Intent, look: Look, decision: Decision) -> Foreseen:
+        """What is left to write, and what comes of it, by the word of the API server."""
         asked, place = asked_by(intent), place_at(intent.location)
         target = await self._served(place)
         if isinstance(look, Absent):
             made = await self._made(target, asked, is_rehearsal=True)
-            return (Write(Action.CREATE, "create", born(made)),)
+            return Foreseen((Write(Action.CREATE, "create", born(made)),), made)
         live = look.whole
         if is_deleting(live):
             raise still_there(live, place, asked.removal, self.clock.now())
         if not asked.forces:
             require_free(live, asked.manager, place)
-        return await self._rehearsed(target, asked, live, decision)
+        return await self._foreseen(target, asked, live, decision)
 
-    async def _rehearsed(self, target: Target, asked: Asked, live: Json, decision: Decision) -> tuple[Write, ...]:
+    async def _foreseen(self, target: Target, asked: Asked, live: Json, decision: Decision) -> Foreseen:
         body, name = _sent(asked, live), "update"
         try:
             try:
@@ -158,9 +166,9 @@ class Remote:
             if not fields or not asked.may_replace:
                 _refuse(error, target.place)
             require_unprotected(asked.removal, target.place)
-            return (Write(Action.REPLACE, "replace", named(fields, live, body)),)
+            return Foreseen((Write(Action.REPLACE, "replace", named(fields, live, body)),))
         changes = between(live, after, asked.manager)
-        return (Write(Action.UPDATE, name, changes),) if changes else ()
+        return Foreseen((Write(Action.UPDATE, name, changes),) if changes else (), after)
 
     async def _served(self, place: Place) -> Target:
         """The way to write it: in the version of its manifest, and no other."""

@@ -8,6 +8,7 @@ import msgspec
 from setpoint.clients.kube_endpoints import Endpoint, Write
 from setpoint.core.canonical import same
 from setpoint.core.paths import Path
+from setpoint.core.values import Json
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.errors import ManifestInvalid
 from setpoint.stores.manifests import Authored, being_deleted, read_manifest
@@ -91,7 +92,8 @@ def require_open_to(authored: Authored, present: Resource) -> None:
     body = {name: value for name, value in present.document.items() if name not in ("metadata", "status", "data")}
     data = present.document.get("data")
     is_same = same(decode(authored.body), body) and same(decode(authored.secret) if authored.secret else None, data)
-    if not (is_same and authored.says_more_than(metadata)):
+    says_more = any(_adds(authored.metadata.get(name), metadata.get(name)) for name in _LABELLED)
+    if not (says_more and is_same):
         raise being_deleted(present.ref)
 
 
@@ -106,3 +108,10 @@ def _too_long(value: Any, path: Path) -> Iterator[tuple[Path, int]]:  # noqa: AN
     elif isinstance(value, list):
         for position, member in enumerate(value):
             yield from _too_long(member, path / position)
+
+
+def _adds(said: Json, present: Json) -> bool:
+    """Whether something is said that is not there."""
+    if isinstance(said, dict) and isinstance(present, dict):
+        return any(present.get(key) != value for key, value in said.items())
+    return bool(said) and not same(said, present)

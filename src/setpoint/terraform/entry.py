@@ -1,0 +1,59 @@
+"""Where `terraform-provider-setpoint` starts. Terraform does so several times for a command: little is loaded here."""
+
+import os
+import sys
+
+from setpoint import __version__
+
+ADDRESS = "registry.terraform.io/setpoint/setpoint"
+
+
+def main() -> None:
+    """Serves Terraform. Launchers say which version is asked for, and where else to look for it."""
+    match sys.argv[1:]:
+        case ["--reattach", *address]:
+            _serve_for_reattaching(*address)
+        case [version, *others] if version[:1].isdigit() and version != __version__:
+            _start_another(version, others)
+        case _:
+            _serve()
+
+
+def _serve() -> None:
+    from setpoint.terraform.server import serve
+    from setpoint.terraform.setpoint_provider import SetpointProvider
+
+    serve(SetpointProvider())
+
+
+def _serve_for_reattaching(address: str = ADDRESS) -> None:
+    from setpoint.terraform.server import serve_for_reattaching
+    from setpoint.terraform.setpoint_provider import SetpointProvider
+
+    serve_for_reattaching(SetpointProvider(), address)
+
+
+def _start_another(version: str, programs: list[str]) -> None:
+    """Becomes the program of that version, which is told of no other: two that are wrong would never end."""
+    for program in programs:
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            os.execv(program, [program, version])
+    _refuse(
+        f"Terraform asks for setpoint {version}, and {sys.argv[0]} is setpoint {__version__}. "
+        f"Run: pip install setpoint=={version}; or run: setpoint terraform install, write the version that it shows "
+        "into the configuration, and run: terraform init -upgrade"
+    )
+
+
+def _refuse(message: str) -> None:
+    from setpoint.terraform.handshake import COOKIE_NAME
+
+    # Terraform shows the first line of standard output; who types the command sees standard error.
+    if COOKIE_NAME in os.environ:
+        sys.stdout.write(f"{message}\n")
+        sys.stdout.flush()
+    sys.exit(message)
+
+
+if __name__ == "__main__":
+    main()

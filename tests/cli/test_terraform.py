@@ -1,0 +1,250 @@
+"""`setpoint terraform install` and `uninstall`: files in somebody's home, whole or not at all."""
+
+import json
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from setpoint import __version__
+from setpoint.cli import terraform_command
+from setpoint.cli.main import main
+from setpoint.deployment.provider_plugin import launcher
+from setpoint.deployment.provider_versions import semantic
+
+RELEASE = semantic(__version__)
+LAYOUT = Path("registry.terraform.io", "setpoint", "setpoint", RELEASE, "linux_amd64")
+FILE = f"terraform-provider-setpoint_v{RELEASE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Somebody's home."""
+
+    folder: Path
+
+    @property
+    def plugins(self) -> Path:
+        """Where Terraform looks."""
+        return self.folder / ".terraform.d" / "plugins"
+
+    @property
+    def pointer(self) -> Path:
+        """The file that names the program."""
+        return self.folder / ".config" / "setpoint" / "terraform-provider-setpoint" / RELEASE
+
+    def run(self, *arguments: str, **more: str) -> Result:
+        """`setpoint terraform` with these arguments."""
+        runner = CliRunner(env={"HOME": str(self.folder), "XDG_CONFIG_HOME": None, **more})
+        return runner.invoke(main, ["terraform", *arguments], catch_exceptions=False)
+
+    def files(self) -> dict[str, bytes]:
+        """Everything there is."""
+        return {str(one): one.read_bytes() for one in self.folder.rglob("*") if one.is_file()}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """An empty one."""
+    return Home(tmp_path)
+
+
+def test_what_is_installed_is_eight_launchers_and_a_pointer(home: Home) -> None:
+    result = home.run("install")
+
+    assert result.exit_code == 0
+    assert sorted({Path(one).name for one in home.files()}) == [RELEASE, FILE]
+    assert len(home.files()) == 9
+    assert (home.plugins / LAYOUT / FILE).read_text() == launcher()
+    assert (home.plugins / LAYOUT / FILE).stat().st_mode & 0o777 == 0o755
+    assert home.pointer.read_text() == f"{sysconfig.get_path('scripts')}/terraform-provider-setpoint\n"
+
+
+def test_it_prints_what_a_configuration_says_to_get_it(home: Home) -> None:
+    assert home.run("install").stdout == (
+        f"setpoint {RELEASE} is installed for Terraform and OpenTofu in {home.plugins}\n"
+        "\n"
+        "A configuration asks for it; terraform init, or tofu init, finds it then:\n"
+        "\n"
+        "terraform {\n"
+        "  required_providers {\n"
+        "    setpoint = {\n"
+        '      source  = "setpoint/setpoint"\n'
+        f'      version = "{RELEASE}"\n'
+        "    }\n"
+        "  }\n"
+        "}\n"
+    )
+
+
+def test_installing_again_changes_nothing_and_says_so(home: Home) -> None:
+    home.run("install")
+    before = {one: one.stat() for one in home.folder.rglob("*")}
+    again = home.run("install")
+
+    assert again.stdout.startswith(f"setpoint {RELEASE} was installed already, and nothing changed: for Terraform")
+    assert {one: one.stat() for one in home.folder.rglob("*")} == before
+
+
+def test_programs_get_every_file_and_what_became_of_it(home: Home) -> None:
+    home.run("install")
+    (home.plugins / LAYOUT / FILE).write_text("something else")
+    (home.plugins / LAYOUT).with_name("linux_arm64").joinpath(FILE).unlink()
+    said = json.loads(home.run("install", "-o", "json").stdout)
+
+    files = said.pop("files")
+    assert said == {
+        "version": RELEASE,
+        "source": "setpoint/setpoint",
+        "plugins": str(home.plugins),
+        "program": f"{sysconfig.get_path('scripts')}/terraform-provider-setpoint",
+    }
+    assert files.pop(str(home.plugins / LAYOUT / FILE)) == "updated"
+    assert files.pop(str((home.plugins / LAYOUT).with_name("linux_arm64") / FILE)) == "created"
+    assert set(files.values()) == {"unchanged"}
+
+
+def test_what_is_no_longer_executable_is_mended(home: Home) -> None:
+    home.run("install")
+    (home.plugins / LAYOUT / FILE).chmod(0o644)
+    home.run("install")
+
+    assert (home.plugins / LAYOUT / FILE).stat().st_mode & 0o777 == 0o755
+
+
+def test_nothing_else_is_left_in_the_folders(home: Home) -> None:
+    home.run("install")
+    (home.plugins / LAYOUT / FILE).write_text("something else")
+    home.run("install")
+
+    assert [one.name for one in (home.plugins / LAYOUT).iterdir()] == [FILE]
+    assert sorted(one.name for one in (home.plugins / LAYOUT).parent.iterdir()) == [
+        "darwin_amd64",
+        "darwin_arm64",
+        "linux_amd64",
+        "linux_arm64",
+    ]
+
+
+def test_for_another_folder_it_prints_what_terraform_has_to_know(home: Home) -> None:
+    result = home.run("install", "--plugins", str(home.folder / "mirror"))
+
+    assert f'    path    = "{home.folder / "mirror"}"\n' in result.stdout
+    assert (home.folder / "mirror" / LAYOUT / FILE).exists()
+    assert not home.plugins.exists()
+
+
+def test_pointers_are_among_the_settings_of_the_user(home: Home) -> None:
+    home.run("install", XDG_CONFIG_HOME=str(home.folder / "settings"))
+
+    assert (home.folder / "settings" / "setpoint" / "terraform-provider-setpoint" / RELEASE).exists()
+
+
+# --- What cannot be ---------------------------------------------------------------------------------------------------
+
+
+def test_a_file_in_the_way_is_named(home: Home) -> None:
+    (home.folder / ".terraform.d").mkdir()
+    home.plugins.write_text("not a folder")
+    result = home.run("install")
+
+    assert result.exit_code == 1
+    assert result.stderr == f"error: {home.plugins} is in the way: move it elsewhere, and run again\n"
+
+
+@pytest.mark.parametrize("name", [LAYOUT, LAYOUT / FILE], ids=["folder", "launcher"])
+def test_what_is_of_another_sort_is_named_and_left_alone(home: Home, name: Path) -> None:
+    wrong = home.plugins / name
+    if name == LAYOUT:
+        wrong.parent.mkdir(parents=True)
+        wrong.write_text("not a folder")
+    else:
+        (wrong / "inside").mkdir(parents=True)
+    result = home.run("install")
+
+    assert result.stderr == f"error: {wrong} is in the way: move it elsewhere, and run again\n"
+    assert wrong.exists()
+
+
+def test_a_folder_that_cannot_be_is_refused_with_the_option_that_names_another(home: Home) -> None:
+    folder = home.folder / ("x" * 300)
+    result = home.run("install", "--plugins", str(folder))
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"error: {folder / LAYOUT / FILE}: File name too long: make that possible, or name another folder by "
+        "--plugins\n"
+    )
+
+
+def test_settings_that_cannot_be_are_refused_with_the_variable_that_names_others(home: Home) -> None:
+    result = home.run("install", XDG_CONFIG_HOME=str(home.folder / ("x" * 300)))
+
+    assert result.stderr.endswith("File name too long: make that possible, or name another folder by XDG_CONFIG_HOME\n")
+    assert not home.plugins.exists()
+
+
+def test_a_package_without_its_program_is_noticed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terraform_command, "PROGRAM", "terraform-provider-of-nobody")
+    result = home.run("install")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        f"error: there is no terraform-provider-of-nobody in {sysconfig.get_path('scripts')}"
+    )
+    assert home.files() == {}
+
+
+# --- Removing it ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_installed_is_removed_with_its_folders(home: Home) -> None:
+    home.run("install")
+    result = home.run("uninstall")
+
+    assert result.stdout == f"setpoint {RELEASE} is removed from {home.plugins}\n"
+    assert sorted(str(one.relative_to(home.folder)) for one in home.folder.rglob("*")) == [
+        ".config",
+        ".terraform.d",
+        ".terraform.d/plugins",
+    ]
+
+
+def test_other_versions_and_other_providers_stay(home: Home) -> None:
+    home.run("install")
+    others = [
+        home.plugins / "registry.terraform.io" / "setpoint" / "setpoint" / "0.0.9" / "linux_amd64" / "x",
+        home.plugins / "registry.terraform.io" / "acme" / "probe" / "1.0.0" / "linux_amd64" / "y",
+        home.pointer.with_name("0.0.9"),
+    ]
+    for file in others:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+    home.run("uninstall")
+
+    assert sorted(home.files()) == sorted(map(str, others))
+
+
+def test_another_version_can_be_removed(home: Home) -> None:
+    home.run("install")
+    said = json.loads(home.run("uninstall", "--version", "0.0.9", "-o", "json").stdout)
+
+    assert said == {"version": "0.0.9", "plugins": str(home.plugins), "removed": []}
+    assert len(home.files()) == 9
+
+
+def test_what_is_not_there_needs_no_removing(home: Home) -> None:
+    result = home.run("uninstall")
+
+    assert result.exit_code == 0
+    assert result.stdout == f"setpoint {RELEASE} is not installed in {home.plugins}: there is nothing to remove\n"
+
+
+@pytest.mark.parametrize("version", ["..", "1.0", "1.2.3rc1", "/", ""])
+def test_a_version_that_terraform_does_not_write_is_refused(home: Home, version: str) -> None:
+    result = home.run("uninstall", "--version", version)
+
+    assert result.exit_code == 1
+    assert result.stderr == f"error: {version!r} is no version as Terraform writes it: write 1.2.3 or 1.2.3-rc.1\n"

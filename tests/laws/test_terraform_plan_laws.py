@@ -1,0 +1,141 @@
+"""Laws of plans: what Terraform checks of every plan holds, whatever the schema."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setpoint.terraform.cty_types import DYNAMIC, NUMBER, STRING, ListOf, MapOf
+from setpoint.terraform.cty_values import UNKNOWN, Unknown, Value, Values, is_known, same_value
+from setpoint.terraform.planning import proposal, replacing_paths, stored_form
+from setpoint.terraform.schema import Attribute, Nested, Nesting, Presence, Schema, attribute_type, schema_type
+from setpoint.terraform.value_writing import conforms
+from tests.laws.terraform_values import values_of
+
+pytestmark = pytest.mark.laws
+
+_PLAIN = st.sampled_from((STRING, NUMBER, DYNAMIC, ListOf(STRING), MapOf(NUMBER)))
+_FLAT = st.builds(
+    Attribute,
+    type=_PLAIN,
+    presence=st.sampled_from(Presence),
+    stays=st.booleans(),
+    replaces=st.booleans(),
+)
+_WRITE_ONLY = st.builds(Attribute, type=_PLAIN, presence=st.just(Presence.OPTIONAL), write_only=st.just(True))
+_NAMES = st.sampled_from("abcd")
+
+
+def _nested(inner: st.SearchStrategy[Attribute]) -> st.SearchStrategy[Attribute]:
+    types = st.builds(Nested, st.dictionaries(_NAMES, inner, max_size=3), st.sampled_from(Nesting))
+    return st.builds(Attribute, type=types, presence=st.sampled_from((Presence.REQUIRED, Presence.OPTIONAL)))
+
+
+_ATTRIBUTES = st.recursive(_FLAT | _WRITE_ONLY, _nested, max_leaves=5)
+schemas = st.dictionaries(_NAMES, _ATTRIBUTES, max_size=4).map(lambda those: Schema(attributes=those))
+
+
+@st.composite
+def configured(draw: st.DrawFn) -> tuple[Schema, Values]:
+    """A schema, and what an author may write under it: nothing where only the provider writes."""
+    schema = draw(schemas)
+    return schema, _authored(schema.attributes, draw(_objects(schema)))
+
+
+def _objects(schema: Schema) -> st.SearchStrategy[Values]:
+    return st.fixed_dictionaries({name: values_of(one) for name, one in schema_type(schema).attributes.items()})
+
+
+def _authored(attributes: Mapping[str, Attribute], values: Values) -> Values:
+    return {name: _authored_one(one, values[name]) for name, one in attributes.items()}
+
+
+def _authored_one(attribute: Attribute, value: Value) -> Value:
+    if attribute.presence is Presence.COMPUTED:
+        return None
+    if not isinstance(attribute.type, Nested):
+        return value
+    inner = attribute.type.attributes
+    if isinstance(value, tuple):
+        return tuple(_authored(inner, one) if isinstance(one, Mapping) else one for one in value)
+    if isinstance(value, Mapping) and attribute.type.nesting is Nesting.MAP:
+        return {key: _authored(inner, one) if isinstance(one, Mapping) else one for key, one in value.items()}
+    return _authored(inner, value) if isinstance(value, Mapping) else value
+
+
+@given(configured())
+def test_a_creation_is_planned_as_it_was_written_and_the_rest_is_unknown(case: tuple[Schema, Values]) -> None:
+    schema, config = case
+    planned = proposal(schema, config, None, config)
+
+    assert conforms(planned, schema_type(schema))
+    assert _keeps_to(schema.attributes, config, planned)
+
+
+@given(configured())
+def test_a_plan_without_a_difference_is_the_prior_state(case: tuple[Schema, Values]) -> None:
+    schema, config = case
+    prior = stored_form(schema, config)
+
+    assert same_value(proposal(schema, config, prior, config), prior, schema_type(schema))
+    assert replacing_paths(schema, prior, prior) == ()
+
+
+@given(configured(), st.data())
+def test_an_update_keeps_what_was_written_and_what_stays(case: tuple[Schema, Values], data: st.DataObject) -> None:
+    schema, config = case
+    prior = stored_form(schema, data.draw(_objects(schema)))
+    # As Terraform proposes: the configuration, and where it is silent what was there and is computed.
+    proposed = {
+        name: prior[name] if config[name] is None and one.presence.is_computed else config[name]
+        for name, one in schema.attributes.items()
+    }
+    planned = proposal(schema, config, prior, proposed)
+
+    assert conforms(planned, schema_type(schema))
+    for name, one in schema.attributes.items():
+        if config[name] is None and one.presence.is_computed:
+            assert planned[name] == UNKNOWN or same_value(planned[name], prior[name], attribute_type(one))
+        if config[name] is None and one.stays and one.presence.is_computed and prior[name] is not None:
+            assert same_value(planned[name], prior[name], attribute_type(one))
+
+
+@given(configured())
+def test_what_is_stored_once_is_stored_the_same_again(case: tuple[Schema, Values]) -> None:
+    schema, config = case
+    once = stored_form(schema, config)
+
+    assert same_value(stored_form(schema, once), once, schema_type(schema))
+    assert conforms(once, schema_type(schema))
+
+
+def _keeps_to(attributes: Mapping[str, Attribute], config: Values, planned: Values) -> bool:
+    """What Terraform asks of a plan: values that were written stand, and only what is computed is added."""
+    return all(_one_keeps_to(one, config[name], planned[name]) for name, one in attributes.items())
+
+
+def _one_keeps_to(attribute: Attribute, config: Value, planned: Value) -> bool:
+    if attribute.write_only:
+        return planned is None
+    if config is None:
+        return isinstance(planned, Unknown) if attribute.presence.is_computed else planned is None
+    if not isinstance(attribute.type, Nested) or isinstance(config, Unknown):
+        return same_value(config, planned, attribute_type(attribute))
+    inner = attribute.type.attributes
+    pairs: list[tuple[Value, Value]] = []
+    match config, planned:
+        case (Mapping(), Mapping()) if attribute.type.nesting is Nesting.SINGLE:
+            pairs = [(config, planned)]
+        case (Mapping(), Mapping()):
+            pairs = [(one, planned[key]) for key, one in config.items()]
+        case (tuple(), tuple()):
+            pairs = list(zip(config, planned, strict=True))
+        case _:
+            return False
+    return all(
+        _keeps_to(inner, one, other)
+        if isinstance(one, Mapping) and isinstance(other, Mapping)
+        else is_known(one) == is_known(other)
+        for one, other in pairs
+    )

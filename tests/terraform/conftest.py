@@ -1,0 +1,115 @@
+"""Terraform for tests, with the probe provider installed under two names, and nothing left behind."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+from tests.terraform.command import Installation, Project, find_terraform
+from tests.terraform.opentofu import NotBuilt
+
+NewProject: TypeAlias = Callable[[str], Project]
+
+_ROOT: Final = Path(__file__).parents[2]
+_MARK: Final = "SETPOINT_TEST_RUN"
+_VERSION: Final = "1.0.0"
+# Where Terraform and OpenTofu look when a configuration names no host.
+_HOSTS: Final = ("registry.terraform.io", "registry.opentofu.org")
+_PATIENCE_S: Final = 20.0
+_LAUNCHER: Final = """#!/bin/sh
+PYTHONPATH="{root}/src:{root}" exec "{python}" {command}
+"""
+_SETTINGS: Final = """
+disable_checkpoint = true
+provider_installation {{
+  filesystem_mirror {{
+    path = "{mirror}"
+  }}
+}}
+"""
+
+
+@pytest.fixture(scope="session")
+def terraform() -> str:
+    """The real binary. Where there is none, and none can be built, the tests are skipped, and say so."""
+    try:
+        return find_terraform()
+    except NotBuilt as why:
+        pytest.skip(f"nothing was tested against the real Terraform: {why}")
+
+
+@pytest.fixture(scope="session")
+def installation(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """Terraform, with providers from a folder alone. In the end no process of it may be left."""
+    home = tmp_path_factory.mktemp("terraform")
+    for name in ("probe", "other"):
+        install_provider("acme", name, f"-m tests.terraform.probe {name}", home)
+    (home / "settings.tfrc").write_text(_SETTINGS.format(mirror=home / "mirror"))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TF_CLI_CONFIG_FILE": str(home / "settings.tfrc"),
+        "TF_IN_AUTOMATION": "1",
+        _MARK: str(home),
+    }
+    yield Installation(terraform, environment)
+    assert _left_after(_PATIENCE_S, str(home)) == []
+
+
+def install_provider(namespace: str, name: str, command: str, home: Path) -> None:
+    """Has Terraform find a provider, which is a command of Python's."""
+    platform = f"{'darwin' if sys.platform == 'darwin' else 'linux'}_{_architecture()}"
+    for host in _HOSTS:
+        folder = home / "mirror" / host / namespace / name / _VERSION / platform
+        folder.mkdir(parents=True)
+        file = folder / f"terraform-provider-{name}_v{_VERSION}"
+        file.write_text(_LAUNCHER.format(root=_ROOT, python=sys.executable, command=command))
+        file.chmod(0o755)
+
+
+def _architecture() -> str:
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+
+
+def _left_after(seconds: float, run: str) -> list[str]:
+    end = time.monotonic() + seconds
+    while (left := _processes_of(run)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left
+
+
+def _processes_of(run: str) -> list[str]:
+    """The processes that were started by this run, as far as this system tells."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{_MARK}={run}".encode() in (folder / "environ").read_bytes():
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def new_project(installation: Installation, tmp_path: Path) -> NewProject:
+    """Makes a project with a configuration, ready to be applied."""
+
+    def made(text: str) -> Project:
+        project = Project(installation, tmp_path)
+        project.write(text)
+        outcome = subprocess.run(
+            [installation.binary, f"-chdir={tmp_path}", "init", "-input=false", "-no-color"],
+            env=installation.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+        return project
+
+    return made

@@ -1,0 +1,147 @@
+"""Which fields are looked at, and what is known of them before they are there."""
+
+import pytest
+
+from tests.terraform.objects.stage import A, Stage, config_map, declared, valued
+
+IGNORING = declared("a", config_map("settings", colour="blue", size="1"), 'ignore_fields = ["data.size"]')
+ALL_OURS = declared("a", config_map("settings", colour="blue", size="1"))
+SECRET = """
+    apiVersion: v1
+    kind: Secret
+    metadata: {name: login, namespace: NAMESPACE}
+    stringData: {password: 0ther}
+    """
+LATER = """
+resource "terraform_data" "x" {
+  input = INPUT
+}
+"""
+
+
+def test_an_ignored_field_is_set_once_and_left_to_others_until_it_is_ours_again(stage: Stage) -> None:
+    stage.applied(IGNORING)
+    assert stage.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
+    assert stage.state()["projection"] == {"data.colour": "blue"}
+    stage.edit("configmaps", "settings", {"data": {"size": "7"}})
+    stage.is_settled()
+    stage.applied(IGNORING.replace("blue", "red").replace('"size": "1"', '"size": "3"'))
+    assert stage.get("configmaps", "settings")["data"] == {"colour": "red", "size": "7"}
+
+    stage.write(ALL_OURS)
+    assert stage.planned()[A].after["projection"] == {"data.colour": "blue", "data.size": "1"}
+    stage.applied()
+    assert stage.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (declared("a", config_map("settings").replace(" data:", " dtaa:")), ("dtaa",)),
+        (declared("a", config_map("settings").replace("kind: ConfigMap", "")), ("kind",)),
+        (declared("a", config_map("Settings_1")), ("Settings_1", "RFC 1123")),
+        (declared("a", config_map("settings"), 'ignore_fields = ["data[["]'), ("ignore_fields", "data[[")),
+        (declared("a", config_map("settings"), "wait_for = { rollout = true }"), ("rollout", "ConfigMap")),
+        (declared("a", config_map("settings"), 'wait_for = { condition = "A", field = "b" }'), ("condition", "field")),
+        (declared("a", config_map("settings"), 'wait_for = { field = "b", timeout = "0s" }'), ("timeout",)),
+        (declared("a", config_map("settings"), 'on_timeout = "retry"'), ("on_timeout", "keep")),
+        (declared("a", config_map("settings"), 'delete_timeout = "soon"'), ("delete_timeout", "soon")),
+        (declared("a", config_map("settings"), 'manifest = { kind = "A" }'), ("yaml_body", "manifest")),
+        (declared("a", "a: 1\n---\nb: 2"), ("2 documents",)),
+        (declared("a", "a: [1"), ("yaml_body",)),
+    ],
+)
+def test_what_is_wrong_is_told_at_plan(stage: Stage, text: str, words: tuple[str, ...]) -> None:
+    summary, detail = stage.refused(text)
+
+    assert [word for word in words if word not in detail] == [], (summary, detail)
+    assert "spec." not in detail
+
+
+def test_a_typo_in_an_update_is_told_at_plan(stage: Stage) -> None:
+    stage.applied(ALL_OURS)
+    _, detail = stage.refused(ALL_OURS.replace(" data:", " binaryDate:"))
+
+    assert "binaryDate" in detail
+
+
+def test_a_secret_is_never_shown(stage: Stage) -> None:
+    stage.applied(valued("a", SECRET_VALUE))
+    assert stage.get("secrets", "login")["data"] == {"password": "czNjcmV0"}
+    text = declared("a", SECRET).replace("<<-EOT", "sensitive(<<-EOT").replace("EOT\n", "EOT\n)\n")
+    change = stage.planned(text.replace("sensitive(<<-EOT\n)", "sensitive(<<-EOT"))[A]
+    shown, _ = stage.project.start("show", "-no-color", "plan").communicate()
+
+    assert "data.password" in shown
+    assert [word for word in ("s3cret", "czNjcmV0", "0ther", "MHRoZXI") if word in shown] == []
+    before, after = (one["projection"]["data.password"] for one in (change.before, change.after))
+    assert before.startswith("(hidden, sha256 ")
+    assert before != after
+    stage.applied()
+    stage.edit("secrets", "login", {"data": {"password": "eHh4"}})
+    assert stage.planned()[A].after["projection"] == {"data.password": after}
+    stage.applied()
+    assert stage.get("secrets", "login")["data"] == {"password": "MHRoZXI="}
+    stage.destroyed()
+
+
+SECRET_VALUE = """{
+    apiVersion = "v1"
+    kind       = "Secret"
+    metadata   = { name = "login", namespace = "NAMESPACE" }
+    stringData = sensitive({ password = "s3cret" })
+  }"""
+
+
+def test_a_manifest_that_is_not_known_yet_is_applied_at_once(stage: Stage) -> None:
+    body = valued("a", MANIFEST.replace("COLOUR", "terraform_data.x.output"))
+    change = stage.planned(LATER.replace("INPUT", '"blue"') + body)[A]
+
+    assert change.unknown["projection"] is True
+    stage.applied()
+    assert stage.get("configmaps", "settings")["data"] == {"colour": "blue"}
+    change = stage.planned(LATER.replace("INPUT", '"red"') + body)[A]
+    assert (change.actions, change.unknown["projection"]) == (["update"], True)
+    stage.applied()
+    assert stage.get("configmaps", "settings")["data"] == {"colour": "red"}
+
+
+MANIFEST = """{
+    apiVersion = "v1"
+    kind       = "ConfigMap"
+    metadata   = { name = "settings", namespace = "NAMESPACE" }
+    data       = { colour = COLOUR }
+  }"""
+
+
+def test_a_text_and_a_cluster_that_are_not_known_yet_are_applied_at_once(stage: Stage) -> None:
+    later = LATER.replace(
+        "INPUT", '{ path = "KUBECONFIG", body = "{apiVersion: v1, kind: ConfigMap, metadata: BODY}" }'
+    )
+    text = """
+resource "setpoint_object" "a" {
+  yaml_body = terraform_data.x.output.body
+  cluster   = { config_path = terraform_data.x.output.path }
+}
+resource "setpoint_object" "b" {
+  yaml_body = "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: NAMESPACE}}"
+  cluster   = { config_path = terraform_data.x.output.path }
+}
+"""
+    stage.applied(later.replace("BODY", "{name: settings, namespace: NAMESPACE}") + text)
+
+    assert stage.get("configmaps", "settings") is not None
+    assert stage.get("configmaps", "other") is not None
+    stage.destroyed()
+
+
+def test_a_name_that_is_not_known_yet_and_becomes_another_replaces_the_object(stage: Stage) -> None:
+    body = valued("a", MANIFEST.replace('"settings"', "terraform_data.x.output").replace("COLOUR", '"blue"'))
+    stage.applied(LATER.replace("INPUT", '"one"') + body)
+    stage.write(LATER.replace("INPUT", '"two"') + body)
+    outcome = stage.apply()
+
+    assert outcome.code == 0, outcome.diagnostics
+    stage.is_settled()
+    assert stage.get("configmaps", "one") is None
+    assert stage.get("configmaps", "two") is not None

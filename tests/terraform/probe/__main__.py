@@ -1,0 +1,9 @@
+"""What Terraform starts: `python -m tests.terraform.probe [NAME]`."""
+
+import sys
+
+from setpoint.terraform.server import serve
+from tests.terraform.probe.provider import ProbeProvider
+
+if __name__ == "__main__":
+    serve(ProbeProvider(*sys.argv[1:]))

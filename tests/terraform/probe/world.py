@@ -1,0 +1,37 @@
+"""The world of the probe provider: a folder in which every object is a JSON file that anybody can change."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from setpoint.terraform.cty_types import ObjectOf
+from setpoint.terraform.cty_values import Values
+from setpoint.terraform.plain_values import from_plain, to_plain
+
+
+class World:
+    """Objects by name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, name: str, type_: ObjectOf) -> Values | None:
+        """The object of that name; None when there is none."""
+        file = self._file(name)
+        if not file.exists():
+            return None
+        found = from_plain(json.loads(file.read_text()), type_)
+        assert isinstance(found, Mapping)
+        return found
+
+    def put(self, name: str, values: Values) -> None:
+        """Makes or replaces an object."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file(name).write_text(json.dumps(to_plain(values)))
+
+    def remove(self, name: str) -> None:
+        """Removes an object, if it is there."""
+        self._file(name).unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.json"

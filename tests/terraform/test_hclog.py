@@ -1,0 +1,60 @@
+"""Log lines are those that Terraform reads, and hold no message of a foreign error."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from setpoint.terraform import hclog
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root, own = logging.getLogger(), logging.getLogger("setpoint")
+    before, level = list(root.handlers), own.level
+    yield io.StringIO()
+    root.handlers, own.level = before, level
+
+
+def test_an_event_is_one_json_object_with_its_fields(stream: io.StringIO) -> None:
+    hclog.configure({"TF_LOG_PROVIDER": "debug"}, stream)
+    logging.getLogger("setpoint.probe").warning("look", extra={"count": 3, "odd": {1, 2}, "bad": object()})
+    line = json.loads(stream.getvalue())
+
+    assert line.pop("@timestamp").endswith("+00:00")
+    assert (line.pop("odd"), line.pop("bad")) == ([1, 2], "object")
+    assert line == {"@level": "warn", "@message": "look", "@module": "setpoint.probe", "count": 3}
+
+
+def test_an_exception_is_told_by_its_class_alone(stream: io.StringIO) -> None:
+    hclog.configure({}, stream)
+    try:
+        _ = int("hunter2")
+    except ValueError:
+        logging.getLogger("elsewhere").exception("oh")
+
+    assert json.loads(stream.getvalue())["class"] == "ValueError"
+    assert "hunter2" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({}, ["warn", "error"]),
+        ({"TF_LOG": "info"}, ["info", "warn", "error"]),
+        ({"TF_LOG": "trace", "TF_LOG_PROVIDER": "ERROR"}, ["error"]),
+        ({"TF_LOG": "JSON"}, ["debug", "info", "warn", "error"]),
+        ({"TF_LOG": "off"}, []),
+        ({"TF_LOG": "whatever"}, ["debug", "info", "warn", "error"]),
+    ],
+)
+def test_as_much_is_told_as_terraform_was_asked_for(
+    stream: io.StringIO, environment: dict[str, str], told: list[str]
+) -> None:
+    hclog.configure(environment, stream)
+    for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+        logging.getLogger("setpoint.probe").log(level, "said")
+
+    assert [json.loads(line)["@level"] for line in stream.getvalue().splitlines()] == told

@@ -1,0 +1,105 @@
+"""What a plugin offers besides the provider, over a real connection."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import pytest
+
+from setpoint.terraform.calls import Calls
+from setpoint.terraform.plugin_services import PluginServices
+from setpoint.terraform.server import started
+from setpoint.terraform.wire import plugin_messages, provider_messages
+from tests.terraform.probe.provider import ProbeProvider
+
+T = TypeVar("T")
+
+
+class Connected:
+    """A connection to a server with the probe provider."""
+
+    def __init__(self, channel: Any, services: PluginServices) -> None:
+        self.channel = channel
+        self.services = services
+
+    async def call(self, method: str, data: bytes = b"") -> bytes:
+        found: bytes = await self.channel.unary_unary(method)(data)
+        return found
+
+    async def streamed(self, method: str) -> list[bytes]:
+        return [one async for one in self.channel.unary_stream(method)(b"")]
+
+
+def connected(folder: Path, talk: Callable[[Connected], Awaitable[T]]) -> T:
+    """What `talk` gives, on a connection of its own."""
+
+    async def run() -> T:
+        services = PluginServices()
+        server = await started(ProbeProvider(), Calls(), services, folder / "s")
+        async with grpc.aio.insecure_channel(f"unix:{folder / 's'}") as channel:
+            try:
+                return await talk(Connected(channel, services))
+            finally:
+                await server.stop(0)
+
+    return asyncio.run(run())
+
+
+def test_it_is_healthy(tmp_path: Path) -> None:
+    request = plugin_messages()["HealthCheckRequest"](service="plugin").SerializeToString()
+    answer = connected(tmp_path, lambda one: one.call("/grpc.health.v1.Health/Check", request))
+
+    assert answer == b"\x08\x01"
+
+
+def test_its_end_is_asked_for_and_its_streams_end_with_it(tmp_path: Path) -> None:
+    async def talk(one: Connected) -> tuple[list[bytes], bytes, bool]:
+        streams = asyncio.ensure_future(one.streamed("/plugin.GRPCStdio/StreamStdio"))
+        answer = await one.call("/plugin.GRPCController/Shutdown")
+        return await streams, answer, one.services.ended.is_set()
+
+    assert connected(tmp_path, talk) == ([], b"", True)
+
+
+def test_the_broker_has_nothing_to_say(tmp_path: Path) -> None:
+    async def talk(one: Connected) -> list[bytes]:
+        broker = one.channel.stream_stream("/plugin.GRPCBroker/StartStream")()
+        await broker.write(b"")
+        one.services.ended.set()
+        return [said async for said in broker]
+
+    assert connected(tmp_path, talk) == []
+
+
+def test_schemas_go_over_the_wire(tmp_path: Path) -> None:
+    answer = connected(tmp_path, lambda one: one.call("/tfplugin6.Provider/GetProviderSchema"))
+    found = provider_messages()["GetProviderSchema.Response"].FromString(answer)
+    attributes = {one.name: one for one in found.resource_schemas["probe_thing"].block.attributes}
+
+    assert found.resource_schemas["probe_thing"].version == 1
+    assert (attributes["name"].required, attributes["name"].type) == (True, b'"string"')
+    assert (attributes["enabled"].optional, attributes["enabled"].computed) == (True, True)
+    assert (attributes["password"].sensitive, attributes["password_wo"].write_only) == (True, True)
+    assert [one.name for one in attributes["rules"].nested_type.attributes] == ["note", "port"]
+    assert getattr(found.functions["describe"], "return").type == b'"string"'
+
+
+def test_a_value_may_be_large(tmp_path: Path) -> None:
+    config = b'{"behaviour": "warn", "password": "%s"}' % (b"x" * (20 << 20))
+    request = provider_messages()["ValidateResourceConfig.Request"](type_name="probe_thing", config={"json": config})
+    method = "/tfplugin6.Provider/ValidateResourceConfig"
+    answer = connected(tmp_path, lambda one: one.call(method, request.SerializeToString()))
+
+    assert b"Think twice" in answer
+
+
+@pytest.mark.parametrize("method", ["OpenEphemeralResource", "ListResource", "Nonsense"])
+def test_what_there_is_not_is_answered_as_such(tmp_path: Path, method: str) -> None:
+    async def talk(one: Connected) -> Any:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await one.call(f"/tfplugin6.Provider/{method}")
+        return refused.value.code()
+
+    assert connected(tmp_path, talk) is grpc.StatusCode.UNIMPLEMENTED

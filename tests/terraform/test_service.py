@@ -1,0 +1,240 @@
+"""Every question gets an answer, whatever the provider does."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from setpoint.terraform.calls import Call, Calls, Stored
+from setpoint.terraform.cty_values import UNKNOWN, Value, Values
+from setpoint.terraform.diagnostics import error
+from setpoint.terraform.messages import read_value, write_diagnostics
+from setpoint.terraform.provider import CreateRequest
+from setpoint.terraform.service import Service
+from setpoint.terraform.value_writing import to_msgpack
+from setpoint.terraform.wire import provider_messages
+from tests.terraform.probe.provider import ProbeProvider
+from tests.terraform.probe.thing import SCHEMA, TYPE, Thing
+
+MESSAGES = provider_messages()
+EMPTY: Values = dict.fromkeys(SCHEMA.attributes)
+NAMED: Values = {**EMPTY, "name": "a"}
+
+
+class Asked:
+    """A service with a provider, and its answers."""
+
+    def __init__(self, folder: Path, thing: type[Thing] = Thing) -> None:
+        self.provider = ProbeProvider()
+        self.provider.resources = {"probe_thing": thing(self.provider.world)}
+        self.folder = str(folder)
+        self.calls = Calls(grace_s=0)
+        self.service = Service(self.provider, MESSAGES, self.calls)
+
+    async def answer(self, method: str, **fields: Any) -> Any:
+        return await self.service.answer(method, MESSAGES[f"{method}.Request"](**fields))
+
+    async def configured(self) -> None:
+        config = msgspec.msgpack.encode({"folder": self.folder, "token": None})
+        await self.answer("ConfigureProvider", config={"msgpack": config})
+
+
+def ask(asked: Asked, method: str, **fields: Any) -> Any:
+    """One answer of a configured provider."""
+
+    async def run() -> Any:
+        await asked.configured()
+        return await asked.answer(method, **fields)
+
+    return asyncio.run(run())
+
+
+def value(of: Value) -> dict[str, bytes]:
+    return {"msgpack": to_msgpack(of, TYPE)}
+
+
+def summaries(answer: Any) -> list[str]:
+    return [one.summary for one in answer.diagnostics]
+
+
+def test_a_resource_that_there_is_not_is_named(tmp_path: Path) -> None:
+    assert summaries(ask(Asked(tmp_path), "ReadResource", type_name="probe_none")) == [
+        "This provider has no probe_none"
+    ]
+
+
+def test_names_are_told_without_schemas(tmp_path: Path) -> None:
+    answer = ask(Asked(tmp_path), "GetMetadata")
+
+    assert [one.type_name for one in answer.resources] == ["probe_thing"]
+    assert [one.type_name for one in answer.data_sources] == ["probe_lookup"]
+    assert [one.name for one in answer.functions] == ["describe"]
+    assert (answer.server_capabilities.plan_destroy, answer.server_capabilities.move_resource_state) == (True, False)
+
+
+def test_functions_are_told_by_themselves_and_identities_there_are_none(tmp_path: Path) -> None:
+    assert list(ask(Asked(tmp_path), "GetFunctions").functions) == ["describe"]
+    assert ask(Asked(tmp_path), "GetResourceIdentitySchemas").SerializeToString() == b""
+
+
+def test_a_state_of_this_version_goes_back_as_it_came(tmp_path: Path) -> None:
+    raw = b'{"name": "a", "anything": {"type": "string", "value": "x"}}'
+    state = {"json": raw}
+    answer = ask(Asked(tmp_path), "UpgradeResourceState", type_name="probe_thing", version=1, raw_state=state)
+
+    assert answer.upgraded_state.json == raw
+
+
+def test_a_state_of_another_version_is_the_resource_s_to_read(tmp_path: Path) -> None:
+    class Upgrading(Thing):
+        async def upgrade(self, state: Any, version: int, call: Call) -> Values:
+            return {**EMPTY, "name": f"{state['old_name']}-{version}"}
+
+    asked = {"type_name": "probe_thing", "version": 0, "raw_state": {"json": b'{"old_name": "a"}'}}
+    broken = {**asked, "raw_state": {"json": b"{"}}
+    answer = ask(Asked(tmp_path, Upgrading), "UpgradeResourceState", **asked)
+
+    assert read_value(answer.upgraded_state, TYPE) == {**EMPTY, "name": "a-0"}
+    assert summaries(ask(Asked(tmp_path), "UpgradeResourceState", **asked)) == [
+        "Version 0 of this state cannot be read by version 1"
+    ]
+    assert summaries(ask(Asked(tmp_path), "UpgradeResourceState", **broken)) == ["Manifest invalid"]
+
+
+def test_whole_numbers_of_an_older_state_keep_all_their_digits(tmp_path: Path) -> None:
+    class Upgrading(Thing):
+        async def upgrade(self, state: Any, version: int, call: Call) -> Values:
+            return {**EMPTY, "size": state["size"]}
+
+    raw = {"json": b'{"size": 12345678901234567890123}'}
+    answer = ask(Asked(tmp_path, Upgrading), "UpgradeResourceState", type_name="probe_thing", raw_state=raw)
+
+    assert read_value(answer.upgraded_state, TYPE) == {**EMPTY, "size": 12345678901234567890123}
+
+
+def test_a_request_that_cannot_be_read_loses_nothing_that_was_there(tmp_path: Path) -> None:
+    prior = value({**NAMED, "id": "i"})
+    fields = {"prior_state": prior, "planned_state": {"msgpack": b"\xc1"}, "planned_private": b"x"}
+    answer = ask(Asked(tmp_path), "ApplyResourceChange", type_name="probe_thing", **fields)
+
+    assert summaries(answer) == ["Manifest invalid"]
+    assert ({"msgpack": answer.new_state.msgpack}, answer.private) == (prior, b"x")
+
+
+def test_the_state_of_another_resource_is_not_taken_over(tmp_path: Path) -> None:
+    answer = ask(Asked(tmp_path), "MoveResourceState", source_type_name="other_thing", target_type_name="probe_thing")
+
+    assert summaries(answer) == ["other_thing cannot become probe_thing"]
+
+
+def test_values_in_json_are_read_too(tmp_path: Path) -> None:
+    asked = Asked(tmp_path)
+    answer = ask(asked, "ValidateResourceConfig", type_name="probe_thing", config={"json": b'{"size": -1}'})
+
+    assert summaries(answer) == ["Too small"]
+    assert [step.attribute_name for step in answer.diagnostics[0].attribute.steps] == ["size"]
+
+
+@pytest.mark.parametrize(("allowed", "told"), [(False, ["Write-only attributes are not supported here"]), (True, [])])
+def test_a_client_that_would_store_what_is_write_only_is_refused(
+    tmp_path: Path, allowed: bool, told: list[str]
+) -> None:
+    config, can = value({**NAMED, "password_wo": "x"}), {"write_only_attributes_allowed": allowed}
+    fields = {"type_name": "probe_thing", "config": config, "client_capabilities": can}
+
+    assert summaries(ask(Asked(tmp_path), "ValidateResourceConfig", **fields)) == told
+
+
+def test_bytes_that_are_no_value_are_refused(tmp_path: Path) -> None:
+    answer = ask(Asked(tmp_path), "ValidateResourceConfig", type_name="probe_thing", config={"msgpack": b"\xc1"})
+
+    assert [one.detail for one in answer.diagnostics] == ["a value that is no MessagePack"]
+
+
+def test_a_planned_value_may_say_that_it_will_not_be_null(tmp_path: Path) -> None:
+    new = {"proposed_new_state": value(NAMED), "config": value(NAMED), "prior_state": value(None)}
+    answer = ask(Asked(tmp_path), "PlanResourceChange", type_name="probe_thing", **new)
+    extension = bytes([0xC7, 3, 12, 0x81, 1, 0xC2])
+
+    assert extension in answer.planned_state.msgpack
+    assert answer.planned_private == b"p"
+
+
+@pytest.mark.parametrize("name", ["none", "describe"])
+def test_a_function_that_fails_has_an_error_without_secrets(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    bug = msgspec.msgpack.encode([b'"string"', "bug"])
+    answer = ask(Asked(tmp_path), "CallFunction", name=name, arguments=[{"msgpack": bug}])
+
+    assert answer.error.text.startswith(
+        "This provider has no function none." if name == "none" else "A mistake of the provider: ZeroDivisionError in"
+    )
+    assert "hunter2" not in answer.error.text + str([vars(one) for one in caplog.records])
+
+
+async def _created(asked: Asked) -> Any:
+    new = {"prior_state": value(None), "planned_state": value(NAMED), "config": value(NAMED)}
+    return await asked.answer("ApplyResourceChange", type_name="probe_thing", **new)
+
+
+def test_what_the_provider_leaves_unknown_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    class Vague(Thing):
+        async def create(self, request: CreateRequest, call: Call) -> Stored:
+            return Stored({**request.planned, "id": "i", "echo": UNKNOWN}, b"x")
+
+    answer = asyncio.run(_created(Asked(tmp_path, Vague)))
+
+    assert [one.detail for one in answer.diagnostics] == ["By now these should be known: echo."]
+    assert (read_value(answer.new_state, TYPE), answer.private) == ({**NAMED, "id": "i"}, b"x")
+
+
+def test_an_answer_that_does_not_fit_the_schema_is_a_bug_and_never_shown(tmp_path: Path) -> None:
+    class Wrong(Thing):
+        async def create(self, request: CreateRequest, call: Call) -> Stored:
+            call.keep(Stored({**request.planned, "id": "i"}))
+            return Stored({**request.planned, "size": "hunter2"})
+
+    answer = asyncio.run(_created(Asked(tmp_path, Wrong)))
+
+    assert [(one.summary, one.detail) for one in answer.diagnostics] == [("Bug", "size is a str, which is no number")]
+    assert read_value(answer.new_state, TYPE) == {**NAMED, "id": "i"}
+
+
+def test_a_resource_that_does_not_listen_is_cut_off_and_what_it_kept_stays(tmp_path: Path) -> None:
+    is_made: asyncio.Event = asyncio.Event()
+
+    class Deaf(Thing):
+        async def create(self, request: CreateRequest, call: Call) -> Stored:
+            call.keep(Stored({**request.planned, "id": UNKNOWN}, b"half"))
+            is_made.set()
+            await asyncio.sleep(3600)
+            raise AssertionError
+
+    async def run() -> Any:
+        asked = Asked(tmp_path, Deaf)
+        creating = asyncio.ensure_future(_created(asked))
+        await is_made.wait()
+        await asked.answer("StopProvider")
+        return await creating
+
+    answer = asyncio.run(run())
+
+    assert summaries(answer) == ["Interrupted"]
+    assert (read_value(answer.new_state, TYPE), answer.private) == (NAMED, b"half")
+
+
+def test_a_path_says_what_sort_of_step_each_is() -> None:
+    answer = MESSAGES["ReadResource.Response"]()
+    places = [("tags", "x"), ("rules", 1, "port"), ("members", "joe", "role"), ("anything", "deep", 0)]
+    write_diagnostics(answer.diagnostics, [error("no", path=one) for one in places], TYPE)
+    steps = [[step.ListFields()[0] for step in one.attribute.steps] for one in answer.diagnostics]
+
+    assert [[(field.name.removeprefix("element_key_"), at) for field, at in those] for those in steps] == [
+        [("attribute_name", "tags"), ("string", "x")],
+        [("attribute_name", "rules"), ("int", 1), ("attribute_name", "port")],
+        [("attribute_name", "members"), ("string", "joe"), ("attribute_name", "role")],
+        [("attribute_name", "anything"), ("attribute_name", "deep"), ("int", 0)],
+    ]

@@ -1,0 +1,41 @@
+"""Messages are on the wire as protocol 6 says."""
+
+import pytest
+
+from setpoint.terraform.wire import messages_of, plugin_messages, provider_messages
+
+MESSAGES = provider_messages()
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "data"),
+    [
+        ("DynamicValue", {"msgpack": b"\xc0"}, b"\x0a\x01\xc0"),
+        ("Diagnostic", {"severity": 2, "summary": "s"}, b"\x08\x02\x12\x01s"),
+        ("AttributePath", {"steps": [{"element_key_int": 0}]}, b"\x0a\x02\x18\x00"),
+        ("AttributePath.Step", {"attribute_name": ""}, b"\x0a\x00"),
+        ("Schema.Attribute", {"nested_type": {"nesting": 2}, "write_only": True}, b"\x52\x02\x18\x02\x58\x01"),
+        ("RawState", {"flatmap": {"a": "b"}}, b"\x12\x06\x0a\x01a\x12\x01b"),
+        ("StopProvider.Response", {"Error": "e"}, b"\x0a\x01e"),
+    ],
+)
+def test_a_field_has_its_number(name: str, fields: dict[str, object], data: bytes) -> None:
+    assert MESSAGES[name](**fields).SerializeToString() == data
+    assert MESSAGES[name].FromString(data) == MESSAGES[name](**fields)
+
+
+def test_a_map_is_a_list_of_pairs() -> None:
+    message = MESSAGES["GetProviderSchema.Response"]()
+    message.functions["f"].summary = "s"
+
+    assert message.SerializeToString() == b"\x3a\x08\x0a\x01f\x12\x03\x22\x01s"
+
+
+def test_what_a_newer_terraform_adds_is_passed_over() -> None:
+    newer = messages_of("newer", "Request type_name:string=1 identity:bytes=6")["Request"](type_name="a", identity=b"i")
+
+    assert MESSAGES["ReadResource.Request"].FromString(newer.SerializeToString()).type_name == "a"
+
+
+def test_messages_of_plugins_are_their_own() -> None:
+    assert plugin_messages()["StdioData"](channel=1, data=b"x").SerializeToString() == b"\x08\x01\x12\x01x"
