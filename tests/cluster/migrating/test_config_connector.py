@@ -158,6 +158,42 @@ def test_what_an_author_abandons_stays_abandoned_with_us(theirs: Theirs) -> None
     assert told["metadata"]["annotations"][policy] == "abandon"
 
 
+def test_secrets_go_along_and_a_password_is_sent_only_if_that_is_accepted(theirs: Theirs) -> None:
+    desk, namespace = theirs.desk, theirs.namespace
+    desk.make_instance("main")
+    users = "/sql/v1beta4/projects/some-project/instances/main/users"
+    desk.in_cloud(lambda cloud: cloud.call("POST", users, {"name": "app", "host": "%", "password": "Sesame-1-open"}))
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"app": "Sesame-1-open"}}
+    assert theirs.cluster.call("POST", f"/api/v1/namespaces/{namespace}/secrets", secret).status == 201
+    annotations = {"cnrm.cloud.google.com/project-id": "some-project"}
+    key = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "app"}}}
+    user = {
+        "apiVersion": "sql.cnrm.cloud.google.com/v1beta1",
+        "kind": "SQLUser",
+        "metadata": {"name": "app", "annotations": annotations},
+        "spec": {"host": "%", "instanceRef": {"external": "main"}, "password": key},
+    }
+    path = f"/apis/sql.cnrm.cloud.google.com/v1beta1/namespaces/{namespace}/sqlusers"
+    assert theirs.cluster.call("POST", path, user).status == 201
+    desk.in_cloud(lambda cloud: cloud.journal.clear())
+
+    looked = json.loads(desk.run(*MIGRATE, "-n", namespace, "-o", "json").stdout)
+    refused = desk.run(*MIGRATE, "-n", namespace, "--hand-over")
+    before = writes(desk)
+    done = desk.run(*MIGRATE, "-n", namespace, "--hand-over", "--accept-changes")
+    ours = desk.run("reconcile", "-n", namespace, "SQLUser/app")
+
+    (found,) = [one for one in looked["resources"] if one["kind"] == "SQLUser"]
+    assert (found["finding"], found["fields"], found["keep"]) == (
+        "writes",
+        ["spec.password"],
+        {"cnrm.cloud.google.com/unmanaged": "spec.password"},
+    )
+    assert (refused.returncode, before, done.returncode) == (1, [], 0)
+    assert (ours.returncode, writes(desk)) == (0, ["PUT"]), ours.stdout
+    assert "Sesame" not in f"{looked} {done.stdout}"
+
+
 def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: Theirs) -> None:
     store = ("--store", f"kubernetes?namespace={theirs.namespace}")
 
