@@ -18,7 +18,7 @@ from setpoint.engine.adoption import Adoption, adoption_of
 from setpoint.engine.exporting import exported
 from setpoint.engine.moving import manifest_of
 from setpoint.engine.previews import Previewed
-from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import DELETION_POLICY, World
 from setpoint.errors import UserError
 from setpoint.previewing import open_preview
@@ -127,6 +127,17 @@ async def _abandon(source: Source, settings: Settings) -> None:
                 await world.store.annotate(one, {DELETION_POLICY: _ABANDON, _MARK: "true"})
 
 
+async def require_room(source: Source, settings: Settings) -> None:
+    """UserError for what our store has already, and otherwise: before anything is stopped."""
+    if is_same_place(source, settings):
+        return
+    async with open_world(source.settings(settings), Access.READ) as world:
+        theirs = await _resources(world)
+    async with open_world(settings, Access.READ) as ours:
+        for one in theirs:
+            await _require_same(manifest_of(_as_it_was(one)), ours)
+
+
 async def begin_ours(source: Source, settings: Settings) -> Sequence[ResourceRef]:
     """Declares in our store what was declared there, with the Secrets that it refers to; both can run twice."""
     if is_same_place(source, settings):
@@ -142,12 +153,15 @@ async def begin_ours(source: Source, settings: Settings) -> Sequence[ResourceRef
 
 async def _declare(resource: Resource, ours: World) -> None:
     manifest = manifest_of(_as_it_was(resource))
-    there = await ours.store.get(resource.ref)
-    if there is not None and there.author_digest != Resource(manifest).author_digest:
-        raise UserError(
-            f"{resource.ref} is declared here already, and otherwise: delete one of the two, or name a store"
-        )
+    await _require_same(manifest, ours)
     await ours.store.apply(manifest)
+
+
+async def _require_same(manifest: Tree, ours: World) -> None:
+    new = Resource(manifest)
+    there = await ours.store.get(new.ref)
+    if there is not None and there.author_digest != new.author_digest:
+        raise UserError(f"{new.ref} is declared here already, and otherwise: delete one of the two, or name a store")
 
 
 def _as_it_was(resource: Resource) -> Resource:

@@ -21,7 +21,7 @@ from setpoint.engine.previews import Finding
 from setpoint.engine.report import listed
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import UserError
-from setpoint.migrating import Adoptions, Source, begin_ours, is_same_place, previewed, stop_theirs
+from setpoint.migrating import Adoptions, Source, begin_ours, is_same_place, previewed, require_room, stop_theirs
 
 
 def migrate(options: dict[str, Any]) -> int:
@@ -80,6 +80,7 @@ async def _hand_over(request: Request, source: Source) -> None:
                 "somebody looks after our store already, and would begin before Config Connector has stopped: end that "
                 "first, then hand over"
             )
+    await require_room(source, request.settings)
     before = await stop_theirs(source, request.settings)
     refs = await begin_ours(source, request.settings)
     if request.output == "json":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.desk import Desk, bucket
 from tests.cli.test_moving import writes
 from tests.cluster.access import Access
 from tests.cluster.patience import until
@@ -156,6 +156,21 @@ def test_what_an_author_abandons_stays_abandoned_with_us(theirs: Theirs) -> None
 
     told = json.loads(theirs.desk.run("get", "StorageBucket/kept", "-n", theirs.namespace, "-o", "json").stdout)
     assert told["metadata"]["annotations"][policy] == "abandon"
+
+
+def test_nothing_is_stopped_when_our_store_has_something_else_of_that_name(theirs: Theirs) -> None:
+    ours = bucket("other").replace("name: other", f"name: calm\n  namespace: {theirs.namespace}").replace("EU", "US")
+    theirs.desk.write(ours)
+    theirs.desk.run("apply", "-f", "manifest.yaml", "--no-wait", "--timeout", "1s")
+
+    done = theirs.desk.run(*MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"error: StorageBucket {theirs.namespace}/calm is declared here already, and otherwise"
+    )
+    assert theirs.mode == "Reconciling"
+    assert "cnrm.cloud.google.com/deletion-policy" not in theirs.resource("edited")["metadata"]["annotations"]
 
 
 def test_secrets_go_along_and_a_password_is_sent_only_if_that_is_accepted(theirs: Theirs) -> None:
