@@ -60,7 +60,9 @@ class Reader:
             timeout=TIMEOUT_S,
         )
         self._code = done.returncode
-        return (done.stdout + done.stderr).replace(str(self._home), "~")
+        printed = (done.stdout + done.stderr).replace(str(self._home), "~")
+        # What goes by the name of Terraform here may call itself otherwise.
+        return printed.replace("OpenTofu", "Terraform") if line.startswith("terraform") else printed
 
 
 def is_shown(printed: str, shown: str) -> bool:

@@ -11,7 +11,7 @@ from setpoint.clients.kube_config import from_files
 from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.engine.owner import ObjectKind
 from setpoint.engine.ports import Query, Store
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
 from setpoint.errors import ManifestInvalid, StoreError, WriteConflict
 from setpoint.stores.kubernetes.cache import Cache
 from setpoint.stores.kubernetes.opening import served_kinds
@@ -207,17 +207,26 @@ class TestQuiet:
     def test_what_is_ours_is_known_as_soon_as_it_is_written(
         self, watching: Store, loop: asyncio.Runner, http: Listening
     ) -> None:
+        is_heard = asyncio.Event()
+
+        async def listen(since: Revision) -> None:
+            events = watching.watch(since)
+            for _ in range(3):
+                await take(events, 1)
+                is_heard.set()
+
         async def scenario() -> tuple[list[Resource | None], list[Resource], Resource | None]:
-            watcher = asyncio.create_task(take(watching.watch((await watching.list()).revision), 3))
-            await asyncio.sleep(0)
+            listening = asyncio.create_task(listen((await watching.list()).revision))
             made = await watching.create(instance())
             found = [await watching.get(REF)]
             after = await watching.replace(made, {**made.document, "spec": {"tier": "large"}})
             found.append(await watching.get(REF))
+            # Until it is, whoever asks is told by the server.
+            await is_heard.wait()
             http.sent.clear()
             await watching.delete(REF)
             gone = await watching.get(REF)
-            await watcher
+            await listening
             return found, [made, after], gone
 
         found, written, gone = loop.run(scenario())
