@@ -3,7 +3,7 @@
 from setpoint.terraform.calls import Call, Stored
 from setpoint.terraform.cty_types import STRING
 from setpoint.terraform.cty_values import Values
-from setpoint.terraform.provider import CreateRequest, ManagedResource, Provider, UpdateRequest
+from setpoint.terraform.provider import CreateRequest, ManagedResource, Offer, Provider, UpdateRequest
 from setpoint.terraform.schema import Attribute, Presence, Schema
 from setpoint.terraform.server import serve
 
@@ -38,7 +38,7 @@ class NoProvider(Provider):
     schema = Schema(attributes={})
 
     def __init__(self) -> None:
-        self.resources = {"noop_object": NoObject()}
+        self.resources = {"noop_object": Offer[ManagedResource].of(NoObject())}
         self.data_sources = {}
         self.functions = {}
 

@@ -11,7 +11,7 @@ from setpoint.terraform.calls import Call, Calls, Stored
 from setpoint.terraform.cty_values import UNKNOWN, Value, Values
 from setpoint.terraform.diagnostics import error
 from setpoint.terraform.messages import read_value, write_diagnostics
-from setpoint.terraform.provider import CreateRequest
+from setpoint.terraform.provider import CreateRequest, ManagedResource, Offer
 from setpoint.terraform.service import Service
 from setpoint.terraform.value_writing import to_msgpack
 from setpoint.terraform.wire import provider_messages
@@ -28,7 +28,7 @@ class Asked:
 
     def __init__(self, folder: Path, thing: type[Thing] = Thing) -> None:
         self.provider = ProbeProvider()
-        self.provider.resources = {"probe_thing": thing(self.provider.world)}
+        self.provider.resources = {"probe_thing": Offer[ManagedResource].of(thing(self.provider.world))}
         self.folder = str(folder)
         self.calls = Calls(grace_s=0)
         self.service = Service(self.provider, MESSAGES, self.calls)

@@ -11,7 +11,7 @@ from setpoint.kinds.kubernetes_object.clusters import Clusters
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One cluster, as one user. `close` lets go of the connections."""
+    """One cluster, as one user."""
 
     client: KubernetesClient
     clusters: Clusters
@@ -22,8 +22,3 @@ class Site:
         """The cluster of a connection; nothing is asked of it yet."""
         client = KubernetesClient(connection)
         return Site(client, Clusters(own=client), SystemClock())
-
-    async def close(self) -> None:
-        """Lets go of the connections."""
-        await self.clusters.close()
-        await self.client.close()

@@ -1,24 +1,16 @@
 """A question of Terraform's on its way to an answer."""
 
 from collections.abc import Mapping
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from setpoint.terraform.calls import Call
 from setpoint.terraform.cty_types import DYNAMIC, ObjectOf, Type
 from setpoint.terraform.cty_values import Unknown, Value, Values
 from setpoint.terraform.diagnostics import Refused, error
 from setpoint.terraform.messages import read_value, write_value
-from setpoint.terraform.provider import Provider
+from setpoint.terraform.provider import Offer, Provider, Sort
 from setpoint.terraform.schema import Schema, schema_type
 from setpoint.terraform.wire import Wire
-
-
-class _HasSchema(Protocol):
-    @property
-    def schema(self) -> Schema: ...
-
-
-Sort = TypeVar("Sort", bound=_HasSchema)
 
 
 class Exchange:
@@ -31,13 +23,13 @@ class Exchange:
         self.call: Final = call
         self.type: Type = DYNAMIC
 
-    def about(self, sorts: Mapping[str, Sort]) -> Sort:
+    def about(self, offers: Mapping[str, Offer[Sort]]) -> Sort:
         """The resource or data source that the request names; from here on values are of its type."""
         name = self.request.type_name
-        if name not in sorts:
+        if name not in offers:
             raise Refused(error(f"This provider has no {name}"))
-        self.about_schema(sorts[name].schema)
-        return sorts[name]
+        self.about_schema(offers[name].schema)
+        return offers[name].loaded
 
     def about_schema(self, schema: Schema) -> None:
         """From here on values are of the type of `schema`."""

@@ -7,12 +7,14 @@ from setpoint.core.paths import Path, remove_at
 from setpoint.core.values import Json
 from setpoint.core.yaml_documents import write_document
 from setpoint.terraform.calls import Stored
+from setpoint.terraform.cluster_attribute import CLUSTER
 from setpoint.terraform.cty_values import Value, Values
 from setpoint.terraform.declared import ID_PATH, id_on, new_id, next_id
 from setpoint.terraform.diagnostics import Refused, error
 from setpoint.terraform.memory import Memory
 from setpoint.terraform.object_schema import OBJECT
 from setpoint.terraform.object_state import object_ref, single_of
+from setpoint.terraform.schema import Nested
 from setpoint.terraform.sites import Sites
 
 _PARTS: Final = ("apiVersion", "kind", "namespace", "name", "context")
@@ -67,9 +69,6 @@ def _read(identifier: str) -> dict[str, str]:
 def _cluster(context: str | None) -> Value:
     if context is None:
         return None
-    from setpoint.terraform.cluster_attribute import CLUSTER
-    from setpoint.terraform.schema import Nested
-
     assert isinstance(CLUSTER.type, Nested)
     attributes: Values = {**dict.fromkeys(CLUSTER.type.attributes), "context": context}
     return attributes

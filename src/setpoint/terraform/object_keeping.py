@@ -1,10 +1,8 @@
 """Having an object be as planned, and what is stored of it whatever comes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from setpoint.core.values import Json
 from setpoint.errors import SetpointError, StillWaiting, WaitFailed, WaitTimedOut
 from setpoint.terraform.calls import Call, Stored
 from setpoint.terraform.cty_values import UNKNOWN, Values
@@ -66,7 +64,7 @@ class Keeping:
             "projection": projection(self.single, live, self.planned),
             "status": None if is_pending else offered(memory),
         }
-        return Stored(state, Memory(_engine(memory), is_pending).to_bytes())
+        return Stored(state, Memory(dict(memory), is_pending).to_bytes())
 
     def _told(self, trouble: SetpointError | Interrupted) -> Diagnostic:
         if isinstance(trouble, Interrupted):
@@ -76,7 +74,3 @@ class Keeping:
             return said
         after = "The object is kept as it is: the next apply goes on waiting for it."
         return error(said.summary, f"{said.detail}\n\n{after}", said.path)
-
-
-def _engine(memory: Mapping[str, Json]) -> dict[str, Json]:
-    return dict(memory)

@@ -9,7 +9,16 @@ from setpoint.errors import ImmutableFieldChanged, OperationRunning, SetpointErr
 from setpoint.terraform.attribute_path import Path
 from setpoint.terraform.cty_types import DYNAMIC
 from setpoint.terraform.cty_values import UNKNOWN, Value, Values, same_value
-from setpoint.terraform.declared import MANIFEST, id_on, identity_of, is_declared, may_be_another, source_of, tree_in
+from setpoint.terraform.declared import (
+    MANIFEST,
+    id_on,
+    identity_of,
+    is_declared,
+    may_be_another,
+    next_id,
+    source_of,
+    tree_in,
+)
 from setpoint.terraform.diagnostics import Diagnostic, Refused, error, warning
 from setpoint.terraform.memory import Memory, read_memory
 from setpoint.terraform.object_schema import OBJECT
@@ -67,10 +76,12 @@ class ObjectPlan:
     async def _creation(self, tree: dict[str, Json]) -> Planned:
         single = single_of(self.sites, self.config, _TO_COME, Memory())
         place = await place_of(self.sites, self.config, single)
-        adopted, live = self.known.pending.id_at(place), await single.look()
+        live = await single.look()
         if live is None:
             return await self._foreseen(single, tree, Memory())
-        if adopted and id_on(live) in ("", adopted) and not self.request.private:
+        if id_on(live) in self.known.made:
+            raise Refused(not_ours(live, self.config))
+        if (adopted := _adoptable(live, self.known.pending.id_at(place))) and not self.request.private:
             self.known.pending.note(place, adopted)
             if self.known.pending.is_news(place):
                 self.told.append(_kept(adopted))
@@ -78,8 +89,6 @@ class ObjectPlan:
             return await self._foreseen(single_of(self.sites, self.config, adopted, memory), tree, memory)
         if not id_on(live) and not self.request.private:
             raise Refused(already_there(tree, self.config))
-        if id_on(live) in self.known.made:
-            raise Refused(not_ours(live, self.config))
         # Somebody's, who is about to delete it: what comes after cannot be asked for yet.
         return self._unforeseen(tree)
 
@@ -159,6 +168,14 @@ class ObjectPlan:
         return prior.get("status") if prior.get("status") is not None else UNKNOWN
 
 
+def _adoptable(live: Json, noted: str) -> str:
+    """Under which id the object is kept, if it is the one that was noted; empty when it is not."""
+    kept = id_on(live)
+    # Who was about to take it over may not have come to it.
+    is_noted = bool(noted) and (kept in ("", noted) or next_id(kept) == noted)
+    return (kept or noted) if is_noted else ""
+
+
 def _is_same_wait(before: Value, after: Value) -> bool:
     type_ = attribute_type(OBJECT.attributes["wait_for"])
     if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -185,12 +202,9 @@ def require_unprotected(prior: Values) -> None:
 def already_there(tree: Json, config: Values) -> Diagnostic:
     """Why an object that nobody here has made is not just taken over."""
     ref = object_ref(tree)
-    parts = {"apiVersion": ref["api_version"], "kind": ref["kind"], "namespace": ref["namespace"], "name": ref["name"]}
-    identifier = ",".join(f"{name}={one}" for name, one in parts.items() if one)
     return error(
         "The object is there already",
-        f"{ref['kind']} {ref['name']} was made by somebody else. To keep it from here on, import it: "
-        f"terraform import ADDRESS '{identifier}'.",
+        f"{ref['kind']} {ref['name']} was made by somebody else. To keep it from here on, import it: {_import(ref)}.",
         (source_of(config),),
     )
 
@@ -199,10 +213,18 @@ def not_ours(live: Json, planned: Values) -> Diagnostic:
     """Why an object that somebody else keeps is not just taken over."""
     if not id_on(live):
         return already_there(live, planned)
+    ref = object_ref(live)
     return error(
         "The object is kept by another resource",
-        f"{identity_of(live).kind} {identity_of(live).name} is kept as {id_on(live)}, by another resource or another "
-        "state of Terraform's. Remove it there first, with `terraform state rm` if the object is to stay; then import "
-        "it here.",
+        f"{ref['kind']} {ref['name']} is kept as {id_on(live)}, by another resource or another state of Terraform's. "
+        "Remove it there first, with `terraform state rm` if the object is to stay; then import it here: "
+        f"{_import(ref)}.",
         (source_of(planned),),
     )
+
+
+def _import(ref: Values) -> str:
+    """How to import it. A block waits for its value, too; where outputs need that, the command refuses."""
+    parts = {"apiVersion": ref["api_version"], "kind": ref["kind"], "namespace": ref["namespace"], "name": ref["name"]}
+    identifier = ",".join(f"{name}={one}" for name, one in parts.items() if one)
+    return f"terraform import ADDRESS '{identifier}', or with the same id in an import block"

@@ -106,8 +106,14 @@ class ObjectResource(ManagedResource):
         if live is not None and (not adopts or id_on(live) not in ("", adopts)):
             raise Refused(not_ours(live, request.planned))
         self._made.add(id_)
-        keeping = Keeping(single, {**request.planned, "id": id_}, call)
-        return await keeping.of_a_new_one(_patience(request.planned))
+        place = await place_of(self._sites, request.planned, single)
+        # Whoever comes after a kill knows whose it is. Everybody else knows from the state.
+        self._pending.note(place, id_)
+        try:
+            keeping = Keeping(single, {**request.planned, "id": id_}, call)
+            return await keeping.of_a_new_one(_patience(request.planned))
+        finally:
+            self._pending.forget(place)
 
     async def update(self, request: UpdateRequest, call: Call) -> Stored:
         """See ManagedResource."""

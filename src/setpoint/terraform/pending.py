@@ -1,8 +1,8 @@
 """Which objects are there though their last apply failed: a plan says that they are kept, and its apply keeps them.
 
 Terraform plans a second time when it applies, in another process, and tells it nothing of the state that is replaced.
-So what the first plan knew is noted on disk, for the folder that Terraform runs in: where such a note is lost, nothing
-is taken over and nothing is deleted.
+So what the first plan knew is noted on disk, for the folder that Terraform runs in; and what is about to be made, in
+case nobody lives to tell of it. Where such a note is lost, nothing is taken over and nothing is deleted.
 """
 
 from contextlib import suppress

@@ -5,8 +5,9 @@ diagnostics, or any error of ours. Values are those of `cty_values`, complete by
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -112,6 +113,38 @@ class DataSource(Protocol):
         """The configuration, and what was found."""
 
 
+class HasSchema(Protocol):
+    """Whatever a configuration has words for."""
+
+    @property
+    def schema(self) -> Schema:
+        """These words."""
+
+
+Sort = TypeVar("Sort", bound=HasSchema)
+
+
+class Offer(Generic[Sort]):
+    """A resource or data source by its schema. What does the work is loaded when something is asked of it.
+
+    Terraform starts a provider several times for a command, and in most of them asks for schemas alone.
+    """
+
+    def __init__(self, schema: Schema, load: Callable[[], Sort]) -> None:
+        self.schema: Final = schema
+        self._load = load
+
+    @cached_property
+    def loaded(self) -> Sort:
+        """What does the work."""
+        return self._load()
+
+    @staticmethod
+    def of(one: Sort) -> "Offer[Sort]":
+        """What is at hand already."""
+        return Offer(one.schema, lambda: one)
+
+
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """What a function wants to be told."""
 
@@ -152,8 +185,8 @@ class Provider(Protocol):
         """What the block `provider` may say."""
 
     # By the names that configurations use.
-    resources: Mapping[str, ManagedResource]
-    data_sources: Mapping[str, DataSource]
+    resources: Mapping[str, Offer[ManagedResource]]
+    data_sources: Mapping[str, Offer[DataSource]]
     functions: Mapping[str, Function]
 
     async def validate(self, config: Values, call: Call) -> None:

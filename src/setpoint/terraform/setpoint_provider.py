@@ -3,15 +3,14 @@
 from setpoint.terraform.calls import Call
 from setpoint.terraform.cluster_attribute import CLUSTER, check_cluster
 from setpoint.terraform.cty_values import Values
-from setpoint.terraform.later import LaterResource, LaterSource
 from setpoint.terraform.object_schema import OBJECT, SOURCE, WAITING
-from setpoint.terraform.provider import DataSource, ManagedResource, Provider
+from setpoint.terraform.provider import DataSource, ManagedResource, Offer, Provider
 from setpoint.terraform.schema import Schema
 from setpoint.terraform.sites import Sites
 
 
 class SetpointProvider(Provider):
-    """All that it offers. Until something is asked of them, resources are no more than their schemas."""
+    """All that it offers."""
 
     schema = Schema(
         description="Keeps objects of Kubernetes clusters as declared, waits for what becomes of them, and tells drift "
@@ -22,10 +21,10 @@ class SetpointProvider(Provider):
     def __init__(self) -> None:
         self._sites = Sites()
         self.resources = {
-            "setpoint_object": LaterResource(OBJECT, self._objects),
-            "setpoint_wait": LaterResource(WAITING, self._waits),
+            "setpoint_object": Offer(OBJECT, self._objects),
+            "setpoint_wait": Offer(WAITING, self._waits),
         }
-        self.data_sources = {"setpoint_object": LaterSource(SOURCE, self._source)}
+        self.data_sources = {"setpoint_object": Offer(SOURCE, self._source)}
         self.functions = {}
 
     async def validate(self, config: Values, call: Call) -> None:

@@ -50,9 +50,3 @@ class Sites:
 
     def _meant(self, cluster: Value) -> Value:
         return self.usual if cluster is None else cluster
-
-    async def close(self) -> None:
-        """Lets go of all of them."""
-        for site in self._open.values():
-            await site.close()
-        self._open.clear()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -144,3 +145,27 @@ def test_ctrl_c_ends_a_wait_at_once_and_the_next_apply_goes_on(stage: Stage, is_
 def _port(stage: Stage) -> int | None:
     found = stage.get("services", "web")
     return None if found is None else int(found["spec"]["ports"][0]["port"])
+
+
+def _children(pid: int) -> list[int]:
+    """Whatever thread of it started them."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for one in lists for child in one.read_text().split()]
+
+
+def test_an_object_is_found_again_after_its_provider_was_killed_in_the_middle(stage: Stage) -> None:
+    stage.write(BOTH.replace("3s", "300s"))
+    process = stage.project.start("apply", "-json", "-input=false", "-auto-approve")
+    until(lambda: _port(stage) == 80)
+    for child in _children(process.pid):
+        os.kill(child, signal.SIGKILL)
+    assert finished(process).code == 1
+
+    uid = stage.uid("services", "web")
+    assert stage.project.instances() == {}
+    stage.give_address("web", "192.0.2.1")
+    stage.write(BOTH)
+    outcome = stage.apply()
+    assert outcome.code == 0, outcome.diagnostics
+    stage.is_settled()
+    assert (stage.uid("services", "web"), address_known(stage)) == (uid, "192.0.2.1")

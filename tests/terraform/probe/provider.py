@@ -8,7 +8,15 @@ from setpoint.terraform.cty_types import BOOL, DYNAMIC, NUMBER, STRING
 from setpoint.terraform.cty_values import Dynamic, Value, Values
 from setpoint.terraform.diagnostics import Refused, error
 from setpoint.terraform.plain_values import to_plain
-from setpoint.terraform.provider import DataSource, Function, FunctionFailed, Parameter, Provider
+from setpoint.terraform.provider import (
+    DataSource,
+    Function,
+    FunctionFailed,
+    ManagedResource,
+    Offer,
+    Parameter,
+    Provider,
+)
 from setpoint.terraform.schema import Attribute, Presence, Schema
 from tests.terraform.probe.thing import TYPE, Thing
 from tests.terraform.probe.world import World
@@ -69,8 +77,8 @@ class ProbeProvider(Provider):
 
     def __init__(self, name: str = "probe") -> None:
         self._world: World | None = None
-        self.resources = {f"{name}_thing": Thing(self.world)}
-        self.data_sources = {f"{name}_lookup": Lookup(self)}
+        self.resources = {f"{name}_thing": Offer[ManagedResource].of(Thing(self.world))}
+        self.data_sources = {f"{name}_lookup": Offer[DataSource].of(Lookup(self))}
         self.functions = {"describe": Describe()}
 
     def world(self) -> World:
