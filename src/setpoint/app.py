@@ -12,6 +12,7 @@ from setpoint.clients.budgets import Budgets
 from setpoint.clients.google import Auth, GoogleClient, GoogleSettings, settings_from
 from setpoint.clients.http import HttpClient, Tap, tapped_by
 from setpoint.clients.read_only import Blocks, ReadOnly
+from setpoint.clients.seal import sealed_by
 from setpoint.core.canonical import same
 from setpoint.core.paths import nearest
 from setpoint.core.values import Json
@@ -116,7 +117,7 @@ async def open_world(settings: Settings, access: Access) -> AsyncIterator[World]
 @asynccontextmanager
 async def open_guarded(settings: Settings, blocks: Blocks) -> AsyncIterator[World]:
     """The world as it is, to look at: whatever would write to a cloud or a cluster is stopped."""
-    with tapped_by(read_only(ELSEWHERE, blocks)):
+    with sealed_by(blocks), tapped_by(read_only(ELSEWHERE, blocks)):
         async with open_all(settings, Access.READ, Wiring(lambda way: read_only(way, blocks))) as opened:
             yield opened.world
 

@@ -8,6 +8,7 @@ from setpoint import __version__
 from setpoint.app import ELSEWHERE, STORE, Access, Settings, Wiring, open_all, read_only
 from setpoint.clients.http import Tap, tapped_by
 from setpoint.clients.read_only import Blocks
+from setpoint.clients.seal import sealed_by
 from setpoint.core.canonical import same
 from setpoint.core.values import Json
 from setpoint.engine.previews import Previewed
@@ -57,7 +58,7 @@ async def open_preview(settings: Settings, tape: Tape | None = None) -> AsyncIte
         # The store is asked once as well, by the snapshot.
         return read_only(way, blocks, None if way == STORE else Recorder(way, tape))
 
-    with tapped_by(read_only(ELSEWHERE, blocks, Recorder(ELSEWHERE, tape))):
+    with sealed_by(blocks), tapped_by(read_only(ELSEWHERE, blocks, Recorder(ELSEWHERE, tape))):
         watched = WatchedEnvironment(settings.environment, tape.environment)
         async with open_all(settings, Access.READ, Wiring(tap, environment=watched)) as opened:
             snapshot = await snapshot_of(opened.world.store, blocks, is_whole=not opened.shared)
@@ -75,7 +76,7 @@ async def open_recorded(settings: Settings, recorded: RecordedWorld) -> AsyncIte
         return read_only(way, blocks, Player(way, tape))
 
     wiring = Wiring(tap, snapshot, header.cluster, RecordedEnvironment(header.environment))
-    with tapped_by(tap(ELSEWHERE)):
+    with sealed_by(blocks), tapped_by(tap(ELSEWHERE)):
         async with open_all(settings, Access.READ, wiring) as opened:
             yield Preview(opened.world, snapshot, blocks, tape)
 

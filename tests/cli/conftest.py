@@ -26,15 +26,19 @@ def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def fleet(desk: Desk) -> Desk:
-    """Somebody with buckets, an instance with a password in its manifest, and a user with one in a Secret."""
+def fleet(desk: Desk) -> Iterator[Desk]:
+    """Somebody with buckets, an instance with a password in its manifest, and a user with one in a Secret.
+
+    From here on all that is done is to look: whoever tries whatever, nothing is written to the cloud.
+    """
     desk.make_instance("main")
     desk.in_cloud(lambda cloud: cloud.clock.release())
     desk.apply(bucket("logs"), bucket("more"), SECRET, USER, INSTANCE)
     desk.in_cloud(lambda cloud: cloud.advance(3600))
     desk.act("reconcile")
     desk.in_cloud(lambda cloud: cloud.journal.clear())
-    return desk
+    yield desk
+    assert desk.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
 
 
 def _environment() -> dict[str, str]:

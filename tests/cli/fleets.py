@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import aiohttp
 from msgspec import UNSET, Struct
 
 from setpoint.app import Settings
@@ -67,9 +68,10 @@ def with_revision(kind: AnyKind) -> AnyKind:
 
 @dataclass(slots=True)
 class Meddling(StorageBucketKind):
-    """A kind that writes while it looks: with its own client, or with one that it made for itself."""
+    """A kind that writes while it looks: with its own client, one that it made for itself, or another library's."""
 
     address: str = ""
+    is_foreign: bool = False
     # Whether it minds that it could not.
     swallows: bool = False
 
@@ -77,7 +79,7 @@ class Meddling(StorageBucketKind):
         name = location.rpartition("/")[2]
         try:
             if self.address:
-                await self._with_its_own(name)
+                await (self._with_a_foreign_one(name) if self.is_foreign else self._with_its_own(name))
             await self.google.patch(Call(Service.STORAGE, ("b", name)), {"labels": {"seen": "yes"}})
         except WriteBlocked:
             if not self.swallows:
@@ -90,6 +92,10 @@ class Meddling(StorageBucketKind):
             await client.send(Request("DELETE", f"{self.address}/storage/v1/b/{name}"))
         finally:
             await client.close()
+
+    async def _with_a_foreign_one(self, name: str) -> None:
+        async with aiohttp.ClientSession() as session, session.delete(f"{self.address}/storage/v1/b/{name}"):
+            pass
 
 
 def meddling(kind: AnyKind, **options: Any) -> AnyKind:

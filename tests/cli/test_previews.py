@@ -165,6 +165,19 @@ def test_a_write_with_a_client_of_its_own_is_blocked_and_reported(fleet: Desk) -
     assert writes(fleet) == []
 
 
+def test_a_write_past_our_client_is_blocked_and_reported(fleet: Desk) -> None:
+    address = fleet.environment["STORAGE_EMULATOR_HOST"]
+
+    found = survey_of(fleet, lambda kind: meddling(kind, address=address, is_foreign=True, swallows=True))
+
+    told = f"connect {address.removeprefix('http://')} (past our client)"
+    assert [(str(one), one.caller) for one in found.blocked] == [
+        (told, "StorageBucket default/logs"),
+        (told, "StorageBucket default/more"),
+    ]
+    assert writes(fleet) == []
+
+
 def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -> None:
     drift(fleet)
 

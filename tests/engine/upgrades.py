@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from setpoint.clients.http import tapped_by
 from setpoint.clients.read_only import Blocks, ReadOnly
+from setpoint.clients.seal import sealed_by
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.previews import Finding, Previewed, preview_both_ways, with_cookie
 from setpoint.engine.scene import Settled
@@ -63,7 +64,7 @@ async def read_only(bench: Bench) -> Previewed:
     """What the kind would do, in a world in which nothing can be written; and nothing was tried."""
     blocks, before = Blocks(), len(bench.stand.writes)
     snapshot = await snapshot_of(bench.store, blocks, is_whole=True)
-    with tapped_by(ReadOnly(bench.stand.title, blocks)):
+    with sealed_by(blocks), tapped_by(ReadOnly(bench.stand.title, blocks)):
         found = await preview_both_ways(bench.stand.ref, replace(bench.world, store=snapshot))
     assert blocks.writes == [], f"it writes while it looks: {blocks.writes}"
     assert bench.stand.writes[before:] == [], "it writes while it looks"

@@ -7,6 +7,7 @@ from math import inf
 from typing import Final, Protocol
 
 from setpoint.clients.clock import Clock, LoopClock
+from setpoint.clients.seal import trusted
 from setpoint.errors import SetpointError
 
 # A token that has less left is old. The metadata server gives the same one again until four minutes before its end.
@@ -108,6 +109,7 @@ class TokenCredentials:
         return self._held
 
     def _from_source(self) -> Token:
-        if self._source is None:
-            self._source = self._open_source()
-        return self._source.fetch()
+        with trusted():
+            if self._source is None:
+                self._source = self._open_source()
+            return self._source.fetch()

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from setpoint.clients.kube_connection import Exec, Interactive
 from setpoint.clients.kube_tls import Pair
+from setpoint.clients.seal import trusted
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 
 INFO: Final = "KUBERNETES_EXEC_INFO"
@@ -127,16 +128,17 @@ async def _start(login: Exec, around: Surroundings, *, asks: bool) -> asyncio.su
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     environment = {**around.environment, **dict(login.env), INFO: _info(login, asks=asks)}
     try:
-        return await asyncio.create_subprocess_exec(
-            login.command,
-            *login.args,
-            env=environment,
-            stdin=None if asks else nothing,
-            stdout=pipe,
-            # Whoever sits at the terminal has to see what the command asks for.
-            stderr=None if asks else pipe,
-            start_new_session=not asks,
-        )
+        with trusted():
+            return await asyncio.create_subprocess_exec(
+                login.command,
+                *login.args,
+                env=environment,
+                stdin=None if asks else nothing,
+                stdout=pipe,
+                # Whoever sits at the terminal has to see what the command asks for.
+                stderr=None if asks else pipe,
+                start_new_session=not asks,
+            )
     except OSError as error:
         hint = " ".join(login.install_hint.split()) or "the kubeconfig does not say how"
         raise RemoteRefused(

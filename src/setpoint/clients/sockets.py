@@ -18,6 +18,12 @@ _LOOKS: Final = 200
 _SECONDS: Final = 0.005
 
 
+class OurSocket(socket.socket):
+    """One that every request through it was seen before."""
+
+    __slots__ = ()
+
+
 class Sockets:
     """Makes them, and ends them."""
 
@@ -27,7 +33,7 @@ class Sockets:
     def __call__(self, address: AddrInfoType) -> socket.socket:
         """A new one."""
         family, kind, protocol, *_ = address
-        made = socket.socket(family, kind, protocol)
+        made = OurSocket(family, kind, protocol)
         self._made.add(made)
         return made
 

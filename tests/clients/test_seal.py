@@ -1,0 +1,208 @@
+"""While nothing may be written, nothing goes out past our client: whoever tries, with whatever, wherever it runs."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from setpoint.clients.callers import calling_for
+from setpoint.clients.http import HttpClient, Request
+from setpoint.clients.read_only import Blocks
+from setpoint.clients.seal import sealed_by, trusted
+from setpoint.errors import SetpointError, WriteBlocked
+from tests.clients.loopback import http_server
+
+Way = Callable[[int], object]
+
+
+def _with_a_socket(port: int) -> None:
+    with closing(socket.socket()) as opened:
+        opened.connect(("127.0.0.1", port))
+
+
+def _with_the_standard_library(port: int) -> None:
+    urllib.request.urlopen(f"http://127.0.0.1:{port}/", data=b"write").close()
+
+
+def _with_another_client(port: int) -> None:
+    async def post() -> None:
+        async with aiohttp.ClientSession() as session, session.post(f"http://127.0.0.1:{port}/"):
+            pass
+
+    asyncio.run(post())
+
+
+def _with_a_datagram(port: int) -> None:
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as opened:
+        opened.sendto(b"write", ("127.0.0.1", port))
+
+
+def _with_a_message(port: int) -> None:
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as opened:
+        opened.sendmsg([b"write"], [], 0, ("127.0.0.1", port))
+
+
+def _with_a_program(_port: int) -> None:
+    subprocess.run([sys.executable, "-c", "password"], check=False)
+
+
+def _with_a_shell(_port: int) -> None:
+    os.system("true password")
+
+
+def _with_a_copy(_port: int) -> None:
+    os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", "password"], {}), 0)
+
+
+WAYS: dict[str, Way] = {
+    "connect 127.0.0.1:{port}": _with_a_socket,
+    "connect 127.0.0.1:{port} ": _with_the_standard_library,
+    "connect 127.0.0.1:{port}  ": _with_another_client,
+    "send 127.0.0.1:{port}": _with_a_datagram,
+    "send 127.0.0.1:{port} ": _with_a_message,
+    f"start {sys.executable}": _with_a_program,
+    "start true": _with_a_shell,
+    f"start {sys.executable} ": _with_a_copy,
+}
+
+
+class Sink(BaseHTTPRequestHandler):
+    """Says yes to everything."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is told."""
+
+
+@pytest.fixture(scope="module")
+def port() -> Any:
+    """Somebody listens there."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Sink) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def _in_a_thread(way: Way, port: int) -> None:
+    """What becomes of it there is what becomes of it here."""
+    troubles: list[SetpointError] = []
+
+    def attempt() -> None:
+        try:
+            way(port)
+        except SetpointError as error:
+            troubles.append(error)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+    for error in troubles:
+        raise error
+
+
+def _in_a_task(way: Way, port: int) -> None:
+    async def start() -> None:
+        await asyncio.create_task(asyncio.to_thread(way, port))
+
+    asyncio.run(start())
+
+
+@pytest.mark.parametrize(
+    "where", [lambda way, port: way(port), _in_a_thread, _in_a_task], ids=["here", "thread", "task"]
+)
+@pytest.mark.parametrize("told", WAYS)
+def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None], port: int) -> None:
+    blocks, expected = Blocks(), f"{told.strip().format(port=port)} (past our client)"
+
+    with sealed_by(blocks), pytest.raises(WriteBlocked) as raised:
+        where(WAYS[told], port)
+
+    assert [str(one) for one in blocks.writes] == [expected]
+    assert str(raised.value) == f"{expected}: nothing may be written here; a preview only looks"
+    assert "password" not in f"{raised.value} {blocks.writes}"
+
+
+@pytest.mark.parametrize("told", WAYS)
+def test_outside_everybody_may(told: str, port: int) -> None:
+    with sealed_by(Blocks()):
+        pass
+
+    WAYS[told](port)
+
+
+def test_it_is_told_on_whose_behalf(port: int) -> None:
+    blocks = Blocks()
+
+    with sealed_by(blocks), calling_for("StorageBucket default/logs", failed=False), pytest.raises(WriteBlocked):
+        _with_a_socket(port)
+
+    assert [one.caller for one in blocks.writes] == ["StorageBucket default/logs"]
+
+
+def test_a_thread_that_was_there_before_and_those_who_log_in_go_on(port: int) -> None:
+    blocks, may_go, troubles = Blocks(), threading.Event(), list[SetpointError]()
+
+    def other() -> None:
+        may_go.wait()
+        try:
+            _with_a_socket(port)
+        except SetpointError as error:
+            troubles.append(error)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with sealed_by(blocks):
+        may_go.set()
+        thread.join()
+        with trusted():
+            _in_a_task(_with_a_socket, port)
+
+    assert (troubles, blocks.writes) == ([], [])
+
+
+def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
+    async def main() -> None:
+        may_go = asyncio.Event()
+
+        async def later() -> None:
+            await may_go.wait()
+            _with_a_socket(port)
+
+        with sealed_by(Blocks()):
+            task = asyncio.create_task(later())
+            await asyncio.sleep(0)
+        may_go.set()
+        await task
+
+    asyncio.run(main())
+
+
+def test_our_client_connects() -> None:
+    async def handler(_request: web.BaseRequest) -> web.Response:
+        return web.Response(text="ok")
+
+    async def main() -> bytes:
+        client = HttpClient()
+        async with http_server(handler) as url:
+            with sealed_by(Blocks()):
+                answer = await client.send(Request("GET", f"{url}/b"))
+            await client.close()
+        return answer.body
+
+    assert asyncio.run(main()) == b"ok"
