@@ -19,6 +19,7 @@ from setpoint.errors import Retry, retry_for
         (errors.DependencyNotFound("x"), Retry.ON_CHANGE),
         (errors.DependencyInvalid("x"), Retry.ON_CHANGE),
         (errors.OperationRunning("x"), Retry.ON_CHANGE),
+        (errors.DeletionHeld("x"), Retry.ON_CHANGE),
         (errors.WaitTimedOut("x"), Retry.ON_CHANGE),
         (errors.Blocked("x"), Retry.ON_CHANGE),
         (errors.RemoteUnavailable("x"), Retry.BACK_OFF),

@@ -117,6 +117,10 @@ class WaitFailed(NotReady):
     """What is waited for will not come: the object says that it has failed, or is another one by now."""
 
 
+class DeletionHeld(NotReady):
+    """Somebody says that the resource may not be deleted yet: nothing is, until they let go of it."""
+
+
 class Blocked(NotReady):
     """A value this resource needs is still unknown."""
 

@@ -1,6 +1,7 @@
 """Moving from Config Connector: what taking over would write, and the hand-over of one namespace.
 
-Its resources are ours by group, kind and meaning. Its controller stops first, ours begins second; never both.
+Its resources are ours by group, kind and meaning. Its controller stops first, ours begins second; never both. Once it
+is uninstalled, nothing of it is left that holds anything.
 """
 
 import asyncio
@@ -19,11 +20,12 @@ from setpoint.engine.exporting import exported
 from setpoint.engine.moving import manifest_of
 from setpoint.engine.previews import Previewed
 from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.engine.scene import DELETION_POLICY, World
+from setpoint.engine.scene import DEFENDER, DELETION_POLICY, FINALIZER, World
 from setpoint.errors import UserError
 from setpoint.previewing import open_preview
 from setpoint.worlds.survey import AT_ONCE, looked_after
 
+_GROUPS: Final = ".cnrm.cloud.google.com"
 _ABANDON: Final = "abandon"
 # Whether it was us who said so, and not the author.
 _MARK: Final = "setpoint.dev/abandoned-by-migration"
@@ -67,7 +69,8 @@ async def previewed(source: Source, settings: Settings, heard: Callable[[Preview
             heard(found.found)
             return found
 
-        each = await asyncio.gather(*map(look, await looked_after(seen.world)))
+        refs = [ref for ref in await looked_after(seen.world) if _is_theirs(ref)]
+        each = await asyncio.gather(*map(look, refs))
         return Adoptions(tuple(each), tuple(sorted(set(map(str, seen.blocks.writes)))))
 
 
@@ -151,6 +154,66 @@ async def begin_ours(source: Source, settings: Settings) -> Sequence[ResourceRef
     return [item.ref for item in resources]
 
 
+async def finish(source: Source, settings: Settings) -> Sequence[ResourceRef]:
+    """Has nothing of theirs hold any resource in the namespace, once they are gone; can run twice.
+
+    Where the resources are kept elsewhere by now, theirs are removed, and nothing else is: their objects are ours.
+    """
+    assert source.namespace is not None
+    async with (
+        _config_connector(source, settings) as theirs,
+        open_world(source.settings(settings), Access.WRITE) as world,
+    ):
+        at_work = await theirs.controller(source.namespace)
+        if at_work is not Controller.NOBODY:
+            raise UserError(
+                f"Config Connector {at_work.value} in {source.namespace}: uninstall it first, and keep its "
+                "CustomResourceDefinitions, for they are ours by now; then finish"
+            )
+        held = [one for one in await _all_resources(world) if {DEFENDER, FINALIZER} & set(one.finalizers)]
+        await _require_kinds(held, theirs, world)
+        if is_same_place(source, settings):
+            return await _freed(held, world)
+        async with open_world(settings, Access.READ) as ours:
+            await _require_declared(held, ours)
+        return await _removed(held, world)
+
+
+async def _require_kinds(held: Sequence[Resource], theirs: ConfigConnector, world: World) -> None:
+    """UserError while a kind is being deleted: what holds its resources is all that saves their objects."""
+    from setpoint.stores.kubernetes.definitions import plural_of
+
+    for key in sorted({(one.ref.group, one.ref.kind) for one in held}):
+        definition = f"{plural_of(world.kinds[key])}.{key[0]}"
+        if await theirs.is_leaving(definition):
+            raise UserError(
+                f"the CustomResourceDefinition {definition} is being deleted, and with it every {key[1]}. So that no "
+                f"object is deleted, annotate them with {DELETION_POLICY}: {_ABANDON}; then take {DEFENDER} off by hand"
+            )
+
+
+async def _require_declared(held: Sequence[Resource], ours: World) -> None:
+    for one in held:
+        if await ours.store.get(one.ref) is None:
+            raise UserError(f"{one.ref} is not declared in our store: hand over first, then finish")
+
+
+async def _freed(held: Sequence[Resource], world: World) -> Sequence[ResourceRef]:
+    defended = [one for one in held if DEFENDER in one.finalizers]
+    for one in defended:
+        await world.store.set_finalizers(one, tuple(name for name in one.finalizers if name != DEFENDER))
+    return [one.ref for one in defended]
+
+
+async def _removed(held: Sequence[Resource], world: World) -> Sequence[ResourceRef]:
+    for one in held:
+        # Its own end takes place here: nobody there is left to ask.
+        rest = tuple(name for name in one.finalizers if name not in (DEFENDER, FINALIZER))
+        if await world.store.set_finalizers(one, rest) is not None:
+            await world.store.delete(one.ref)
+    return [one.ref for one in held]
+
+
 async def _declare(resource: Resource, ours: World) -> None:
     manifest = manifest_of(_as_it_was(resource))
     await _require_same(manifest, ours)
@@ -173,9 +236,17 @@ def _as_it_was(resource: Resource) -> Resource:
     return Resource({**resource.document, "metadata": {**metadata, "annotations": said}})
 
 
-async def _resources(world: World) -> list[Resource]:
+async def _all_resources(world: World) -> list[Resource]:
     listing = await world.store.list()
-    found = [one for one in listing.resources if (one.ref.group, one.ref.kind) in world.kinds]
+    return [one for one in listing.resources if _is_theirs(one.ref) and (one.ref.group, one.ref.kind) in world.kinds]
+
+
+def _is_theirs(ref: ResourceRef) -> bool:
+    return ref.group.endswith(_GROUPS)
+
+
+async def _resources(world: World) -> list[Resource]:
+    found = await _all_resources(world)
     going = [str(one.ref) for one in found if one.is_deleting]
     if going:
         raise UserError(f"{going[0]} is being deleted there: wait until it is gone, then hand over")

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -17,11 +18,15 @@ import pytest
 from aiohttp import web
 
 from setpoint.clients.callers import calling_for
+from setpoint.clients.google_auth import Token, TokenCredentials
 from setpoint.clients.http import HttpClient, Request
+from setpoint.clients.kube_exec import Proof, Surroundings, log_in
 from setpoint.clients.read_only import Blocks
 from setpoint.clients.seal import sealed_by, trusted
 from setpoint.errors import SetpointError, WriteBlocked
+from tests.clients.logins import printing
 from tests.clients.loopback import http_server
+from tests.clients.made_up_time import ManualClock
 
 Way = Callable[[int], object]
 
@@ -206,3 +211,22 @@ def test_our_client_connects() -> None:
         return answer.body
 
     assert asyncio.run(main()) == b"ok"
+
+
+def test_whoever_looks_may_log_in(port: int, tmp_path: Path) -> None:
+    class Source:
+        """Asks a server, with a client of its own."""
+
+        def fetch(self) -> Token:
+            _with_the_standard_library(port)
+            return Token({"authorization": "Bearer t"}, 60.0)
+
+    async def main() -> tuple[Mapping[str, str], Proof]:
+        with sealed_by(blocks):
+            headers = await TokenCredentials(Source, ManualClock()).headers()
+            login = printing(tmp_path, '{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "t"}}')
+            return headers, await log_in(login, Surroundings(has_terminal=False))
+
+    blocks = Blocks()
+    assert asyncio.run(main()) == ({"authorization": "Bearer t"}, Proof("Bearer t"))
+    assert blocks.writes == []

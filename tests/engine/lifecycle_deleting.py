@@ -1,8 +1,10 @@
 """The lifecycle of a resource that is to go: by the location on record, verified by absence."""
 
+import pytest
+
 from setpoint.engine.reconcile import preview
-from setpoint.engine.scene import DELETION_POLICY, FINALIZER, MANAGEMENT, Gone, Settled, Stopped
-from setpoint.errors import OperationRunning, RemoteRefused, RemoteUnavailable
+from setpoint.engine.scene import DEFENDER, DELETION_POLICY, FINALIZER, MANAGEMENT, Gone, Settled, Stopped
+from setpoint.errors import DeletionHeld, OperationRunning, RemoteRefused, RemoteUnavailable
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
 from tests.engine.lifecycle_waiting import bring_target
@@ -32,6 +34,38 @@ async def leaves_the_finalizers_of_others_alone(bench: Bench) -> None:
     assert (await bench.resource()).finalizers == ("example.com/other",)
     assert await bench.ready() == ("False", "Deleted", "Successfully deleted")
     assert bench.stand.objects == []
+
+
+async def what_config_connector_defends_is_deleted_once_it_lets_go(bench: Bench) -> None:
+    await bench.store.set_finalizers(await bench.apply(), (DEFENDER,))
+    await bench.settle()
+    await bench.delete()
+
+    held = await bench.step()
+
+    assert isinstance(held, Stopped)
+    assert DEFENDER in str(held.error)
+    with pytest.raises(DeletionHeld, match=DEFENDER):
+        await preview(bench.stand.ref, bench.world)
+    status, reason, message = await bench.ready()
+    assert (status, reason, DEFENDER in message) == ("False", "Deleting", True)
+    assert bench.stand.writes == ["create"]
+    await bench.store.set_finalizers(await bench.resource(), (FINALIZER,))
+    assert await bench.go_on() == Gone()
+    assert bench.stand.objects == []
+
+
+async def what_config_connector_defends_can_be_abandoned(bench: Bench) -> None:
+    await bench.store.set_finalizers(await bench.apply(), (DEFENDER,))
+    await bench.settle()
+    before = bench.stand.objects
+    await bench.delete()
+    await bench.step()
+    await bench.apply(annotations={DELETION_POLICY: "abandon"})
+
+    assert await bench.go_on() == Gone()
+    assert (await bench.resource()).finalizers == (DEFENDER,)
+    assert bench.stand.objects == before
 
 
 async def deletes_what_is_gone_already(bench: Bench) -> None:
@@ -278,6 +312,8 @@ async def a_deletion_in_the_middle_of_an_update_waits_for_it(bench: Bench) -> No
 CLAIMS = (
     claim(deletes_the_object_and_is_gone),
     claim(leaves_the_finalizers_of_others_alone),
+    claim(what_config_connector_defends_is_deleted_once_it_lets_go),
+    claim(what_config_connector_defends_can_be_abandoned),
     claim(deletes_what_is_gone_already),
     claim(goes_without_a_call_when_nothing_was_ever_claimed),
     claim(goes_when_the_create_never_came_through),

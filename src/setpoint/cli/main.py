@@ -113,6 +113,7 @@ def record(context: click.Context, /, **options: object) -> None:
 @click.option("-n", "--namespace", default=None, help="This namespace only; --hand-over needs one.")
 @click.option("--hand-over", is_flag=True, help="Pause Config Connector in the namespace, then declare all of it here.")
 @click.option("--accept-changes", is_flag=True, help="Hand over also what will be written to.")
+@click.option("--finish", is_flag=True, help="Once theirs is uninstalled: have nothing of it hold a resource any more.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 @click.pass_context
 def migrate(context: click.Context, /, **options: object) -> None:

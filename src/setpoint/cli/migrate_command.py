@@ -21,7 +21,16 @@ from setpoint.engine.previews import Finding
 from setpoint.engine.report import listed
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import UserError
-from setpoint.migrating import Adoptions, Source, begin_ours, is_same_place, previewed, require_room, stop_theirs
+from setpoint.migrating import (
+    Adoptions,
+    Source,
+    begin_ours,
+    finish,
+    is_same_place,
+    previewed,
+    require_room,
+    stop_theirs,
+)
 
 
 def migrate(options: dict[str, Any]) -> int:
@@ -31,8 +40,14 @@ def migrate(options: dict[str, Any]) -> int:
 
 async def _migrate(request: Request, options: dict[str, Any]) -> Exit:
     source = Source(options["context"], options["namespace"])
-    if options["hand_over"] and source.namespace is None:
-        raise UserError("--hand-over is for one namespace at a time: name it with -n")
+    for word in ("hand_over", "finish"):
+        if options[word] and source.namespace is None:
+            raise UserError(f"--{word.replace('_', '-')} is for one namespace at a time: name it with -n")
+    if options["hand_over"] and options["finish"]:
+        raise UserError("--finish comes after --hand-over, once Config Connector is uninstalled: leave one of them out")
+    if options["finish"]:
+        await _finish(request, source)
+        return Exit.DONE
     with SurveyProgress() as progress:
         found = await previewed(source, request.settings, progress.hear)
     code = _code(found)
@@ -84,11 +99,26 @@ async def _hand_over(request: Request, source: Source) -> None:
     before = await stop_theirs(source, request.settings)
     refs = await begin_ours(source, request.settings)
     if request.output == "json":
-        names: list[Json] = [{"kind": ref.kind, "namespace": ref.namespace, "name": ref.name} for ref in refs]
-        _print({"controller": before.value, "handedOver": names}, request)
+        _print({"controller": before.value, "handedOver": _names(refs)}, request)
         return
     for line in _told(source, before, refs, stays=is_same_place(source, request.settings)):
         request.console.print(Text(line), soft_wrap=True)
+
+
+async def _finish(request: Request, source: Source) -> None:
+    refs, stays = await finish(source, request.settings), is_same_place(source, request.settings)
+    if request.output == "json":
+        _print({"freed" if stays else "removed": _names(refs)}, request)
+        return
+    for ref in refs:
+        told = "is free of Config Connector" if stays else "removed there; its object stays, and is looked after here"
+        request.console.print(Text(f"{ref} {told}"), soft_wrap=True)
+    if not refs:
+        request.console.print(Text(f"Nothing of Config Connector is left in {source.namespace}"), soft_wrap=True)
+
+
+def _names(refs: Sequence[ResourceRef]) -> list[Json]:
+    return [{"kind": ref.kind, "namespace": ref.namespace, "name": ref.name} for ref in refs]
 
 
 def _told(source: Source, before: Controller, refs: Sequence[ResourceRef], *, stays: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ _CONTEXTS: Final = Endpoint(_GROUP, _VERSION, "configconnectorcontexts")
 _CONTEXT: Final = f"configconnectorcontext.{_GROUP}"
 _INSTALLATION: Final = Endpoint(_GROUP, _VERSION, "configconnectors", name=f"configconnector.{_GROUP}")
 _PAUSED: Final = "Paused"
+_DEFINITIONS: Final = Endpoint("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 
 
 class Controller(StrEnum):
@@ -35,6 +36,14 @@ class _Spec(msgspec.Struct, frozen=True):
 
 class _Switch(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    deletion: str = msgspec.field(default="", name="deletionTimestamp")
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    metadata: _Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,11 @@ class ConfigConnector:
         """Has the controller of the namespace do nothing any more; it keeps its resources."""
         endpoint = _CONTEXTS.named(_CONTEXT, namespace)
         await self.client.patch(endpoint, {"spec": {"actuationMode": _PAUSED}}, Patch.MERGE)
+
+    async def is_leaving(self, definition: str) -> bool:
+        """Whether a kind is being deleted, by the name of its definition: with it go all resources of the kind."""
+        found = await self.client.get(_DEFINITIONS.named(definition))
+        return found is not None and bool(msgspec.json.decode(found, type=_Definition).metadata.deletion)
 
     async def _switch(self, endpoint: Endpoint) -> _Switch | None:
         try:

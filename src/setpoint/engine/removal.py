@@ -9,8 +9,17 @@ from setpoint.engine.holding import pause
 from setpoint.engine.kind import Absent, AnyKind, Present, look_at
 from setpoint.engine.operations import finish_operation, wait_for
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import DELETION_POLICY, FINALIZER, Gone, Management, Outcome, Scene, management_of
-from setpoint.errors import OperationRunning
+from setpoint.engine.scene import (
+    DEFENDER,
+    DELETION_POLICY,
+    FINALIZER,
+    Gone,
+    Management,
+    Outcome,
+    Scene,
+    management_of,
+)
+from setpoint.errors import DeletionHeld, OperationRunning
 
 
 async def remove(scene: Scene) -> Outcome:
@@ -22,6 +31,7 @@ async def remove(scene: Scene) -> Outcome:
         return await pause(scene)
     if location is None or is_abandoned(scene.resource, scene.kind):
         return await _let_go(scene)
+    _require_free(scene.resource)
     scene = await finish_operation(scene)
     look = await look_at(location, scene.kind)
     if isinstance(look, Present):
@@ -42,6 +52,7 @@ async def preview_removal(scene: Scene) -> Plan:
         return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
     if is_abandoned(scene.resource, scene.kind):
         return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
+    _require_free(scene.resource)
     if isinstance(await look_at(location, scene.kind), Absent):
         return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
     return plan_delete(Decision.INTENT_CHANGED)
@@ -52,6 +63,21 @@ def is_abandoned(resource: Resource, kind: AnyKind) -> bool:
     by_annotation = resource.annotations.get(DELETION_POLICY) == "abandon"
     is_observed = management_of(resource.annotations) is Management.OBSERVE
     return by_annotation or kind.abandons(resource) or is_observed
+
+
+def is_held(resource: Resource) -> bool:
+    """Whether it may be that nobody wants this one deleted: its whole kind goes, as when something is uninstalled."""
+    return resource.is_deleting and DEFENDER in resource.finalizers
+
+
+def _require_free(resource: Resource) -> None:
+    if is_held(resource):
+        raise DeletionHeld(
+            f"the finalizer {DEFENDER} says that nothing may be deleted yet. Config Connector takes it off, unless its "
+            "kind is being deleted altogether; where Config Connector is gone, `setpoint migrate --from "
+            "config-connector --finish` takes it off. To let go of the resource and leave the object alone, annotate "
+            f"it with {DELETION_POLICY}: abandon"
+        )
 
 
 async def _let_go(scene: Scene) -> Outcome:

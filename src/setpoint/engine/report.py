@@ -19,6 +19,7 @@ from setpoint.engine.contest import Contest
 from setpoint.engine.resource import Resource, Tree
 from setpoint.errors import (
     Blocked,
+    DeletionHeld,
     DependencyInvalid,
     DependencyNotFound,
     DependencyNotReady,
@@ -87,7 +88,7 @@ def failure(error: SetpointError, *, deleting: bool) -> Ready:
     """How it stands after `error`."""
     if deleting and isinstance(error, WaitTimedOut):
         return Ready("False", DELETION_TIMED_OUT, str(error))
-    if deleting and isinstance(error, StillWaiting):
+    if deleting and isinstance(error, StillWaiting | DeletionHeld):
         return replace(DELETING, message=f"{DELETING.message}: {error}")
     for kind, reason in _REASONS.items():
         if isinstance(error, kind):

@@ -19,6 +19,8 @@ from setpoint.engine.sightings import Sightings
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
+# Config Connector's guard: taken off what is being deleted, unless the kind itself is, with all of its resources.
+DEFENDER: Final = "cnrm.cloud.google.com/deletion-defender"
 DELETION_POLICY: Final = "cnrm.cloud.google.com/deletion-policy"
 MANAGEMENT: Final = "setpoint.dev/management"
 

@@ -13,6 +13,7 @@ from setpoint.engine.needs import Kinds, may_need, needs_of
 from setpoint.engine.owner import Owner
 from setpoint.engine.references import is_ready
 from setpoint.engine.remembered import COOKIE_ANNOTATION, location_in, outputs_in
+from setpoint.engine.removal import is_held
 from setpoint.engine.report import condition_of
 from setpoint.engine.resource import SECRET, Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
@@ -30,6 +31,8 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     shown: int
     is_ready: bool
     is_deleting: bool
+    # Whether it may not go yet.
+    is_held: bool
     # The mean time between two looks.
     mean: float
     needs: tuple[ResourceRef, ...]
@@ -54,6 +57,7 @@ def head_of(resource: Resource, kinds: Kinds, owners: Owners = _NO_OWNERS) -> He
         shown=_shown(resource, is_ready=ready) if is_handled else hash(resource.revision),
         is_ready=ready,
         is_deleting=resource.is_deleting,
+        is_held=is_held(resource),
         mean=_mean(annotations),
         needs=_needs(resource, kinds, owners) if is_handled else (),
         location=location_in(resource.status),

@@ -31,7 +31,7 @@ def reason_for(news: News) -> Reason | None:
         return Reason(Priority.EDIT, "its declaration")
     if before.generation != after.generation:
         return Reason(Priority.EDIT, "a change of its spec")
-    if before.is_deleting != after.is_deleting:
+    if (before.is_deleting, before.is_held) != (after.is_deleting, after.is_held):
         return Reason(Priority.EDIT, "its deletion")
     if before.said != after.said:
         return Reason(Priority.EDIT, "a change of its annotations or labels")
