@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.cli.desk import bucket
 from tests.cli.test_moving import writes
 from tests.cluster.migrating.theirs import BUCKETS, Theirs
@@ -139,6 +141,21 @@ def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: Theirs) -
     assert theirs.mode == "Paused"
     assert "cnrm.cloud.google.com/deletion-policy" not in theirs.resource("calm")["metadata"]["annotations"]
     assert "There, they are abandoned" not in done.stdout
+
+
+@pytest.mark.parametrize("is_same_cluster", [False, True], ids=["in a file", "in the same cluster"])
+def test_what_an_export_paused_goes_on_when_it_is_handed_over_again(theirs: Theirs, *, is_same_cluster: bool) -> None:
+    store = ("--store", f"kubernetes?namespace={theirs.namespace}" if is_same_cluster else "sqlite:///ours.db")
+    hand_over = (*store, *MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
+    theirs.desk.run(*hand_over)
+    theirs.desk.run(*store, "export", "-n", theirs.namespace, "--pause", "--to", "back.yaml")
+
+    again = theirs.desk.run(*hand_over)
+
+    assert (again.returncode, again.stderr) == (0, "")
+    told = theirs.desk.run(*store, "get", "StorageBucket/calm", "-n", theirs.namespace, "-o", "json")
+    said = json.loads(told.stdout)["metadata"]["annotations"]
+    assert [name for name in said if name.startswith("setpoint.dev/management")] == []
 
 
 def test_a_namespace_has_to_be_named(theirs: Theirs) -> None:
