@@ -16,7 +16,7 @@ from setpoint.clients.config_connector import ConfigConnector, Controller
 from setpoint.clients.kube_config import connection_from
 from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.engine.adoption import Adoption, adoption_of
-from setpoint.engine.exporting import exported
+from setpoint.engine.exporting import exported, resume
 from setpoint.engine.moving import manifest_of
 from setpoint.engine.previews import Previewed
 from setpoint.engine.resource import Resource, ResourceRef, Tree
@@ -142,10 +142,16 @@ async def require_room(source: Source, settings: Settings) -> None:
 
 
 async def begin_ours(source: Source, settings: Settings) -> Sequence[ResourceRef]:
-    """Declares in our store what was declared there, with the Secrets that it refers to; both can run twice."""
+    """Declares in our store what was declared there, with the Secrets that it refers to; both can run twice.
+
+    What an export of ours paused, on the way back to them, goes on.
+    """
     if is_same_place(source, settings):
-        async with open_world(source.settings(settings), Access.READ) as world:
-            return [one.ref for one in await _resources(world)]
+        async with open_world(source.settings(settings), Access.WRITE) as world:
+            found = await _resources(world)
+            for one in found:
+                await resume(one, world.store)
+            return [one.ref for one in found]
     async with open_world(source.settings(settings), Access.READ) as world:
         objects, resources = await exported(await _resources(world), world)
     async with open_world(settings, Access.WRITE) as ours:
@@ -217,7 +223,7 @@ async def _removed(held: Sequence[Resource], world: World) -> Sequence[ResourceR
 async def _declare(resource: Resource, ours: World) -> None:
     manifest = manifest_of(_as_it_was(resource))
     await _require_same(manifest, ours)
-    await ours.store.apply(manifest)
+    await resume(await ours.store.apply(manifest), ours.store)
 
 
 async def _require_same(manifest: Tree, ours: World) -> None:

@@ -75,8 +75,12 @@ def test_every_command_is_in_the_docs() -> None:
     assert [name for name in main.commands if f"$ setpoint {name} --help" not in page] == []
 
 
-# What needs a cluster is tested where there is one: in tests/cluster/waiting and tests/terraform.
-ON_A_CLUSTER = (Path("docs/how-to/wait-for-an-object.md"), Path("docs/tutorials/terraform.md"))
+# What needs a cluster is tested where there is one: in tests/cluster and tests/terraform.
+ON_A_CLUSTER = (
+    Path("docs/how-to/leave-config-connector.md"),
+    Path("docs/how-to/wait-for-an-object.md"),
+    Path("docs/tutorials/terraform.md"),
+)
 CONSOLE = [
     page for page in TESTED if page not in ON_A_CLUSTER and any(fence[0] == "console" for fence in _fences(page))
 ]

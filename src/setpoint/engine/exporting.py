@@ -43,6 +43,13 @@ async def pause(resource: Resource, store: Store) -> None:
         await store.annotate(resource, {MANAGEMENT: Management.PAUSED.value, MANAGEMENT_BEFORE: before})
 
 
+async def resume(resource: Resource, store: Store) -> None:
+    """What an export paused is managed as it was before; what its author paused stays so."""
+    if is_paused(resource):
+        before = resource.annotations[MANAGEMENT_BEFORE] or None
+        await store.annotate(resource, {MANAGEMENT: before, MANAGEMENT_BEFORE: None})
+
+
 def is_paused(resource: Resource) -> bool:
     """Whether an export has paused `resource`."""
     annotations = resource.annotations

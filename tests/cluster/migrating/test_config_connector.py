@@ -1,91 +1,14 @@
 """From Config Connector to us, in a real cluster: looked at first, then handed over namespace by namespace."""
 
 import json
-import os
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.desk import Desk, bucket
+from tests.cli.desk import bucket
 from tests.cli.test_moving import writes
-from tests.cluster.access import Access
-from tests.cluster.patience import until
-from tests.scenarios.served_kinds import empty, serve_kinds
+from tests.cluster.migrating.theirs import BUCKETS, Theirs
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-CORE = "core.cnrm.cloud.google.com"
-CONTEXT = f"configconnectorcontext.{CORE}"
-BUCKETS = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
-COOKIE = "c/2jmj7l5rSw0yVb_vlWAYkK_YBwk=/2jmj7l5rSw0yVb_vlWAYkK_YBwk="
 MIGRATE = ("migrate", "--from", "config-connector")
-
-
-@pytest.fixture(scope="module")
-def cluster(api_server: Access) -> Access:
-    """A cluster with the kinds of Config Connector, and the one by which it is switched."""
-    serve_kinds(api_server)
-    names = {"plural": "configconnectorcontexts", "kind": "ConfigConnectorContext"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1beta1", "served": True, "storage": True, "schema": schema}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"configconnectorcontexts.{CORE}"},
-        "spec": {"group": CORE, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-    assert api_server.call("POST", CRDS, definition).status in (201, 409)
-    path = f"/apis/{CORE}/v1beta1/namespaces/default/configconnectorcontexts"
-    until(lambda: api_server.call("GET", path).status == 200)
-    return api_server
-
-
-class Theirs:
-    """A namespace that Config Connector looks after, with buckets that it made."""
-
-    def __init__(self, cluster: Access, namespace: str, desk: Desk) -> None:
-        self.cluster, self.namespace, self.desk = cluster, namespace, desk
-        self.context = f"/apis/{CORE}/v1beta1/namespaces/{namespace}/configconnectorcontexts"
-        spec = {"actuationMode": "Reconciling"}
-        body = {"apiVersion": f"{CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": CONTEXT}}
-        assert cluster.call("POST", self.context, {**body, "spec": spec}).status == 201
-
-    def make(self, name: str, live: dict[str, Any] | None = None, **annotations: str) -> None:
-        """A bucket that is declared, made and settled, as their controller leaves it."""
-        said = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
-        metadata: dict[str, Any] = {
-            "name": name,
-            "annotations": {"cnrm.cloud.google.com/last-changed-cookie": COOKIE, **said},
-        }
-        metadata["finalizers"] = ["cnrm.cloud.google.com/finalizer", "cnrm.cloud.google.com/deletion-defender"]
-        head = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket", "metadata": metadata}
-        made = self.cluster.call("POST", BUCKETS.format(self.namespace), {**head, "spec": {"location": "EU"}})
-        assert made.status == 201, made
-        body = {"name": name, "location": "EU", "labels": {"managed-by-cnrm": "true"}, **(live or {})}
-        path = "/storage/v1/b?project=some-project"
-        self.desk.in_cloud(lambda cloud: cloud.call("POST", path, body))
-
-    def resource(self, name: str) -> dict[str, Any]:
-        body: dict[str, Any] = self.cluster.call("GET", f"{BUCKETS.format(self.namespace)}/{name}").body
-        return body
-
-    @property
-    def mode(self) -> str:
-        return str(self.cluster.call("GET", f"{self.context}/{CONTEXT}").body["spec"]["actuationMode"])
-
-
-@pytest.fixture
-def theirs(cluster: Access, namespace: str, tmp_path: Path) -> Iterator[Theirs]:
-    """One bucket as declared, and one of which somebody set more than is declared."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    with Desk(tmp_path, {**kept, "PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig)}) as desk:
-        theirs = Theirs(cluster, namespace, desk)
-        theirs.make("calm")
-        theirs.make("edited", {"versioning": {"enabled": True}})
-        desk.in_cloud(lambda cloud: cloud.journal.clear())
-        yield theirs
-        empty(cluster, namespace)
 
 
 def test_what_taking_over_would_write_is_told_with_what_keeps_it(theirs: Theirs) -> None:
@@ -218,6 +141,21 @@ def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: Theirs) -
     assert theirs.mode == "Paused"
     assert "cnrm.cloud.google.com/deletion-policy" not in theirs.resource("calm")["metadata"]["annotations"]
     assert "There, they are abandoned" not in done.stdout
+
+
+@pytest.mark.parametrize("is_same_cluster", [False, True], ids=["in a file", "in the same cluster"])
+def test_what_an_export_paused_goes_on_when_it_is_handed_over_again(theirs: Theirs, *, is_same_cluster: bool) -> None:
+    store = ("--store", f"kubernetes?namespace={theirs.namespace}" if is_same_cluster else "sqlite:///ours.db")
+    hand_over = (*store, *MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
+    theirs.desk.run(*hand_over)
+    theirs.desk.run(*store, "export", "-n", theirs.namespace, "--pause", "--to", "back.yaml")
+
+    again = theirs.desk.run(*hand_over)
+
+    assert (again.returncode, again.stderr) == (0, "")
+    told = theirs.desk.run(*store, "get", "StorageBucket/calm", "-n", theirs.namespace, "-o", "json")
+    said = json.loads(told.stdout)["metadata"]["annotations"]
+    assert [name for name in said if name.startswith("setpoint.dev/management")] == []
 
 
 def test_a_namespace_has_to_be_named(theirs: Theirs) -> None:

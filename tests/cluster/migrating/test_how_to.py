@@ -1,0 +1,76 @@
+"""The page about leaving Config Connector tells people what to type, and what they will see: so it goes."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.cli.desk import Desk
+from tests.cli.test_moving import writes
+from tests.cluster.access import Access
+from tests.cluster.migrating.theirs import Theirs
+from tests.docs.sessions import TYPED
+from tests.scenarios.served_kinds import empty
+
+PAGE: Final = Path("docs/how-to/leave-config-connector.md")
+FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# What somebody set by hand, as the page tells.
+BY_HAND: Final[dict[str, dict[str, Any]]] = {"photos": {"versioning": {"enabled": True}}}
+NAMESPACE: Final = "team"
+# What the author said, and what their controller remembers.
+THEIR_OWN: Final = ("cnrm.cloud.google.com/project-id", "cnrm.cloud.google.com/last-changed-cookie")
+
+
+class Reader:
+    """Somebody at a desk, with the programs and the cluster that the page is about."""
+
+    def __init__(self, desk: Desk, kubectl: Path) -> None:
+        self._desk = desk
+        self._path = os.pathsep.join([str(kubectl.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+        self._code = 0
+
+    def type(self, line: str) -> str:
+        """What the line prints, without spaces at the ends of lines."""
+        command = (which("bash") or "bash", "-c", f"(exit {self._code}); {line}")
+        done = self._desk.run_program(*command, PATH=self._path, COLUMNS="300")
+        self._code = done.returncode
+        return "".join(f"{one.rstrip()}\n" for one in (done.stdout + done.stderr).splitlines())
+
+
+@pytest.fixture
+def team(cluster: Access, desk: Desk) -> Iterator[Theirs]:
+    """The namespace, with nothing in it yet that is looked after."""
+    assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).status == 201
+    yield Theirs(cluster, NAMESPACE, desk)
+    empty(cluster, NAMESPACE)
+    cluster.delete_namespace(NAMESPACE)
+
+
+def test_the_page_goes_as_it_is_shown_and_nothing_is_written_to_the_cloud(team: Theirs, kubectl_program: Path) -> None:
+    reader, modes = Reader(team.desk, kubectl_program), list[str]()
+    for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")):
+        if language == "yaml":
+            declare(body, team)
+        elif language == "console":
+            for line, shown in TYPED.findall(body):
+                assert (line, reader.type(line)) == (line, shown)
+            modes.append(team.mode)
+
+    assert writes(team.desk) == []
+    assert list(dict.fromkeys(modes)) == ["Reconciling", "Paused"]
+    assert team.mode == "Reconciling"
+    said = {name: set(team.resource(name)["metadata"]["annotations"]) - set(THEIR_OWN) for name in ("logs", "photos")}
+    assert said == {"logs": set(), "photos": {"cnrm.cloud.google.com/default-to-gcp-fields"}}
+
+
+def declare(manifests: str, team: Theirs) -> None:
+    """Config Connector made what is declared here, and somebody was at it since."""
+    for manifest in yaml.safe_load_all(manifests):
+        team.settle(manifest, BY_HAND.get(manifest["metadata"]["name"], {}))
+    team.desk.in_cloud(lambda cloud: cloud.journal.clear())

@@ -1,0 +1,80 @@
+"""A cluster that Config Connector works in, and a namespace of it with buckets that it made."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.cli.desk import Desk
+from tests.cluster.access import Access
+from tests.cluster.patience import until
+from tests.scenarios.served_kinds import serve_kinds
+
+BUCKETS: Final = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_CORE: Final = "core.cnrm.cloud.google.com"
+_CONTEXT: Final = f"configconnectorcontext.{_CORE}"
+_COOKIE: Final = "c/2jmj7l5rSw0yVb_vlWAYkK_YBwk=/2jmj7l5rSw0yVb_vlWAYkK_YBwk="
+_FINALIZERS: Final = ("cnrm.cloud.google.com/finalizer", "cnrm.cloud.google.com/deletion-defender")
+
+
+def serve_theirs(cluster: Access) -> None:
+    """The kinds of Config Connector are served when this returns, and the one by which it is switched."""
+    serve_kinds(cluster)
+    names = {
+        "plural": "configconnectorcontexts",
+        "singular": "configconnectorcontext",
+        "kind": "ConfigConnectorContext",
+    }
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": schema}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"configconnectorcontexts.{_CORE}"},
+        "spec": {"group": _CORE, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    assert cluster.call("POST", _CRDS, definition).status in (201, 409)
+    path = f"/apis/{_CORE}/v1beta1/namespaces/default/configconnectorcontexts"
+    until(lambda: cluster.call("GET", path).status == 200)
+
+
+def bucket_of_theirs(name: str, **annotations: str) -> dict[str, Any]:
+    """What somebody declared to them."""
+    said = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
+    head = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket"}
+    return {**head, "metadata": {"name": name, "annotations": said}, "spec": {"location": "EU"}}
+
+
+class Theirs:
+    """A namespace that Config Connector looks after, with buckets that it made."""
+
+    def __init__(self, cluster: Access, namespace: str, desk: Desk) -> None:
+        self.cluster, self.namespace, self.desk = cluster, namespace, desk
+        self.context = f"/apis/{_CORE}/v1beta1/namespaces/{namespace}/configconnectorcontexts"
+        spec = {"actuationMode": "Reconciling"}
+        body = {"apiVersion": f"{_CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": _CONTEXT}}
+        assert cluster.call("POST", self.context, {**body, "spec": spec}).status == 201
+
+    def make(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
+        """A bucket that is declared, made and settled, as their controller leaves it."""
+        self.settle(bucket_of_theirs(name, **annotations), live or {})
+
+    def settle(self, manifest: dict[str, Any], live: Mapping[str, Any]) -> None:
+        """The same for one that is declared like this; `live` is what the bucket has besides."""
+        name, said = manifest["metadata"]["name"], manifest["metadata"]["annotations"]
+        annotations = {"cnrm.cloud.google.com/last-changed-cookie": _COOKIE, **said}
+        metadata = {"name": name, "annotations": annotations, "finalizers": list(_FINALIZERS)}
+        made = self.cluster.call("POST", BUCKETS.format(self.namespace), {**manifest, "metadata": metadata})
+        assert made.status == 201, made
+        body = {"name": name, **manifest["spec"], "labels": {"managed-by-cnrm": "true"}, **live}
+        path = f"/storage/v1/b?project={said['cnrm.cloud.google.com/project-id']}"
+        self.desk.in_cloud(lambda cloud: cloud.call("POST", path, body))
+
+    def resource(self, name: str) -> dict[str, Any]:
+        """The resource, as the administrator sees it."""
+        body: dict[str, Any] = self.cluster.call("GET", f"{BUCKETS.format(self.namespace)}/{name}").body
+        return body
+
+    @property
+    def mode(self) -> str:
+        """What their controller is told to do."""
+        return str(self.cluster.call("GET", f"{self.context}/{_CONTEXT}").body["spec"]["actuationMode"])
