@@ -170,10 +170,9 @@ async def finish(source: Source, settings: Settings) -> Sequence[ResourceRef]:
         _config_connector(source, settings) as theirs,
         open_world(source.settings(settings), Access.WRITE) as world,
     ):
-        at_work = await theirs.controller(source.namespace)
-        if at_work is not Controller.NOBODY:
+        if await theirs.controller(source.namespace) is not Controller.NOBODY:
             raise UserError(
-                f"Config Connector {at_work.value} in {source.namespace}: uninstall it first, and keep its "
+                f"Config Connector is still there for {source.namespace}: uninstall it first, and keep its "
                 "CustomResourceDefinitions, for they are ours by now; then finish"
             )
         held = [one for one in await _all_resources(world) if {DEFENDER, FINALIZER} & set(one.finalizers)]

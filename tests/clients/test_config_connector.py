@@ -81,3 +81,14 @@ def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
 
     assert _play(objects, scenario) is Controller.PAUSED
     assert objects[CONTEXT]["spec"] == {"googleServiceAccount": "x", "actuationMode": "Paused"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [({"name": "d"}, False), ({"name": "d", "deletionTimestamp": "2026-01-01T00:00:00Z"}, True)],
+)
+def test_a_kind_that_is_being_deleted_is_known(metadata: dict[str, str], expected: bool) -> None:  # a parameter
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/d"
+
+    assert _play({path: {"metadata": metadata}}, lambda theirs: theirs.is_leaving("d")) is expected
+    assert _play({}, lambda theirs: theirs.is_leaving("d")) is False

@@ -69,6 +69,10 @@ class Theirs:
         path = f"/storage/v1/b?project={said['cnrm.cloud.google.com/project-id']}"
         self.desk.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
+    def uninstall(self) -> None:
+        """Nobody of theirs looks after the namespace any more."""
+        assert self.cluster.call("DELETE", f"{self.context}/{_CONTEXT}").status == 200
+
     def resource(self, name: str) -> dict[str, Any]:
         """The resource, as the administrator sees it."""
         body: dict[str, Any] = self.cluster.call("GET", f"{BUCKETS.format(self.namespace)}/{name}").body
