@@ -1,12 +1,11 @@
 """Who works with the command line in these tests."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk, bucket
+from tests.cli.desk import Desk, bucket, surroundings
 from tests.cli.fleets import INSTANCE
 from tests.cli.test_moving import SECRET, USER
 
@@ -14,14 +13,14 @@ from tests.cli.test_moving import SECRET, USER
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A folder of one's own and a local cloud; what was started there is ended."""
-    with Desk(tmp_path, _environment()) as desk:
+    with Desk(tmp_path, surroundings()) as desk:
         yield desk
 
 
 @pytest.fixture
 def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """Another folder, and another cloud."""
-    with Desk(tmp_path_factory.mktemp("other"), _environment()) as desk:
+    with Desk(tmp_path_factory.mktemp("other"), surroundings()) as desk:
         yield desk
 
 
@@ -39,8 +38,3 @@ def fleet(desk: Desk) -> Iterator[Desk]:
     desk.in_cloud(lambda cloud: cloud.journal.clear())
     yield desk
     assert desk.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1"}

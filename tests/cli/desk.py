@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import os
 import subprocess
 import sys
 import threading
@@ -49,6 +50,12 @@ def bucket(name: str, location: str = "EU") -> str:
 def database(name: str, instance: str) -> str:
     """The manifest of a database: in `{name: …}`, which is declared, or in `{external: …}`."""
     return DATABASE.format(name=name, instance=instance)
+
+
+def surroundings() -> dict[str, str]:
+    """The variables of whoever sits at a desk."""
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
 
 
 class Desk:
@@ -109,9 +116,9 @@ class Desk:
         self._programs.callback(terminal.close)
         return terminal
 
-    def piped(self, *arguments: str) -> Piped:
+    def piped(self, *arguments: str, **environment: str) -> Piped:
         """`setpoint` with these arguments, in a pipe, while it goes on."""
-        program = Piped(self._call(arguments, {}))
+        program = Piped(self._call(arguments, environment))
         self._programs.callback(program.close)
         return program
 

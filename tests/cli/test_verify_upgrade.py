@@ -139,7 +139,8 @@ def test_without_a_world_one_is_recorded_and_thrown_away(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--baseline", "9.9"), "error: 9.9: neither a virtual environment nor a version in versions: make it there"),
+        (("--baseline", "9.9"), "error: 9.9: neither a virtual environment nor a version in versions: add --install"),
+        (("--baseline", "no/env"), "error: no/env: neither a virtual environment nor a version: name one of the two"),
         (
             ("--baseline", "this,Bucket=stateless"),
             "error: this,Bucket=stateless: it could not look at this world: error: no",

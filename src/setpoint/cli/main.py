@@ -138,6 +138,7 @@ def migrate(context: click.Context, /, **options: object) -> None:
     metavar="DIR",
     help="Where the virtual environment of each version is, by its name.",
 )
+@click.option("--install", is_flag=True, help="Have pip install the versions that are not there yet.")
 @click.option("--junit", metavar="FILE", help="Also write a report for CI systems there.")
 @click.option("--markdown", metavar="FILE", help="Also write a report for people there.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")

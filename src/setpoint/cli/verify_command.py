@@ -17,6 +17,7 @@ from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.sides import Side
 from setpoint.cli.states import Exit
 from setpoint.cli.survey_progress import SurveyProgress
+from setpoint.cli.version_installs import install_missing
 from setpoint.core.values import Json
 from setpoint.errors import UserError
 from setpoint.previewing import record
@@ -54,10 +55,17 @@ class Orders:
 
 def verify(options: dict[str, Any]) -> int:
     """The exit code of `setpoint verify-upgrade`."""
-    return carry_out(lambda request: _verify(request, Orders.of(options)), options)
+    return carry_out(lambda request: _verify(request, options), options)
 
 
-async def _verify(request: Request, orders: Orders) -> Exit:
+async def _verify(request: Request, options: dict[str, Any]) -> Exit:
+    if options["install"]:
+        words = (options["baseline"], options["candidate"])
+        await install_missing(words, Path(options["environments"]), request.settings.environment)
+    return await _compare(request, Orders.of(options))
+
+
+async def _compare(request: Request, orders: Orders) -> Exit:
     async with _world(request, orders.world) as world:
         before, after = await asyncio.gather(orders.baseline.report(world), orders.candidate.report(world))
     names = Names(await _name(orders.baseline), await _name(orders.candidate))

@@ -1,0 +1,178 @@
+"""`setpoint verify-upgrade --install`: pip brings the version that is missing, or nothing is there afterwards.
+
+Each environment takes seconds to make: what can be seen in one is looked at in one.
+"""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from setpoint import __version__
+from tests.cli.desk import Desk, bucket, surroundings
+from tests.cli.programs import DEADLINE
+from tests.cli.test_verify_upgrade import CHANGED, VERIFY
+from tests.cli.versions import wheel, wheel_of
+
+PIP = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1", "PIP_RETRIES": "0"}
+INSTALL = (*VERIFY, "--install", "--candidate")
+FOREIGN = "import pathlib; pathlib.Path({trace!r}).touch()\n"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Somebody with a recorded world, and with a folder in which pip looks for packages."""
+    folder = tmp_path_factory.mktemp("desk")
+    with Desk(folder, {**surroundings(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as desk:
+        desk.apply(bucket("logs"))
+        desk.run("record", "--to", "world.gz")
+        yield desk
+
+
+@pytest.fixture
+def world(shared: Desk) -> Iterator[Desk]:
+    """The same, and what was installed for a test is gone with it."""
+    versions = shared.folder / "versions"
+    yield shared
+    if versions.exists():
+        # What was killed in the middle may go on there for a moment.
+        versions.rename(shared.folder / f"gone-{len(list(shared.folder.iterdir()))}")
+
+
+def left(desk: Desk) -> list[str]:
+    versions = desk.folder / "versions"
+    return sorted(path.name for path in versions.iterdir()) if versions.exists() else []
+
+
+def unfinished(desk: Desk, name: str, *, age: float) -> None:
+    folder = desk.folder / "versions" / name
+    (folder / "0.2.0" / "bin").mkdir(parents=True)
+    now = folder.stat().st_mtime
+    os.utime(folder, (now - age, now - age))
+
+
+@contextmanager
+def hanging() -> Iterator[tuple[str, socket.socket]]:
+    """A place for packages that never answers, and who listens there."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(DEADLINE)
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/", server
+
+
+def is_gone(connection: socket.socket) -> bool:
+    """Whether whoever asked has ended: a connection says so when nobody holds its other end."""
+    connection.settimeout(DEADLINE)
+    while connection.recv(65_536):
+        pass
+    return True
+
+
+def test_two_at_once_install_a_version_and_compare_it(world: Desk) -> None:
+    wheel_of(world.folder / "packages", "0.2.0", dict([CHANGED]))
+    unfinished(world, ".unfinished-old", age=90_000)
+    unfinished(world, ".unfinished-new", age=60)
+
+    both = [world.piped(*INSTALL, "0.2.0", "--baseline", "this", "-o", "json") for _ in range(2)]
+
+    assert [one.end() for one in both] == [2, 2]
+    for one in both:
+        report = json.loads(one.written)
+        assert (report["candidate"], report["verdict"]) == ("0.2.0", "new writes")
+        assert report["resources"][0]["fields"] == ["spec.storageClass"]
+    assert left(world) == [".unfinished-new", "0.2.0"]
+    assert_is_used_again(world)
+
+
+def assert_is_used_again(world: Desk) -> None:
+    again = world.run(*INSTALL, "0.2.0", "--baseline", "0.2.0,StorageBucket=stateless", PIP_FIND_LINKS="nowhere")
+    version = world.run_program(str(world.folder / "versions" / "0.2.0" / "bin" / "setpoint"), "version")
+
+    assert (again.returncode, again.stderr) == (0, "")
+    assert version.stdout == "setpoint 0.2.0\n"
+
+
+def test_what_pip_does_not_find_is_said_and_nothing_is_left(world: Desk) -> None:
+    wheel(world.folder / "packages", "9.8", {}, "")
+
+    done = world.run(*INSTALL, "this", "--baseline", "9.9")
+
+    assert (done.returncode, done.stdout, left(world)) == (1, "", [])
+    progress, error = done.stderr.splitlines()
+    assert progress == "installing setpoint 9.9 into versions/9.9"
+    assert error.startswith("error: 9.9: it cannot be installed: pip says: ERROR: Could not find a version that")
+    assert "(from versions: " in error
+    assert error.endswith(
+        "9.8) ERROR: No matching distribution found for setpoint==9.9: name a version that pip finds, "
+        "or make its environment by hand"
+    )
+
+
+def test_the_package_of_somebody_else_is_refused_before_any_of_its_code_is_run(world: Desk) -> None:
+    trace = world.folder / "trace"
+    foreign = {"setpoint/__init__.py": "", "setpoint.pth": FOREIGN.format(trace=str(trace))}
+    wheel(world.folder / "packages", "6.6", foreign, "[console_scripts]\nsetpoint = setpoint:main\n")
+
+    done = world.run(*INSTALL, "6.6", "--baseline", "this")
+
+    assert (done.returncode, done.stdout, left(world)) == (1, "", [])
+    assert done.stderr.splitlines()[-1] == (
+        "error: what pip installed is not setpoint 6.6: the command setpoint is not in it, so that it is a package of "
+        "somebody else; it was not kept: look where pip takes its packages from"
+    )
+    assert not trace.exists()
+
+
+def test_a_package_that_says_it_is_another_version_is_not_kept(world: Desk) -> None:
+    wheel_of(world.folder / "packages", "7.7", {"__init__.py": (__version__, "7.6")})
+
+    done = world.run(*INSTALL, "7.7", "--baseline", "this")
+
+    assert (done.returncode, left(world)) == (1, [])
+    assert "is not setpoint 7.7: it says that it is 7.6; it was not kept" in done.stderr
+
+
+def test_ctrl_c_ends_pip_and_nothing_is_left(world: Desk) -> None:
+    with hanging() as (packages, server):
+        command = world.terminal(*INSTALL, "5.5", "--baseline", "this", PIP_FIND_LINKS=packages)
+        command.until_shown("installing setpoint 5.5 into versions/5.5")
+        connection, _ = server.accept()
+        command.interrupt()
+
+        assert command.end() == 130
+        with connection:
+            assert is_gone(connection)
+    assert left(world) == []
+
+
+def test_an_install_that_was_killed_in_the_middle_is_no_environment(world: Desk) -> None:
+    with hanging() as (packages, server):
+        command = world.piped(*INSTALL, "5.5", "--baseline", "this", PIP_FIND_LINKS=packages)
+        connection, _ = server.accept()
+        command.send(signal.SIGKILL)
+        command.end()
+        connection.close()
+    (rest,) = left(world)
+
+    done = world.run(*VERIFY, "--baseline", "5.5")
+
+    assert rest.startswith(".unfinished-")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: 5.5: neither a virtual environment nor a version in versions: add --install")
+
+
+def test_only_versions_are_installed_and_nothing_is_overwritten(world: Desk) -> None:
+    place = Path(world.folder, "versions", "3.3")
+    place.mkdir(parents=True)
+    (place / "notes").touch()
+
+    path = world.run(*INSTALL, "no/such", "--baseline", "8.8")
+    taken = world.run(*INSTALL, "this", "--baseline", "3.3")
+
+    assert path.stderr == "error: no/such: neither a virtual environment nor a version: name one of the two\n"
+    assert taken.stderr.splitlines()[-1].endswith("versions/3.3 is there, and is no virtual environment: remove it")
+    assert left(world) == ["3.3"]
