@@ -46,6 +46,14 @@ def test_a_version_that_changed_nothing_may_be_rolled_out(world: Desk) -> None:
     ]
 
 
+def test_a_terminal_sees_that_something_goes_on(world: Desk) -> None:
+    terminal = world.terminal(*VERIFY, "--baseline", "this")
+
+    assert terminal.end() == 0
+    assert "two versions plan the same world" in terminal.text
+    assert "same      2" in terminal.lines
+
+
 def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world: Desk) -> None:
     made(world, "0.2.0", CHANGED)
     made(world, "0.3.0", CHANGED, RAISED)

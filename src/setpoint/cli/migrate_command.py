@@ -1,6 +1,6 @@
 """`setpoint migrate`: what taking over from Config Connector would write, and the hand-over of a namespace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.app import Access, open_world
+from setpoint.cli.alike import told_by_a_few
 from setpoint.cli.columns import one_line
 from setpoint.cli.looked_after import is_looked_after
 from setpoint.cli.requests import Request, carry_out
@@ -137,9 +138,7 @@ def _told(source: Source, before: Controller, refs: Sequence[ResourceRef], *, st
 
 
 def _view(found: Adoptions) -> RenderableType:
-    parts: list[RenderableType] = []
-    for one in found.loud:
-        parts += _lines(one)
+    parts = list(told_by_a_few(found.loud, _lines, _alike))
     parts += [Text(f"blocked: {one_line(one)}", style="red") for one in found.blocked]
     quiet, loud = len(found.each) - len(found.loud), len(found.loud)
     told = (
@@ -148,6 +147,11 @@ def _view(found: Adoptions) -> RenderableType:
         else "There is nothing to take over"
     )
     return Group(*parts, Text(told, style="yellow" if loud else "green"))
+
+
+def _alike(one: Adoption) -> Hashable:
+    found = one.found
+    return found.ref.kind, found.finding, found.fields, found.trouble, tuple(one.keeps.items())
 
 
 def _lines(one: Adoption) -> Iterator[RenderableType]:

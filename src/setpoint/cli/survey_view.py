@@ -6,6 +6,7 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from setpoint.cli.alike import told_by_a_few
 from setpoint.cli.columns import Columns, one_line
 from setpoint.cli.show import plan_rows
 from setpoint.clients.read_only import BlockedWrite
@@ -30,10 +31,9 @@ _WHAT: Final[Mapping[Finding, str]] = {
 
 
 def survey_view(found: Survey) -> RenderableType:
-    """All of it; of those that are in sync only how many there are."""
-    parts: list[RenderableType] = []
-    for one in found.found:
-        parts += [] if one.finding is Finding.IN_SYNC else list(_told(one))
+    """All of it; of those that are in sync only how many there are, and of many that are alike only some."""
+    loud = [one for one in found.found if one.finding is not Finding.IN_SYNC]
+    parts = list(told_by_a_few(loud, _told, lambda one: (one.ref.kind, one.finding, one.fields, _why(one))))
     parts += [Text(_blocked(one), style="red") for one in found.blocked]
     parts += [Text(f"not recorded: {one}", style="red") for one in found.missed]
     return Group(*parts, summary_of(found) if found.found else Text("Nothing is declared here."))

@@ -12,7 +12,9 @@ import orjson
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from setpoint.cli.alike import told_by_a_few
 from setpoint.cli.columns import Columns, one_line
+from setpoint.cli.going_on import drawn
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.sides import Side
 from setpoint.cli.states import Exit
@@ -67,7 +69,8 @@ async def _verify(request: Request, options: dict[str, Any]) -> Exit:
 
 async def _compare(request: Request, orders: Orders) -> Exit:
     async with _world(request, orders.world) as world:
-        before, after = await asyncio.gather(orders.baseline.report(world), orders.candidate.report(world))
+        with drawn("two versions plan the same world"):
+            before, after = await asyncio.gather(orders.baseline.report(world), orders.candidate.report(world))
     names = Names(await _name(orders.baseline), await _name(orders.candidate))
     found = compared(before, after)
     for path, text in ((orders.junit, junit(found, names)), (orders.markdown, markdown(found, names))):
@@ -113,7 +116,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _view(found: Comparison, names: Names) -> RenderableType:
-    told = [line for one in found.each if one.verdict is not Verdict.SAME for line in _lines(one)]
+    loud = [one for one in found.each if one.verdict is not Verdict.SAME]
+    told = list(told_by_a_few(loud, _lines, lambda one: (one.ref.kind, one.verdict, one.fields)))
     told += [Text(f"blocked: {one_line(one)}", style="red") for one in found.blocked]
     told += [Text(f"not recorded: {one_line(one)}", style="red") for one in found.missed]
     rows: list[tuple[tuple[str, ...], str]] = [
@@ -136,7 +140,7 @@ def verdict_of(found: Comparison) -> str:
             return "something cannot be told, or tried to write: do not roll this out"
 
 
-def _lines(one: Compared) -> Iterator[Text]:
+def _lines(one: Compared) -> Iterator[RenderableType]:
     style = _STYLES[_CODES[one.verdict]]
     what = one_line(one.trouble) or ", ".join(one.fields)
     yield Text(f"{one.ref} {one.verdict.value}: {what}", style=style)

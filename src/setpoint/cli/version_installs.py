@@ -11,18 +11,16 @@ import signal
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from rich.console import Console
-from rich.text import Text
-
 from setpoint.cli.columns import one_line
+from setpoint.cli.going_on import drawn
 from setpoint.cli.sides import Side, not_there, place_of, python_in, python_of
 from setpoint.cli.version_numbers import is_version, means
 from setpoint.errors import UserError
@@ -46,7 +44,10 @@ async def install_missing(words: Iterable[str], environments: Path, variables: M
         if not is_version(place):
             raise not_there(place, environments)
     for version in missing:
-        with _told(f"installing setpoint {version} into {environments / version}"):
+        what = f"installing setpoint {version} into {environments / version}"
+        if not sys.stderr.isatty():
+            sys.stderr.write(f"{what}\n")
+        with drawn(what):
             await _install(version, environments.absolute(), variables)
 
 
@@ -85,17 +86,6 @@ def _move(made: Path, place: Path) -> None:
         # Somebody else was faster, and has made the same.
         if python_in(place) is None:
             raise
-
-
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Says what goes on: drawn on a terminal, a line in a pipe; on standard error."""
-    if sys.stderr.isatty():
-        with Console(stderr=True, highlight=False).status(Text(what)):
-            yield
-    else:
-        sys.stderr.write(f"{what}\n")
-        yield
 
 
 # --- One environment --------------------------------------------------------------------------------------------------

@@ -1,0 +1,38 @@
+"""What is told of many that are alike."""
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import RenderableType
+from rich.text import Text
+
+from setpoint.cli.alike import told_by_a_few
+
+MORE = "… and {} more like this; -o json has all of them"
+
+
+def told(each: list[tuple[str, int]]) -> list[str]:
+    def lines(one: tuple[str, int]) -> Iterator[RenderableType]:
+        yield Text(f"{one[0]}{one[1]}")
+
+    return [str(line) for line in told_by_a_few(each, lines, lambda one: one[0])]
+
+
+def test_ten_are_told_and_how_many_more_there_are() -> None:
+    many = [("a", number) for number in range(25)]
+
+    assert told([*many[:12], ("b", 0), *many[12:]]) == [*(f"a{n}" for n in range(10)), MORE.format(15), "b0"]
+    assert told(many[:10]) == [f"a{n}" for n in range(10)]
+    assert told([]) == []
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=60))
+def test_nobody_is_left_out_of_the_count(names: list[str]) -> None:
+    lines = told([(name, number) for number, name in enumerate(names)])
+
+    shown = [line for line in lines if not line.startswith("…")]
+    more = sum(int(line.split()[2]) for line in lines if line.startswith("…"))
+    assert len(shown) + more == len(names)
+    assert shown == [line for line in (f"{name}{n}" for n, name in enumerate(names)) if line in shown]
+    assert {line[0] for line in shown} == set(names)
