@@ -19,7 +19,7 @@ from setpoint.engine.resource import Tree
 from setpoint.engine.scene import Settled, World
 from setpoint.localcloud.server import LocalCloud
 from setpoint.previewing import record
-from setpoint.worlds.files import packed, unpacked, write_world
+from setpoint.worlds.files import packed, unpacked
 from setpoint.worlds.survey import Survey
 from tests.cli.fleets import BUCKET, looked_at, names, with_changed_default, with_revision
 
@@ -67,8 +67,8 @@ async def _made(folder: Path) -> AsyncIterator[Fleet]:
             await _settle(world)
         cloud.journal.clear()
         recorded = (await record(settings, lambda _: None)).world
-        write_world(folder / "with", recorded)
-        write_world(folder / "without", _without_cookies(recorded))
+        (folder / "with").write_bytes(recorded)
+        (folder / "without").write_bytes(_without_cookies(recorded))
         yield Fleet(folder / "with", folder / "without", cloud.journal.counts()["writes"])
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import stat
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from setpoint.core.canonical import canonical
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import UserError
-from setpoint.worlds.files import Header, RecordedWorld, packed, read_world, unpacked, write_world
+from setpoint.worlds.files import Header, RecordedWorld, packed, read_world, unpacked
 from setpoint.worlds.tape import Question, Reply, Tape
 from tests.laws.json_values import json_values, text
 
@@ -119,20 +118,10 @@ def test_a_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
         read_world(tmp_path)
 
 
-def test_it_is_written_for_its_owner_alone_and_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "w"
-    write_world(path, b"before")
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "w").write_bytes(packed(WORLD))
 
-    write_world(path, packed(WORLD))
-
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert read_world(path).tape == WORLD.tape
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"--to .*: No such file or directory: name a file in a folder"):
-        write_world(tmp_path / "none" / "w", b"")
+    assert read_world(tmp_path / "w").tape == WORLD.tape
 
 
 def test_time_stands_still_in_it() -> None:

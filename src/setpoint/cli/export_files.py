@@ -1,12 +1,8 @@
-"""Exports in files and pipes: written so that only their owner reads them, read from YAML or JSON."""
+"""Exports in files and pipes: written as YAML or JSON, and read from either."""
 
 import json
-import os
 import re
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from setpoint.cli.manifests import texts
@@ -14,7 +10,7 @@ from setpoint.core.canonical import canonical
 from setpoint.core.paths import Path as FieldPath
 from setpoint.core.yaml_documents import Document, read_documents, write_document
 from setpoint.engine.exports import Export, documents_of, read_export
-from setpoint.errors import ManifestInvalid, UserError
+from setpoint.errors import ManifestInvalid
 
 _SEPARATOR: Final = "---\n"
 _LARGEST: Final = 2**30
@@ -28,22 +24,6 @@ def lines_of(export: Export, form: str) -> Iterator[str]:
             yield f"{canonical(document).decode()}\n"
         else:
             yield f"{_SEPARATOR if number else ''}{write_document(document)}"
-
-
-def write_privately(path: Path, text: Iterable[str]) -> None:
-    """The file with this text, there as a whole or not at all, which nobody but its owner can read."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.writelines(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        raise UserError(f"--to {path}: {error.strerror}: name a file in a folder that you can write to") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
 
 
 def load_export(paths: Sequence[str]) -> Export:

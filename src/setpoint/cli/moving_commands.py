@@ -10,8 +10,9 @@ from rich.text import Text
 
 from setpoint import __version__
 from setpoint.app import Access, file_of, is_shared, open_world, rehearse
-from setpoint.cli.export_files import lines_of, load_export, write_privately
+from setpoint.cli.export_files import lines_of, load_export
 from setpoint.cli.looked_after import is_looked_after
+from setpoint.cli.private_files import write_privately
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.states import Exit
@@ -80,7 +81,7 @@ async def _export(request: Request, orders: Orders) -> Exit:
     if orders.to == _STDOUT:
         request.console.file.writelines(text)
     else:
-        write_privately(Path(orders.to), text)
+        write_privately(Path(orders.to), (line.encode() for line in text))
         _tell(f"{_counted(export)} in {orders.to}, which only you can read")
     return Exit.DONE
 

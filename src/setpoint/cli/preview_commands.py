@@ -10,6 +10,7 @@ import orjson
 from rich.text import Text
 
 from setpoint.cli import resources_view as view
+from setpoint.cli.private_files import write_privately
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.states import Exit, worst
 from setpoint.cli.survey_progress import SurveyProgress
@@ -18,7 +19,7 @@ from setpoint.engine.previews import Finding, Previewed
 from setpoint.engine.variants import with_variants
 from setpoint.errors import UserError
 from setpoint.previewing import Preview, Recording, open_preview, open_recorded, record
-from setpoint.worlds.files import read_world, write_world
+from setpoint.worlds.files import read_world
 from setpoint.worlds.survey import Survey, looked_after
 
 
@@ -64,7 +65,7 @@ async def _opened(request: Request, world: str | None) -> AsyncIterator[Preview]
 async def _record(request: Request, to: Path) -> Exit:
     with SurveyProgress() as progress:
         recording = await record(request.settings, progress.hear)
-    write_world(to, recording.world)
+    write_privately(to, [recording.world])
     if request.output == "json":
         request.console.out(orjson.dumps(recording.survey.to_data(), option=orjson.OPT_INDENT_2).decode())
         return Exit.DONE

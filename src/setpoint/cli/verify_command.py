@@ -15,6 +15,7 @@ from rich.text import Text
 from setpoint.cli.alike import told_by_a_few
 from setpoint.cli.columns import Columns, one_line
 from setpoint.cli.going_on import drawn
+from setpoint.cli.private_files import write_privately
 from setpoint.cli.requests import Request, carry_out
 from setpoint.cli.sides import Side
 from setpoint.cli.states import Exit
@@ -24,7 +25,7 @@ from setpoint.core.values import Json
 from setpoint.errors import UserError
 from setpoint.previewing import record
 from setpoint.worlds.comparison import Compared, Comparison, Verdict, compared
-from setpoint.worlds.files import read_world, write_world
+from setpoint.worlds.files import read_world
 from setpoint.worlds.upgrade_reports import Names, junit, markdown
 
 _CODES: Final = {
@@ -96,7 +97,7 @@ async def _world(request: Request, world: str | None) -> AsyncIterator[Path]:
         with SurveyProgress() as progress:
             recording = await record(request.settings, progress.hear)
         path = Path(folder) / "world.gz"
-        write_world(path, recording.world)
+        write_privately(path, [recording.world])
         yield path
 
 

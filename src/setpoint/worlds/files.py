@@ -1,13 +1,10 @@
 """A recorded world as a file: a header, then a line for each resource and each answer, compressed."""
 
 import gzip
-import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, Final
 
 import msgspec
@@ -93,22 +90,6 @@ def packed(world: RecordedWorld) -> bytes:
     lines = b"".join(b"%b\n" % msgspec.json.encode(one) for one in _lines(world))
     # Without a time in it.
     return gzip.compress(lines, mtime=0)
-
-
-def write_world(path: Path, world: bytes) -> None:
-    """Puts a packed world into a file for its owner alone, all of it or nothing."""
-    fresh = path.with_name(f".{path.name}.{token_hex(4)}")
-    try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(world)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        raise UserError(f"--to {path}: {error.strerror}: name a file in a folder that you can write to") from error
-    finally:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
 
 
 def _lines(world: RecordedWorld) -> Iterator[Struct]:
