@@ -136,11 +136,16 @@ class Succession:
     writes: tuple[str, ...] = ()
 
 
-def settle(site: Site, subject: Subject, making: Making = as_it_is) -> None:
-    """The object is there, made by this implementation."""
+def declare(site: Site, subject: Subject) -> None:
+    """It is asked for, and nobody has looked."""
     if subject.other is not None:
         site.settle(subject.other, "other", waitFor={"field": "data.a"})
     site.declare(subject.manifest, **subject.said)
+
+
+def settle(site: Site, subject: Subject, making: Making = as_it_is) -> None:
+    """The object is there, made by this implementation."""
+    declare(site, subject)
     outcome = site.run(Ground(site, making(site.kind)).go_on())
     assert isinstance(outcome, Settled), outcome
 

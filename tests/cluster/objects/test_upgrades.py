@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec import structs
 
+from setpoint.clients.kube_endpoints import Endpoint
 from setpoint.clients.kube_endpoints import Write as Options
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Write
@@ -19,9 +20,19 @@ from setpoint.engine.resource import Resource, Tree
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.place import place_at
 from setpoint.kinds.kubernetes_object.spec import LiveObject
-from tests.cluster.objects.ground import SUBJECTS, Ground, Making, Subject, Succession, play_succession, settle
+from tests.cluster.objects.ground import (
+    SUBJECTS,
+    Ground,
+    Making,
+    Subject,
+    Succession,
+    declare,
+    play_succession,
+    settle,
+    version,
+)
 from tests.cluster.objects.site import Site
-from tests.engine.upgrades import handled, read_only, revised
+from tests.engine.upgrades import handled, read_only, revised, take_over
 
 # By the revision before: the fields that this implementation sets on what that one made.
 UPGRADES: dict[int, tuple[str, ...]] = {}
@@ -80,6 +91,57 @@ def play_formers(site: Site, subject: Subject, new: Making, writes: Mapping[int,
 
 def _instead(other: AnyKind, _kind: KubernetesObjectKind) -> AnyKind:
     return other
+
+
+# --- What was sent before ---------------------------------------------------------------------------------------------
+
+POD = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "nginx:1"}]}}
+SELECTED = {"selector": {"matchLabels": {"app": "web"}}, "template": POD}
+# What the first revision applied for each, word for word; it is not made of what is said today.
+SENT: Final[dict[str, Any]] = {
+    "a ConfigMap": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
+    "one that is waited for": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
+    "one with a value of another": ("v1", "ConfigMap", "map", {"data": {"a": "1"}}),
+    "a Deployment, which a server fills in": ("apps/v1", "Deployment", "web", {"spec": {"replicas": 2, **SELECTED}}),
+    "one of which a field is left to others": (
+        *("apps/v1", "Deployment", "web"),
+        {"spec": {"replicas": 2, "minReadySeconds": 1, **SELECTED}},
+    ),
+    "a Service, which is given an address": (
+        *("v1", "Service", "web"),
+        {"spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}},
+    ),
+    "a Secret, as text": ("v1", "Secret", "s", {"data": {"a": "U2VzYW1lLTEtb3Blbg=="}}),
+}
+
+
+def send(site: Site, title: str) -> None:
+    """Applies what the first revision applied, in its name."""
+    api_version, kind, name, rest = SENT[title]
+    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": site.namespace}, **rest}
+    group, _, version = api_version.rpartition("/")
+    endpoint = Endpoint(group, version, SUBJECTS[title].place[0], site.namespace, name)
+    site.apply_as(f"setpoint/{site.namespace}/one", endpoint, body)
+
+
+@pytest.mark.parametrize("title", SUBJECTS)
+def test_what_the_first_revision_applied_is_taken_over_without_a_write(site: Site, title: str) -> None:
+    send(site, title)
+    declare(site, SUBJECTS[title])
+    before = version(site, SUBJECTS[title])
+
+    site.run(take_over(Ground(site, site.kind)))
+
+    assert version(site, SUBJECTS[title]) == before
+
+
+@pytest.mark.parametrize("title", SUBJECTS)
+def test_and_what_is_asked_for_since_is_named(site: Site, title: str) -> None:
+    send(site, title)
+    declare(site, SUBJECTS[title])
+
+    with pytest.raises(AssertionError, match=rf"read-only: writes: \('{LABELS}',\)"):
+        site.run(take_over(Ground(site, labelling(site.kind))))
 
 
 # --- It finds what was not declared -----------------------------------------------------------------------------------
