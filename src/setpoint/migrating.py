@@ -131,11 +131,14 @@ async def _abandon(source: Source, settings: Settings) -> None:
 
 
 async def require_room(source: Source, settings: Settings) -> None:
-    """UserError for what our store has already, and otherwise: before anything is stopped."""
-    if is_same_place(source, settings):
-        return
+    """UserError for what our store has already, and otherwise; and for what is being deleted in either place.
+
+    That is before anything is stopped: whoever has stopped would never end a deletion.
+    """
     async with open_world(source.settings(settings), Access.READ) as world:
         theirs = await _resources(world)
+    if is_same_place(source, settings):
+        return
     async with open_world(settings, Access.READ) as ours:
         for one in theirs:
             await _require_same(manifest_of(_as_it_was(one)), ours)
@@ -228,6 +231,8 @@ async def _declare(resource: Resource, ours: World) -> None:
 async def _require_same(manifest: Tree, ours: World) -> None:
     new = Resource(manifest)
     there = await ours.store.get(new.ref)
+    if there is not None and there.is_deleting:
+        raise UserError(f"{new.ref} is being deleted here: wait until it is gone, or name a store, then hand over")
     if there is not None and there.author_digest != new.author_digest:
         raise UserError(f"{new.ref} is declared here already, and otherwise: delete one of the two, or name a store")
 

@@ -60,6 +60,16 @@ class Bench:
         kind = self.kind or self.stand.kind
         return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies, rests=self.rests)
 
+    @property
+    def ref(self) -> ResourceRef:
+        """The resource."""
+        return self.stand.ref
+
+    @property
+    def writes(self) -> list[str]:
+        """What was asked of the service so far that changes something."""
+        return self.stand.writes
+
     def go_on_for_ever(self) -> None:
         """From here on this is a process that remembers what is at rest."""
         self.heads = Heard(self.store)

@@ -1,11 +1,12 @@
 """What a new implementation of a kind does to what an old one made: nothing that was not declared."""
 
+from setpoint.core.policy import IGNORE_UNSPECIFIED
 from setpoint.engine.abilities import Succeeding
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.previews import Finding
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
-from tests.engine.upgrades import Upgrade, handled, play_upgrade, read_only, revised
+from tests.engine.upgrades import Upgrade, handled, manage_with, play_upgrade, read_only, revised, take_over
 
 
 async def a_new_revision_writes_nothing(bench: Bench) -> None:
@@ -34,6 +35,20 @@ async def a_cookie_more_or_less_writes_nothing(bench: Bench) -> None:
     await play_upgrade(bench, Upgrade(stateless, stateful))
 
 
+async def what_is_left_to_the_service_stays_so_until_its_author_says_otherwise(bench: Bench) -> None:
+    other = bench.stand.unspecified
+    await bench.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
+    bench.stand.meddle(other)
+    await bench.go_on()
+
+    manage_with(bench, revised(bench.stand.kind))
+    await take_over(bench)
+
+    assert bench.stand.read(other.member) == other.theirs
+    await bench.settle(other.spec)
+    assert bench.stand.read(other.member) == other.pruned
+
+
 async def what_drifted_is_put_back_by_either_and_told_beforehand(bench: Bench) -> None:
     kind = bench.stand.kind
     await bench.settle()
@@ -58,6 +73,7 @@ CLAIMS = (
     claim(a_new_revision_writes_nothing_to_the_least_that_a_spec_can_say),
     claim(an_upgrade_that_finds_no_cookie_writes_nothing),
     claim(a_cookie_more_or_less_writes_nothing),
+    claim(what_is_left_to_the_service_stays_so_until_its_author_says_otherwise),
     claim(what_drifted_is_put_back_by_either_and_told_beforehand),
     claim(whatever_it_was_done_like_before_writes_only_what_is_declared),
 )

@@ -1,17 +1,41 @@
-"""An upgrade of a kind: made with the old implementation, looked at with the new one, then kept by it for real."""
+"""An upgrade: made with the old implementation, looked at with the new one, then kept by it for real."""
 
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from setpoint.clients.http import tapped_by
 from setpoint.clients.read_only import Blocks, ReadOnly
 from setpoint.clients.seal import sealed_by
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.previews import Finding, Previewed, preview_both_ways, with_cookie
-from setpoint.engine.scene import Settled
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.scene import Outcome, Settled, World
 from setpoint.worlds.snapshot import snapshot_of
 from tests.engine.bench import Bench
 from tests.engine.stand import Spec
+
+
+class Ground(Protocol):
+    """Where an upgrade takes place: a resource, and the implementation that looks after it now."""
+
+    @property
+    def ref(self) -> ResourceRef:
+        """The resource."""
+
+    @property
+    def world(self) -> World:
+        """The world of this implementation."""
+
+    @property
+    def writes(self) -> list[str]:
+        """All that was written so far to what the resource stands for."""
+
+    async def go_on(self) -> Outcome:
+        """Steps until there is nothing to wait for."""
+
+    async def step(self) -> Outcome:
+        """One step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +69,61 @@ async def play_upgrade(bench: Bench, upgrade: Upgrade, spec: Spec | None = None,
     bench.kind = upgrade.old
     await bench.settle(spec)
     if forgets:
-        resource = await bench.resource()
-        await bench.store.update_status(resource, with_cookie(resource, None).status)
-    bench.kind = upgrade.new
+        await forget_cookie(bench)
+    manage_with(bench, upgrade.new)
+    await take_over(bench, upgrade.writes)
+
+
+def manage_with(bench: Bench, kind: AnyKind) -> None:
+    """From here on this is the implementation."""
+    bench.kind = kind
     if bench.rests is not None:
         # Another implementation is another process: it remembers nothing.
         bench.go_on_for_ever()
 
-    looked = await read_only(bench)
-    assert looked.finding in _expected(upgrade), f"read-only: {looked.finding.value}: {looked.fields} {looked.trouble}"
-    assert looked.fields == upgrade.writes, f"read-only: {looked.fields} would be written, {upgrade.writes} is declared"
-    await _for_real(bench, upgrade)
-    again = await read_only(bench)
+
+async def forget_cookie(ground: Ground) -> None:
+    """The cookie is lost."""
+    store = ground.world.store
+    resource = await store.get(ground.ref)
+    assert resource is not None
+    await store.update_status(resource, with_cookie(resource, None).status)
+
+
+async def take_over(ground: Ground, writes: tuple[str, ...] = ()) -> None:
+    """The implementation writes nothing but these fields to what another one made, and then it is at rest.
+
+    It says so beforehand, in a world in which nothing can be written.
+    """
+    looked = await read_only(ground)
+    expected = (Finding.WRITES,) if writes else (Finding.IN_SYNC, Finding.ONE_TIME)
+    assert looked.finding in expected, f"read-only: {looked.finding.value}: {looked.fields} {looked.trouble}"
+    assert looked.fields == writes, f"read-only: {looked.fields} would be written, {writes} is declared"
+    await _for_real(ground, writes)
+    again = await read_only(ground)
     assert again.finding is Finding.IN_SYNC, f"afterwards: {again.finding.value}: {again.fields} {again.trouble}"
 
 
-async def read_only(bench: Bench) -> Previewed:
-    """What the kind would do, in a world in which nothing can be written; and nothing was tried."""
-    blocks, before = Blocks(), len(bench.stand.writes)
-    snapshot = await snapshot_of(bench.store, blocks, is_whole=True)
-    with sealed_by(blocks), tapped_by(ReadOnly(bench.stand.title, blocks)):
-        found = await preview_both_ways(bench.stand.ref, replace(bench.world, store=snapshot))
-    assert blocks.writes == [], f"it writes while it looks: {blocks.writes}"
-    assert bench.stand.writes[before:] == [], "it writes while it looks"
+async def read_only(ground: Ground) -> Previewed:
+    """What the implementation would do, in a world in which nothing can be written; and nothing was tried."""
+    blocks, before, world = Blocks(), len(ground.writes), ground.world
+    snapshot = await snapshot_of(world.store, blocks, is_whole=False)
+    with sealed_by(blocks), tapped_by(ReadOnly("anywhere", blocks, is_cluster=True)):
+        found = await preview_both_ways(ground.ref, replace(world, store=snapshot))
+    assert blocks.writes == [], f"it writes while it looks: {[str(one) for one in blocks.writes]}"
+    assert ground.writes[before:] == [], f"it writes while it looks: {ground.writes[before:]}"
     return found
 
 
-def _expected(upgrade: Upgrade) -> tuple[Finding, ...]:
-    return (Finding.WRITES,) if upgrade.writes else (Finding.IN_SYNC, Finding.ONE_TIME)
-
-
-async def _for_real(bench: Bench, upgrade: Upgrade) -> None:
-    before = len(bench.stand.writes)
-    outcome = await bench.go_on()
+async def _for_real(ground: Ground, writes: tuple[str, ...]) -> None:
+    store, before = ground.world.store, len(ground.writes)
+    outcome = await ground.go_on()
     assert isinstance(outcome, Settled), outcome
-    assert bool(bench.stand.writes[before:]) == bool(upgrade.writes), f"for real: {bench.stand.writes[before:]}"
-    before, rested = len(bench.stand.writes), await bench.store.list()
-    await bench.step()
-    assert bench.stand.writes[before:] == [], "the second pass writes to the service"
-    assert await bench.store.list() == rested, "the second pass writes to the store"
+    assert bool(ground.writes[before:]) == bool(writes), f"for real: {ground.writes[before:]}"
+    # A write that takes several steps is not in the plan of the last one.
+    done = {str(change.path) for change in outcome.plan.changes}
+    assert done <= set(writes), f"for real: {sorted(done)} was written, {writes} is declared"
+    before, rested = len(ground.writes), (await store.list()).resources
+    await ground.step()
+    assert ground.writes[before:] == [], f"the second pass writes: {ground.writes[before:]}"
+    assert (await store.list()).resources == rested, "the second pass writes to the store"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.desk import bucket
 from tests.cli.test_moving import writes
-from tests.cluster.migrating.theirs import BUCKETS, Theirs
+from tests.cluster.migrating.theirs import BUCKETS, CONTEXT, Theirs
 
 MIGRATE = ("migrate", "--from", "config-connector")
 
@@ -141,6 +141,32 @@ def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: Theirs) -
     assert theirs.mode == "Paused"
     assert "cnrm.cloud.google.com/deletion-policy" not in theirs.resource("calm")["metadata"]["annotations"]
     assert "There, they are abandoned" not in done.stdout
+
+
+def test_nothing_is_stopped_while_our_store_still_deletes_one_of_that_name(theirs: Theirs) -> None:
+    hand_over = (*MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
+    theirs.desk.run(*hand_over)
+    theirs.desk.run("reconcile", "-n", theirs.namespace)
+    theirs.desk.run("export", "-n", theirs.namespace, "--pause", "--to", "back.yaml")
+    theirs.desk.run("delete", "StorageBucket/calm", "-n", theirs.namespace)
+    theirs.cluster.call("PATCH", f"{theirs.context}/{CONTEXT}", {"spec": {"actuationMode": "Reconciling"}})
+
+    done = theirs.desk.run(*hand_over)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: StorageBucket {theirs.namespace}/calm is being deleted here")
+    assert theirs.mode == "Reconciling"
+
+
+def test_nothing_is_stopped_while_they_still_delete_one_in_the_same_cluster(theirs: Theirs) -> None:
+    store = ("--store", f"kubernetes?namespace={theirs.namespace}")
+    theirs.cluster.call("DELETE", f"{BUCKETS.format(theirs.namespace)}/calm")
+
+    done = theirs.desk.run(*store, *MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: StorageBucket {theirs.namespace}/calm is being deleted there")
+    assert theirs.mode == "Reconciling"
 
 
 @pytest.mark.parametrize("is_same_cluster", [False, True], ids=["in a file", "in the same cluster"])

@@ -11,7 +11,7 @@ from tests.scenarios.served_kinds import serve_kinds
 BUCKETS: Final = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _CORE: Final = "core.cnrm.cloud.google.com"
-_CONTEXT: Final = f"configconnectorcontext.{_CORE}"
+CONTEXT: Final = f"configconnectorcontext.{_CORE}"
 _COOKIE: Final = "c/2jmj7l5rSw0yVb_vlWAYkK_YBwk=/2jmj7l5rSw0yVb_vlWAYkK_YBwk="
 _FINALIZERS: Final = ("cnrm.cloud.google.com/finalizer", "cnrm.cloud.google.com/deletion-defender")
 
@@ -51,7 +51,7 @@ class Theirs:
         self.cluster, self.namespace, self.desk = cluster, namespace, desk
         self.context = f"/apis/{_CORE}/v1beta1/namespaces/{namespace}/configconnectorcontexts"
         spec = {"actuationMode": "Reconciling"}
-        body = {"apiVersion": f"{_CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": _CONTEXT}}
+        body = {"apiVersion": f"{_CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": CONTEXT}}
         assert cluster.call("POST", self.context, {**body, "spec": spec}).status == 201
 
     def make(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
@@ -71,7 +71,7 @@ class Theirs:
 
     def uninstall(self) -> None:
         """Nobody of theirs looks after the namespace any more."""
-        assert self.cluster.call("DELETE", f"{self.context}/{_CONTEXT}").status == 200
+        assert self.cluster.call("DELETE", f"{self.context}/{CONTEXT}").status == 200
 
     def resource(self, name: str) -> dict[str, Any]:
         """The resource, as the administrator sees it."""
@@ -81,4 +81,4 @@ class Theirs:
     @property
     def mode(self) -> str:
         """What their controller is told to do."""
-        return str(self.cluster.call("GET", f"{self.context}/{_CONTEXT}").body["spec"]["actuationMode"])
+        return str(self.cluster.call("GET", f"{self.context}/{CONTEXT}").body["spec"]["actuationMode"])

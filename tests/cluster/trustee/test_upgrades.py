@@ -1,0 +1,91 @@
+"""What a new implementation of an owner does to what an old one made in a real cluster, which fills in some of it."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from setpoint.app import Access as Need
+from setpoint.app import Settings, open_world, owners
+from setpoint.core.paths import Path
+from tests.cluster.access import Access
+from tests.engine.clock import FakeClock
+from tests.engine.owners.home import Home
+from tests.engine.owners.settings import Scenario
+from tests.engine.owners.stands import KBS, STANDS, TRUSTEE, OwnerStand, Place
+from tests.engine.owners.upgrading import CLAIMS, Claim, Upgrade, otherwise, play_upgrade, with_another
+from tests.scenarios.served_kinds import empty, serve_kinds
+
+# Those that the application has: the others are no kinds that a cluster could serve.
+OURS = {(one.group, one.name) for one in owners()}
+ON_A_CLUSTER = [one for one in STANDS if (one.owner.group, one.owner.name) in OURS]
+everyone = pytest.mark.parametrize("stand", ON_A_CLUSTER, ids=str)
+DEFAULTS = (
+    Place("KbsConfig/tc-kbs-config", Path(("spec", "KbsDeploymentSpec", "replicas")), 2),
+    Place("KbsConfig/tc-kbs-config", Path(("spec", "kbsDeploymentType")), "MicroservicesDeployment"),
+    Place("Service/kbs-service", Path(("spec", "type")), "NodePort"),
+    Place("Deployment/trustee-deployment", Path(("spec", "replicas")), 2),
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(api_server: Access) -> Access:
+    """A cluster that serves our kinds; nobody looks after them but the tests."""
+    serve_kinds(api_server)
+    return api_server
+
+
+@pytest.fixture
+def emptied(cluster: Access, namespace: str) -> Iterator[str]:
+    """A namespace in which nothing of ours is left in the end."""
+    yield namespace
+    empty(cluster, namespace)
+
+
+def play(scenario: Scenario, stand: OwnerStand, cluster: Access, namespace: str) -> None:
+    """Plays it in a world that is kept in the cluster."""
+
+    async def main() -> None:
+        settings = Settings(f"kubernetes?namespace={namespace}", environment={"KUBECONFIG": str(cluster.kubeconfig)})
+        async with open_world(settings, Need.WRITE) as world:
+            await scenario(Home(_placed(stand, namespace), world.store, FakeClock()))
+
+    asyncio.run(main())
+
+
+def _placed(stand: OwnerStand, namespace: str) -> OwnerStand:
+    """The stand with everything in that namespace."""
+
+    def placed(document: dict[str, Any]) -> dict[str, Any]:
+        return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
+
+    return replace(
+        stand,
+        manifest=placed(stand.manifest),
+        source=placed(stand.source),
+        rotated=placed(stand.rotated),
+        others=tuple(map(placed, stand.others)),
+    )
+
+
+@everyone
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.replace("_", " "))
+def test_upgrades(stand: OwnerStand, claim: Claim, cluster: Access, emptied: str) -> None:
+    play(claim, stand, cluster, emptied)
+
+
+@pytest.mark.parametrize("place", DEFAULTS, ids=lambda place: f"{place.key}.{place.path}")
+def test_a_default_that_was_changed_and_not_declared_is_named(place: Place, cluster: Access, emptied: str) -> None:
+    stand = TRUSTEE if place.key.startswith("KbsConfig/") else KBS
+
+    async def scenario(home: Home) -> None:
+        owner = home.stand.owner
+
+        with pytest.raises(AssertionError) as caught:
+            await play_upgrade(home, Upgrade(owner, otherwise(owner, with_another(place), 2)))
+
+        assert str(caught.value).startswith(f"read-only: writes: ('{place.key}.{place.path}',)")
+
+    play(scenario, stand, cluster, emptied)

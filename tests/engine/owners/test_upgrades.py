@@ -1,0 +1,188 @@
+"""The harness for upgrades of owners: every owner passes it, and it finds what was not declared."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from setpoint.core.children import Child, Contents
+from setpoint.core.paths import Path
+from setpoint.engine.owner import Owner
+from setpoint.engine.previews import Finding, Previewed
+from tests.engine.owners.home import Home
+from tests.engine.owners.settings import Setting, everywhere, in_memory
+from tests.engine.owners.stands import TRUSTEE, WEBSITE, Place
+from tests.engine.owners.upgrading import (
+    CLAIMS,
+    Claim,
+    Ground,
+    Upgrade,
+    field_of,
+    leaving_out,
+    made_now,
+    manage_with,
+    otherwise,
+    play_upgrade,
+    revised,
+    with_another,
+)
+from tests.engine.upgrades import read_only
+
+COPY = Place("Secret/tc-https-key-secret", Path(("data", "privateKey")), "b3RoZXI=")
+
+
+@everywhere
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.replace("_", " "))
+def test_upgrades(setting: Setting, claim: Claim) -> None:
+    setting.play(claim)
+
+
+# --- It finds what was not declared -----------------------------------------------------------------------------------
+
+
+@everywhere
+def test_what_was_not_declared_is_named(setting: Setting) -> None:
+    async def scenario(home: Home) -> None:
+        owner, managed = home.stand.owner, home.stand.managed
+
+        with pytest.raises(AssertionError) as caught:
+            await play_upgrade(home, Upgrade(otherwise(owner, with_another(managed)), revised(owner)))
+
+        assert str(caught.value).startswith(f"read-only: writes: ({field_of(managed)!r},)")
+
+    setting.play(scenario)
+
+
+@everywhere
+def test_a_child_that_was_not_made_before_is_named(setting: Setting) -> None:
+    async def scenario(home: Home) -> None:
+        owner, key = home.stand.owner, home.stand.managed.key
+
+        with pytest.raises(AssertionError) as caught:
+            await play_upgrade(home, Upgrade(otherwise(owner, leaving_out(key)), revised(owner)))
+
+        assert str(caught.value).startswith(f"read-only: writes: ('{key}.")
+
+    setting.play(scenario)
+
+
+@everywhere
+def test_what_was_declared_and_does_not_come_is_named(setting: Setting) -> None:
+    async def scenario(home: Home) -> None:
+        owner, managed = home.stand.owner, home.stand.managed
+
+        with pytest.raises(AssertionError, match="read-only: in sync"):
+            await play_upgrade(home, Upgrade(owner, owner, (field_of(managed),)))
+
+    setting.play(scenario)
+
+
+def _play(stand_of: Setting, new: Owner) -> None:
+    """An upgrade from the owner of today to `new`, of which nothing is declared."""
+
+    async def scenario(home: Home) -> None:
+        await play_upgrade(home, Upgrade(home.stand.owner, new))
+
+    stand_of.play(scenario)
+
+
+def test_a_secret_that_is_made_otherwise_without_a_revision_is_named(tmp_path: Any) -> None:
+    trustee = Setting(TRUSTEE, is_on_sqlite=False, folder=tmp_path)
+
+    with pytest.raises(AssertionError, match=r"read-only: masked: \('Secret/tc-https-key-secret\.data\.privateKey',\)"):
+        _play(trustee, otherwise(TRUSTEE.owner, with_another(COPY)))
+    with pytest.raises(AssertionError, match=r"read-only: writes: \('Secret/tc-https-key-secret\.data\.privateKey',\)"):
+        _play(trustee, otherwise(TRUSTEE.owner, with_another(COPY), 2))
+
+
+class Restless:
+    """Makes something else each time."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, child: Child) -> Child:
+        self.times += 1
+        return with_another(replace(WEBSITE.managed, value=f"{self.times}"))(child)
+
+
+def test_an_owner_that_never_comes_to_rest_is_named(tmp_path: Any) -> None:
+    website = Setting(WEBSITE, is_on_sqlite=False, folder=tmp_path)
+
+    with pytest.raises(AssertionError, match=r"read-only: writes: \('Gallery/shop\.spec\.heading',\)"):
+        _play(website, otherwise(WEBSITE.owner, Restless()))
+
+
+# --- Whatever it is ---------------------------------------------------------------------------------------------------
+
+
+@in_memory
+def test_every_field_that_an_implementation_made_otherwise_is_named(setting: Setting) -> None:
+    async def main() -> None:
+        async with setting.home() as home:
+            await home.settle()
+            children = await made_now(home)
+        places = [place for child in children for place in _places(child)]
+        assert len(places) > 5
+
+        assert [one for one in places if not _names(await _look_after(setting, one), one)] == []
+
+    asyncio.run(main())
+
+
+async def _look_after(setting: Setting, place: Place) -> Previewed:
+    """What the owner of today says of what one made that had something else in that place."""
+    async with setting.home() as home:
+        owner = home.stand.owner
+        manage_with(home, otherwise(owner, with_another(place)))
+        await home.settle()
+        manage_with(home, revised(owner))
+        return await read_only(Ground(home))
+
+
+def _places(child: Child) -> Iterator[Place]:
+    """Every field that a child is made with, and something else for it; what is made once is its people's."""
+    # No server lets anybody change the type of a Secret.
+    apart = ("apiVersion", "kind", "metadata", *(("type",) if child.key.startswith("Secret/") else ()))
+    body = {name: value for name, value in child.object.items() if name not in apart}
+    if child.contents is not Contents.ONCE:
+        yield from (Place(child.key, Path(steps), _another(value)) for steps, value in _leaves(body))
+
+
+def _leaves(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    inside: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        inside = list(value.items())
+    elif isinstance(value, list | tuple) and all(isinstance(one, dict) for one in value):
+        inside = list(enumerate(value))
+    for step, member in inside:
+        yield from _leaves(member, (*at, step))
+    if not inside:
+        yield at, value
+
+
+def _another(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case str():
+            # Four letters, so that it is still base64 where it was.
+            return f"more{value}"
+        case list() | tuple():
+            return [*value, "more"]
+        case _:
+            return {"more": "more"}
+
+
+def _names(looked: Previewed, place: Place) -> bool:
+    """Whether the place is told, or the list that it is in; what can never be written is told as that."""
+    if looked.finding is Finding.FAILED:
+        return "spec.selector cannot change any more" in looked.trouble and "spec.selector" in str(place.path)
+    (told,) = looked.fields or ("",)
+    steps = place.path.steps
+    listed = next((number for number, step in enumerate(steps) if isinstance(step, int)), len(steps))
+    return looked.finding is Finding.WRITES and told == field_of(replace(place, path=Path(steps[:listed])))

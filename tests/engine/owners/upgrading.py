@@ -1,0 +1,244 @@
+"""What a new implementation of an owner does to what an old one made: nothing that was not declared."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from setpoint.core.children import Child
+from setpoint.core.paths import get_at, set_at
+from setpoint.engine.family import LAST_GENERATED
+from setpoint.engine.owner import Generated, Owner
+from setpoint.engine.ports import Store
+from setpoint.engine.previews import Finding
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import Outcome, World
+from tests.engine.owners.home import Home
+from tests.engine.owners.stands import Place
+from tests.engine.upgrades import forget_cookie, read_only, take_over
+
+Claim: TypeAlias = Callable[[Home], Awaitable[None]]
+_WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizers", "annotate", "delete")
+
+
+class Witnessed:
+    """A store that puts on record what is written to it, and to whom."""
+
+    def __init__(self, behind: Store, writes: list[tuple[str, ResourceRef]]) -> None:
+        self._behind, self._writes = behind, writes
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._behind, name)
+        if name not in _WRITING:
+            return verb
+
+        async def write(target: Any, *rest: Any) -> Any:
+            ref = target if isinstance(target, ResourceRef) else getattr(target, "ref", None) or Resource(target).ref
+            self._writes.append((name, ref))
+            return await verb(target, *rest)
+
+        return write
+
+
+@dataclass(slots=True)
+class Ground:
+    """The owner of a home, and the implementation that looks after it now."""
+
+    home: Home
+    written: list[tuple[str, ResourceRef]] = field(default_factory=list)
+
+    @property
+    def ref(self) -> ResourceRef:
+        """The owner."""
+        return self.home.ref
+
+    @property
+    def world(self) -> World:
+        """The world of the implementation."""
+        return self._witnessed().world
+
+    @property
+    def writes(self) -> list[str]:
+        """What was written to anything but the owner itself: its children, that is."""
+        return [f"{verb} {ref}" for verb, ref in self.written if ref != self.ref]
+
+    async def step(self) -> Outcome:
+        """One step."""
+        return await self._witnessed().step()
+
+    # No child takes more than one.
+    go_on = step
+
+    def _witnessed(self) -> Home:
+        store: Any = Witnessed(self.home.store, self.written)
+        return replace(self.home, store=store)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """From one implementation to another. `writes` are the fields that the author of the new one says it sets."""
+
+    old: Owner
+    new: Owner
+    writes: tuple[str, ...] = ()
+
+
+async def play_upgrade(home: Home, upgrade: Upgrade, *meanwhile: Claim) -> None:
+    """Nothing is written by the new implementation but what was declared, and then it is at rest.
+
+    `meanwhile` is what happens after the last step of the old one.
+    """
+    manage_with(home, upgrade.old)
+    await home.settle()
+    for happens in meanwhile:
+        await happens(home)
+    await home.restart()
+    manage_with(home, upgrade.new)
+    before = await _versions(home)
+    await take_over(Ground(home), upgrade.writes)
+    after = await _versions(home)
+    assert bool(upgrade.writes) == (after != before), "children were written to"
+
+
+def manage_with(home: Home, owner: Owner) -> None:
+    """From here on this is the implementation."""
+    home.stand = replace(home.stand, owner=owner)
+
+
+async def made_now(home: Home) -> tuple[Child, ...]:
+    """What the owner generates."""
+    resource, owner = await home.resource(), home.stand.owner
+    found = {ref: one for ref in owner.sources(resource) if (one := await home.store.get(ref)) is not None}
+    return owner.generate(resource, found).children
+
+
+async def _versions(home: Home) -> dict[str, str]:
+    """Which states the children are in, by the word of the store."""
+    live = {child.key: await home.store.get(home.at(child.key)) for child in await made_now(home)}
+    return {key: "" if one is None else str(one.revision) for key, one in live.items()}
+
+
+# --- Other implementations --------------------------------------------------------------------------------------------
+
+
+def revised(owner: Owner) -> Owner:
+    """The owner with its revision raised."""
+    other = copy(owner)
+    other.revision += 1
+    return other
+
+
+class _Otherwise:
+    """An owner whose children are made otherwise."""
+
+    def __init__(self, owner: Owner, change: Callable[[Child], Child | None], revision: int) -> None:
+        self._owner, self._change, self.revision = owner, change, revision
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._owner, name)
+
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+        """See Owner."""
+        made = self._owner.generate(resource, found)
+        children = tuple(changed for child in made.children if (changed := self._change(child)) is not None)
+        return replace(made, children=children)
+
+
+def otherwise(owner: Owner, change: Callable[[Child], Child | None], revision: int | None = None) -> Owner:
+    """The owner with its children changed, and without those that come to None; of that revision, or the same."""
+    made: Any = _Otherwise(owner, change, owner.revision if revision is None else revision)
+    other: Owner = made
+    return other
+
+
+def with_another(place: Place) -> Callable[[Child], Child]:
+    """A change of one field of one child."""
+
+    def change(child: Child) -> Child:
+        if child.key != place.key:
+            return child
+        assert get_at(child.object, place.path) != place.value, f"{place} is generated anyway"
+        made: Any = set_at(child.object, place.path, place.value)
+        return replace(child, object=made)
+
+    return change
+
+
+def leaving_out(key: str) -> Callable[[Child], Child | None]:
+    """A change by which there is no such child."""
+    return lambda child: None if child.key == key else child
+
+
+def field_of(place: Place) -> str:
+    """How a plan names it."""
+    return f"{place.key}.{place.path}"
+
+
+# --- Claims -----------------------------------------------------------------------------------------------------------
+
+
+async def a_new_revision_writes_nothing(home: Home) -> None:
+    owner = home.stand.owner
+
+    await play_upgrade(home, Upgrade(owner, revised(owner)))
+
+
+async def an_upgrade_that_finds_no_cookie_writes_nothing(home: Home) -> None:
+    owner = home.stand.owner
+
+    await play_upgrade(home, Upgrade(owner, owner), _forget)
+    await play_upgrade(home, Upgrade(owner, revised(owner)), _forget)
+
+
+async def an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing(home: Home) -> None:
+    owner = home.stand.owner
+
+    await play_upgrade(home, Upgrade(owner, revised(owner)), _forget, _forget_generated)
+
+
+async def what_people_wrote_stays_and_nothing_is_written(home: Home) -> None:
+    owner, theirs = home.stand.owner, home.stand.theirs
+
+    await play_upgrade(home, Upgrade(owner, revised(owner)), Home.write)
+
+    assert get_at((await home.child(theirs.key)).document, theirs.path) == theirs.value
+
+
+async def what_drifted_is_put_back_by_either_and_told_beforehand(home: Home) -> None:
+    owner, managed = home.stand.owner, home.stand.managed
+    await home.settle()
+    await home.meddle()
+
+    before = await read_only(Ground(home))
+    manage_with(home, revised(owner))
+    after = await read_only(Ground(home))
+
+    assert (before.finding, after.finding) == (Finding.WRITES, Finding.WRITES)
+    assert before.fields == after.fields == (field_of(managed),)
+
+
+async def what_is_made_otherwise_now_is_written_when_that_is_declared(home: Home) -> None:
+    owner, managed = home.stand.owner, home.stand.managed
+
+    await play_upgrade(home, Upgrade(otherwise(owner, with_another(managed)), revised(owner), (field_of(managed),)))
+
+
+CLAIMS: Final[tuple[Claim, ...]] = (
+    a_new_revision_writes_nothing,
+    an_upgrade_that_finds_no_cookie_writes_nothing,
+    an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing,
+    what_people_wrote_stays_and_nothing_is_written,
+    what_drifted_is_put_back_by_either_and_told_beforehand,
+    what_is_made_otherwise_now_is_written_when_that_is_declared,
+)
+
+
+async def _forget(home: Home) -> None:
+    await forget_cookie(Ground(home))
+
+
+async def _forget_generated(home: Home) -> None:
+    """As left by somebody who remembers nothing of it, such as trustee-operator."""
+    resource = await home.resource()
+    status = {name: value for name, value in resource.status.items() if name != LAST_GENERATED}
+    await home.store.update_status(resource, status)

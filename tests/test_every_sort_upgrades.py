@@ -1,0 +1,61 @@
+"""Whatever the application looks after is tried on what another implementation of it made."""
+
+from collections.abc import Collection, Iterable
+from typing import Final, TypeAlias
+
+from setpoint.app import definitions, owners
+from tests.cluster.objects import ground
+from tests.cluster.trustee.test_upgrades import ON_A_CLUSTER
+from tests.engine import lifecycle_upgrading
+from tests.engine.lifecycle import CHAPTERS
+from tests.engine.owners.stands import STANDS
+from tests.engine.settings import SETTINGS
+
+Name: TypeAlias = tuple[str, str]
+OWNERS: Final = frozenset((one.group, one.name) for one in owners())
+KINDS: Final = frozenset(definitions()) - OWNERS
+# Where each is tried.
+STOOD: Final = frozenset((one.stand.ref.group, one.stand.ref.kind) for one in SETTINGS)
+OWNING: Final = frozenset((one.owner.group, one.owner.name) for one in STANDS)
+
+
+def untried(kinds: Iterable[Name], its_owners: Iterable[Name]) -> list[str]:
+    """What to do about each that is not tried; nothing when all are."""
+    return [
+        *_told(
+            kinds, {*STOOD, ground.KIND}, "tests/engine/settings.py, or a ground like tests/cluster/objects/ground.py"
+        ),
+        *_told(its_owners, OWNING, "tests/engine/owners/stands.py"),
+    ]
+
+
+def _told(names: Iterable[Name], tried: Collection[Name], where: str) -> list[str]:
+    return [
+        f"{name} of {group} is not tried on what another implementation of it made: give it a stand in {where}"
+        for group, name in sorted(names)
+        if (group, name) not in tried
+    ]
+
+
+def test_every_kind_and_every_owner_is_tried() -> None:
+    assert untried(KINDS, OWNERS) == []
+
+
+def test_one_that_is_not_tried_is_named_with_what_to_do() -> None:
+    told = untried({*KINDS, ("toys.test", "Yoyo")}, {*OWNERS, ("toys.test", "Box")})
+
+    assert told == [
+        "Yoyo of toys.test is not tried on what another implementation of it made: give it a stand in "
+        "tests/engine/settings.py, or a ground like tests/cluster/objects/ground.py",
+        "Box of toys.test is not tried on what another implementation of it made: give it a stand in "
+        "tests/engine/owners/stands.py",
+    ]
+
+
+def test_whoever_has_a_stand_plays_every_claim_about_upgrades() -> None:
+    assert lifecycle_upgrading in CHAPTERS
+    assert [one for one in SETTINGS for claim in lifecycle_upgrading.CLAIMS if not claim.fits(one.stand)] == []
+
+
+def test_every_owner_is_tried_in_a_real_cluster_too() -> None:
+    assert {(one.owner.group, one.owner.name) for one in ON_A_CLUSTER} == OWNERS
