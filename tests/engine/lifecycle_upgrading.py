@@ -37,7 +37,7 @@ async def a_cookie_more_or_less_writes_nothing(bench: Bench) -> None:
 
 async def what_is_left_to_the_service_stays_so_until_its_author_says_otherwise(bench: Bench) -> None:
     other = bench.stand.unspecified
-    await bench.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
+    await bench.settle(annotations={IGNORE_UNSPECIFIED: "true"})
     bench.stand.meddle(other)
     await bench.go_on()
 
@@ -45,7 +45,7 @@ async def what_is_left_to_the_service_stays_so_until_its_author_says_otherwise(b
     await take_over(bench)
 
     assert bench.stand.read(other.member) == other.theirs
-    await bench.settle(other.spec)
+    await bench.settle()
     assert bench.stand.read(other.member) == other.pruned
 
 
