@@ -6,6 +6,7 @@ from setpoint.errors import UnknownField
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
 from tests.engine.stand import Part
+from tests.engine.upgrades import manage_with, revised
 
 IGNORE = {IGNORE_UNSPECIFIED: "true"}
 
@@ -67,6 +68,18 @@ async def toggling_the_annotation_leaves_the_fast_path(bench: Bench) -> None:
     assert bench.stand.read(other.member) == other.pruned
 
 
+async def what_the_author_takes_back_from_the_service_is_pruned_after_an_upgrade(bench: Bench) -> None:
+    other = bench.stand.unspecified
+    await bench.settle(annotations=IGNORE)
+    bench.stand.meddle(other)
+    await bench.go_on()
+
+    manage_with(bench, revised(bench.stand.kind))
+    await bench.settle()
+
+    assert bench.stand.read(other.member) == other.pruned
+
+
 async def unmanaged_keeps_the_live_value_over_the_spec(bench: Bench) -> None:
     unmanaged = {UNMANAGED: bench.stand.field.path}
     await bench.settle(annotations=unmanaged)
@@ -115,6 +128,7 @@ CLAIMS = (
     claim(prunes_what_nobody_asked_for_without_it, Part.PRUNING),
     claim(default_to_gcp_fields_keeps_the_listed_field_only, Part.PRUNING),
     claim(toggling_the_annotation_leaves_the_fast_path, Part.COOKIE, Part.PRUNING),
+    claim(what_the_author_takes_back_from_the_service_is_pruned_after_an_upgrade, Part.PRUNING),
     claim(unmanaged_keeps_the_live_value_over_the_spec),
     claim(a_path_that_is_no_field_is_refused),
     claim(protection_is_kept_when_the_spec_falls_silent, Part.PROTECTION),

@@ -92,6 +92,7 @@ CLAIMS_ABOUT = {
         "what the service insists on is tried again when somebody asks",
         "a server default that the author names is sent",
         "other fields are still written",
+        "what the author takes back from the service is pruned after an upgrade",
     ],
     Part.SECRET: [
         "a rotated secret leaves the fast path and reaches the service",
