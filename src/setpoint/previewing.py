@@ -116,7 +116,7 @@ async def record(settings: Settings, heard: Heard) -> Recording:
 def require_same(found: Survey, said: Survey, hidden: Callable[[Json], Json]) -> None:
     """Bug unless what is kept gives the report of the world itself, apart from what nobody may see."""
     pairs = zip(found.found, said.found, strict=True)
-    others = [str(one.ref) for one, other in pairs if not same(hidden(one.to_data()), other.to_data())]
+    others = [str(one.ref) for one, other in pairs if not same(hidden(found.data_of(one)), said.data_of(other))]
     if others:
         told = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         raise Bug(f"{told}: looks different when it is played back, so that nothing was kept: try again, or report it")

@@ -10,11 +10,14 @@ from typing import Annotated, Any, Final
 import aiohttp
 from msgspec import UNSET, Struct
 
-from setpoint.app import Settings
+from setpoint.app import Access, Settings, open_world
 from setpoint.clients.google import Call, Service
 from setpoint.clients.http import HttpClient, Request
 from setpoint.core.shape import Default
 from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unmoved
+from setpoint.engine.previews import with_cookie
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.standing import standing_of
 from setpoint.errors import WriteBlocked
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import Bucket
@@ -26,6 +29,7 @@ from setpoint.worlds.survey import Survey
 from tests.cli.desk import Desk
 
 BUCKET: Final = ("storage.cnrm.cloud.google.com", "StorageBucket")
+LOGS: Final = ResourceRef(*BUCKET, "default", "logs")
 
 CUT = {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:1", "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "http://127.0.0.1:1/"}
 INSTANCE = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
@@ -136,3 +140,16 @@ def survey_of(desk: Desk, change: Callable[[AnyKind], AnyKind] | None = None, fi
             return await preview.survey(lambda _: None)
 
     return asyncio.run(main())
+
+
+def forge(desk: Desk) -> None:
+    """Puts a cookie on record that vouches for whatever is there."""
+
+    async def main() -> None:
+        async with open_world(settings_of(desk), Access.WRITE) as world:
+            resource = await world.store.get(LOGS)
+            assert resource is not None
+            seen = await standing_of(resource, world)
+            await world.store.update_status(resource, with_cookie(resource, seen.cookie, seen.body).status)
+
+    asyncio.run(main())

@@ -7,36 +7,18 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Access, open_guarded, open_world
+from setpoint.app import open_guarded
 from setpoint.cli.preview_commands import code_of
 from setpoint.cli.states import Exit
 from setpoint.clients.read_only import Blocks
 from setpoint.engine.kind import Present, Resolved, look_at
-from setpoint.engine.previews import Finding, with_cookie
+from setpoint.engine.previews import Finding
 from setpoint.engine.reconcile import preview, step
-from setpoint.engine.resource import ResourceRef
 from setpoint.engine.scene import Stopped
-from setpoint.engine.standing import standing_of
 from setpoint.errors import WriteBlocked
 from tests.cli.desk import Desk, bucket
-from tests.cli.fleets import BUCKET, CUT, drift, looked_at, meddling, settings_of, survey_of
+from tests.cli.fleets import BUCKET, CUT, LOGS, drift, forge, looked_at, meddling, settings_of, survey_of
 from tests.cli.test_moving import writes
-
-LOGS = ResourceRef(*BUCKET, "default", "logs")
-
-
-def forge(desk: Desk) -> None:
-    """Puts a cookie on record that vouches for whatever is there."""
-
-    async def main() -> None:
-        async with open_world(settings_of(desk), Access.WRITE) as world:
-            resource = await world.store.get(LOGS)
-            assert resource is not None
-            seen = await standing_of(resource, world)
-            await world.store.update_status(resource, with_cookie(resource, seen.cookie, seen.body).status)
-
-    asyncio.run(main())
-
 
 # --- What there is to see ---------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from tests.cli.versions import other_version
 SPEC, KIND = "kinds/gcp/storage_bucket/spec.py", "kinds/gcp/storage_bucket/kind.py"
 CHANGED = (SPEC, ("Default(STORAGE_CLASS)", 'Default("NEARLINE")'))
 RAISED = (KIND, ("revision: int = 1", "revision: int = 2"))
+OTHERWISE = "body = {**patch_body(intent, wanted, write, view), 'website': None}"
 VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions")
 
 
@@ -80,6 +81,17 @@ def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world
         "new writes         1",
         f"this ({__version__}) → versions/0.3.0 (0.3.0): something is written that would not be written otherwise",
     ]
+
+
+def test_the_same_plan_that_is_carried_out_otherwise_is_found(world: Desk) -> None:
+    made(world, "0.2.0", (KIND, ("body = patch_body(intent, wanted, write, view)", OTHERWISE)))
+
+    done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
+
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[0] == (
+        "StorageBucket default/more different writes: PATCH /storage/v1/b/more: website"
+    )
 
 
 def test_the_other_way_round_fewer_fields_are_written(world: Desk) -> None:

@@ -63,6 +63,33 @@ def test_a_verdict_names_the_fields(before: Any, after: Any, verdict: Verdict, f
     assert _verdict(before, after) == (verdict, fields)
 
 
+PATCH = {"way": "google", "method": "PATCH", "target": "/b/a", "body": {"size": 2, "a": {"b": [1]}}, "fields": ["size"]}
+
+
+@pytest.mark.parametrize(
+    ("after", "fields"),
+    [
+        ({**PATCH, "body": {"a": {"b": [1]}, "size": 2}}, ()),
+        ({**PATCH, "body": {"size": 3, "a": {"b": [1]}}}, ("PATCH /b/a: size",)),
+        ({**PATCH, "body": {"size": 2, "a": {"b": [1, 2]}}}, ("PATCH /b/a: a.b",)),
+        ({**PATCH, "body": {"size": 2, "a": {"b": [1]}, "note": None}}, ("PATCH /b/a: note",)),
+        ({**PATCH, "method": "PUT"}, ("PATCH /b/a: a.b", "PATCH /b/a: size", "PUT /b/a: a.b", "PUT /b/a: size")),
+        ({**PATCH, "body": None}, ("PATCH /b/a", "PATCH /b/a: a.b", "PATCH /b/a: size")),
+    ],
+)
+def test_the_same_plan_that_is_carried_out_otherwise_writes_something_else(after: Any, fields: tuple[str, ...]) -> None:
+    expected = (Verdict.DIFFERENT if fields else Verdict.SAME, fields)
+
+    assert _verdict({**WRITING, "requests": [PATCH]}, {**WRITING, "requests": [after]}) == expected
+
+
+def test_what_would_be_sent_is_compared_where_it_is_known_of_both() -> None:
+    known, unknown = {**WRITING, "requests": [PATCH]}, WRITING
+
+    assert [_verdict(*pair)[0] for pair in ((known, unknown), (unknown, known))] == [Verdict.SAME] * 2
+    assert _verdict(known, {**known, "requests": [PATCH, {**PATCH, "target": "/b/c"}]})[0] is Verdict.DIFFERENT
+
+
 def test_a_deletion_has_no_fields_and_counts_all_the_same() -> None:
     gone = {"decision": "intent changed", "writes": [{"action": "delete", "name": "delete", "changes": []}], "kept": []}
 

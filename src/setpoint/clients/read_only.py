@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -16,6 +17,7 @@ from setpoint.core.values import Json
 from setpoint.errors import RemoteError, WriteBlocked
 
 _READING: Final = ("GET", "HEAD")
+_TOP: Final = Path()
 # Names of members whose values nobody may see, whatever is around them.
 _SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|private_?key|api_?key|kubeconfig", re.IGNORECASE)
 # In a Secret, and in kubectl's copy of one.
@@ -40,9 +42,35 @@ class BlockedWrite:
         return f"{self.method} {self.target} ({self.way})"
 
 
+_trial: Final[ContextVar[list[BlockedWrite] | None]] = ContextVar("trial", default=None)
+
+
+class tried_out:  # noqa: N801 - a context manager is called like a function
+    """What is stopped inside is what somebody wants to see, and no offence: it goes on a list of its own."""
+
+    __slots__ = ("_token",)
+
+    def __init__(self) -> None:
+        self._token: Token[list[BlockedWrite] | None] | None = None
+
+    def __enter__(self) -> list[BlockedWrite]:
+        stopped: list[BlockedWrite] = []
+        self._token = _trial.set(stopped)
+        return stopped
+
+    def __exit__(self, *_: object) -> None:
+        assert self._token is not None
+        _trial.reset(self._token)
+
+
+def is_tried_out() -> bool:
+    """Whether this is no more than a trial."""
+    return _trial.get() is not None
+
+
 @dataclass(slots=True)
 class Blocks:
-    """All writes that were stopped, on any way out, in order."""
+    """All writes that were stopped, on any way out, in order; but for those that were only tried out."""
 
     writes: list[BlockedWrite] = field(default_factory=list)
 
@@ -50,9 +78,10 @@ class Blocks:
         """What to raise in the place of the write."""
         who = caller.get()
         hidden = redacted(body)
-        fields = tuple(str(path) for path in _leaves(hidden, Path()))
+        fields = tuple(str(path) for path, _ in leaves(hidden))
         write = BlockedWrite(way, method, target, "" if who is None else str(who.key), hidden, fields)
-        self.writes.append(write)
+        trial = _trial.get()
+        (self.writes if trial is None else trial).append(write)
         return WriteBlocked(f"{write}: nothing may be written here; a preview only looks")
 
 
@@ -110,13 +139,14 @@ def _holds_text(value: Json) -> bool:
     return bool(value) and not isinstance(value, bool)
 
 
-def _leaves(value: Json, at: Path) -> Iterator[Path]:
-    if not isinstance(value, dict) or not value:
+def leaves(body: Json, at: Path = _TOP) -> Iterator[tuple[Path, Json]]:
+    """The places that a body sets, and to what; a list is set as a whole."""
+    if not isinstance(body, dict) or not body:
         if at.steps:
-            yield at
+            yield at, body
         return
-    for name, member in value.items():
-        yield from _leaves(member, at / name)
+    for name, member in body.items():
+        yield from leaves(member, at / name)
 
 
 def _decoded(body: bytes | None) -> Json:

@@ -27,6 +27,13 @@ class Rehearsable(Protocol):
 
 
 @runtime_checkable
+class Stoppable(Protocol):
+    """A kind all of whose writes go out through our clients. Where those stop them, its steps can be tried."""
+
+    writes_through_clients: bool
+
+
+@runtime_checkable
 class Awaited(Protocol):
     """A kind whose resources can wait for what becomes of their objects. `Present.whole` is what is waited on."""
 

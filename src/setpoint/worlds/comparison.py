@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from setpoint.clients.read_only import leaves
 from setpoint.core.canonical import canonical
 from setpoint.core.values import Json
 from setpoint.engine.previews import Finding
@@ -116,6 +117,10 @@ def _compared(ref: ResourceRef, before: Report | None, after: Report | None) -> 
         return Compared(ref, Verdict.BROKEN, (), was, became, trouble)
     looks = [(_changes(before, look), _changes(after, look)) for look in _LOOKS]
     verdict = max((_verdict(*look) for look in looks), key=list(Verdict).index)
+    if verdict is Verdict.SAME:
+        # The same plan may be carried out otherwise.
+        looks = [(_requests(before, after), _requests(after, before))]
+        verdict = Verdict.DIFFERENT if looks[0][0].keys() != looks[0][1].keys() else verdict
     fields = dict.fromkeys(path for one, other in looks for path in _fields(one, other))
     return Compared(ref, verdict, tuple(fields), was, became)
 
@@ -152,6 +157,22 @@ def _flat(writes: Iterable[Report]) -> Iterable[tuple[bytes, str]]:
         for change in write["changes"]:
             told = [change["path"], "after" in change, change.get("after")]
             yield canonical([*head, *told]), change["path"]
+
+
+def _requests(one: Report | None, other: Report | None) -> _Changes:
+    """What would be sent, where that is known of both; what is in a body counts one by one."""
+    if one is None or other is None or not other.get("requests"):
+        return {}
+    return {key: told for request in one.get("requests", ()) for key, told in _parts(request)}
+
+
+def _parts(request: Report) -> Iterable[tuple[bytes, str]]:
+    head, told = [request["way"], request["method"], request["target"]], f"{request['method']} {request['target']}"
+    parts = list(leaves(request["body"]))
+    if not parts:
+        yield canonical([*head, request["body"]]), told
+    for path, value in parts:
+        yield canonical([*head, str(path), value]), f"{told}: {path}"
 
 
 def _verdict(before: _Changes, after: _Changes) -> Verdict:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from secrets import token_bytes
 from typing import Final
 
+from setpoint.core.diff import REDACTED
 from setpoint.core.hiding import is_secret
 from setpoint.core.values import Json
 from setpoint.core.yaml_documents import read_documents
@@ -41,8 +42,8 @@ class Veil:
         return [self.over(one) for one in value] if isinstance(value, list | tuple) else value
 
     def over_text(self, text: str) -> str:
-        """A stand-in for a text."""
-        return self._trace(text.encode())
+        """A stand-in for a text; what is told in its place elsewhere needs none."""
+        return text if text == REDACTED else self._trace(text.encode())
 
     def _over_member(self, name: str, member: Json) -> Json:
         if name == "manifest" and isinstance(member, str):

@@ -121,6 +121,7 @@ class SqlDatabaseKind:
     name: str = "SQLDatabase"
     reconciliation: Reconciliation = Reconciliation.STATELESS
     revision: int = 1
+    writes_through_clients: ClassVar = True
     annotations: Sequence[str] = (PROJECT,)
     live_type: type[SqlDatabase] = SqlDatabase
     tree_type: type[Struct] = SqlDatabaseTree

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import UNSET, Struct
 
@@ -62,6 +62,7 @@ class KubernetesObjectKind:
     name: str = NAME
     reconciliation: Reconciliation = Reconciliation.STATEFUL
     revision: int = 1
+    writes_through_clients: ClassVar = True
     annotations: Sequence[str] = ()
     live_type: type[LiveObject] = LiveObject
     tree_type: type[Struct] = KubernetesObjectTree

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 
@@ -86,6 +86,7 @@ class SqlInstanceKind:
     name: str = "SQLInstance"
     reconciliation: Reconciliation = Reconciliation.STATEFUL
     revision: int = 1
+    writes_through_clients: ClassVar = True
     annotations: Sequence[str] = (PROJECT,)
     live_type: type[Instance] = Instance
     tree_type: type[Struct] = SqlInstanceTree

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec import Struct
@@ -51,6 +51,7 @@ class SqlUserKind:
     name: str = "SQLUser"
     reconciliation: Reconciliation = Reconciliation.STATELESS
     revision: int = 1
+    writes_through_clients: ClassVar = True
     annotations: Sequence[str] = (PROJECT,)
     live_type: type[SqlUser] = SqlUser
     tree_type: type[Struct] = SqlUserTree

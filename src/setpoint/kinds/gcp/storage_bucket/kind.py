@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import fields
@@ -72,6 +72,7 @@ class StorageBucketKind:
     name: str = "StorageBucket"
     reconciliation: Reconciliation = Reconciliation.STATEFUL
     revision: int = 1
+    writes_through_clients: ClassVar = True
     annotations: Sequence[str] = (PROJECT, FORCE_DESTROY)
     live_type: type[Bucket] = Bucket
     tree_type: type[Struct] = StorageBucketTree

@@ -1,0 +1,112 @@
+"""What would be sent is told beforehand, request by request; then it is."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from setpoint.app import Access, open_world
+from setpoint.clients.read_only import BlockedWrite
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.scene import World
+from setpoint.worlds.survey import Survey
+from tests.cli.desk import Desk, bucket
+from tests.cli.fleets import BUCKET, CUT, drift, forge, settings_of, survey_of
+from tests.cli.test_moving import SECRET, writes
+from tests.cli.trustees import Keeper, trustee
+
+
+def in_store(desk: Desk, verb: Callable[[World], Awaitable[Any]]) -> None:
+    """Something happens in the store, and no step has been taken since."""
+
+    async def main() -> None:
+        async with open_world(settings_of(desk), Access.WRITE) as world:
+            await verb(world)
+
+    asyncio.run(main())
+
+
+def told(found: Survey, kind: str) -> Sequence[BlockedWrite]:
+    return [one for ref, sent in found.requests.items() if ref.kind == kind for one in sent]
+
+
+def test_a_deletion_is_told(fleet: Desk) -> None:
+    in_store(fleet, lambda world: world.store.delete(ResourceRef(*BUCKET, "default", "logs")))
+
+    found = survey_of(fleet)
+
+    assert [str(one) for one in told(found, "StorageBucket")] == ["DELETE /storage/v1/b/logs (google)"]
+
+
+def test_an_owner_tells_all_that_it_would_write_and_no_secret(desk: Desk) -> None:
+    keeper = Keeper(desk)
+    keeper.apply(trustee())
+    new: dict[str, Any] = {"apiVersion": "confidentialcontainers.org/v1alpha1", "kind": "TrusteeConfig", "metadata": {"name": "other"}}
+    in_store(desk, lambda world: world.store.apply({**new, "spec": {"profileType": "Permissive"}}))
+    desk.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
+
+    found = survey_of(desk)
+
+    sent = told(found, "TrusteeConfig")
+    assert {one.method for one in sent} == {"create"}
+    assert "KbsConfig default/other-kbs-config" in {one.target for one in sent}
+    secrets: list[Any] = [one.body for one in sent if one.target.startswith("Secret ")]
+    assert {body[name] for body in secrets for name in ("data", "stringData") if name in body} == {"(redacted)"}
+    assert found.blocked == ()
+
+
+def test_programs_get_what_would_be_sent(fleet: Desk) -> None:
+    drift(fleet)
+    fleet.write(bucket("logs"), bucket("more"), bucket("new"), SECRET.replace("Sesame-1", "Sesame-3"))
+    fleet.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
+
+    told = json.loads(fleet.run("plan", "--all", "-o", "json").stdout)
+
+    sent = {
+        one["name"]: [(each["method"], each["target"]) for each in one.get("requests", ())] for one in told["resources"]
+    }
+    instance = "/sql/v1beta4/projects/some-project/instances"
+    assert sent == {
+        "shop": [],
+        "app": [("PUT", f"{instance}/main/users")],
+        "logs": [("PATCH", "/storage/v1/b/logs")],
+        "more": [],
+        "new": [("POST", "/storage/v1/b")],
+    }
+    (logs,) = [one["requests"][0] for one in told["resources"] if one["name"] == "logs"]
+    assert (logs["body"], logs["fields"]) == ({"versioning": {"enabled": False}}, ["versioning.enabled"])
+    (app,) = [one["requests"][0] for one in told["resources"] if one["name"] == "app"]
+    assert app["body"]["password"] == "(redacted)"
+    assert told["blocked"] == []
+    assert writes(fleet) == []
+
+
+def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: Desk) -> None:
+    drift(fleet)
+    forge(fleet)
+
+    found = survey_of(fleet)
+
+    assert [(str(ref), [str(one) for one in sent]) for ref, sent in found.requests.items() if sent] == [
+        ("StorageBucket default/logs", ["PATCH /storage/v1/b/logs (google)"])
+    ]
+    assert found.blocked == ()
+
+
+def test_what_is_sent_is_what_was_told(desk: Desk) -> None:
+    desk.apply(bucket("logs"), bucket("more"))
+    drift(desk)
+    in_store(desk, lambda world: world.store.delete(ResourceRef(*BUCKET, "default", "more")))
+    desk.write(bucket("logs"), bucket("new"))
+    desk.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
+    desk.in_cloud(lambda cloud: cloud.journal.clear())
+
+    sent = told(survey_of(desk), "StorageBucket")
+    assert writes(desk) == []
+    desk.run("reconcile")
+
+    entries = [one for one in desk.in_cloud(lambda cloud: cloud.journal.entries) if one.is_write]
+    assert len(sent) == 3
+    assert sorted((one.method, one.target, json.dumps(one.body, sort_keys=True)) for one in sent) == sorted(
+        (one.method, one.path, json.dumps(one.body, sort_keys=True)) for one in entries
+    )

@@ -1,0 +1,88 @@
+"""What a step would send: told beforehand, and nothing is sent or kept."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from setpoint.clients.read_only import Blocks
+from setpoint.engine.ports import Note
+from setpoint.engine.previews import Finding, Previewed
+from setpoint.engine.resource import Resource
+from setpoint.engine.scene import World
+from setpoint.stores.memory import MemoryStore
+from setpoint.worlds.trial import Scratch, requests_of
+from tests.engine.clock import FakeClock
+from tests.engine.gadget_stand import gadget
+from tests.engine.gadgets import GadgetKind, Service, gadget_ref
+
+
+def test_a_kind_that_does_not_say_that_it_can_be_stopped_is_not_tried() -> None:
+    async def main() -> tuple[Any, list[Any]]:
+        service, store = Service(), MemoryStore(FakeClock(), lambda: "uid")
+        kind = GadgetKind(service)
+        world = World(store, FakeClock(), {(kind.group, kind.name): kind})
+        await store.apply(gadget("g", {"size": 1}))
+        found = Previewed(gadget_ref("g"), Finding.WRITES)
+        return await requests_of(found, world, Blocks()), service.calls
+
+    assert asyncio.run(main()) == ((), [])
+
+
+DOCUMENT: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "c", "namespace": "n", "uid": "1", "annotations": {"a": "b", "c": "d"}, "finalizers": ["f"]},
+    "data": {"x": "1"},
+    "status": {"s": 1},
+}
+
+
+def scratched(verb: Callable[[Scratch, Resource], Awaitable[Any]]) -> tuple[Any, list[str], Resource | None]:
+    """What it comes to, what is on record, and what a step would see from then on."""
+
+    async def main() -> tuple[Any, list[str], Resource | None]:
+        blocks, resource = Blocks(), Resource(DOCUMENT)
+        scratch = Scratch(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocks)
+        outcome = await verb(scratch, resource)
+        return outcome, [str(one) for one in blocks.writes], await scratch.get(resource.ref)
+
+    return asyncio.run(main())
+
+
+def test_what_a_step_notes_of_its_own_resource_it_sees_and_nobody_is_told() -> None:
+    async def verb(scratch: Scratch, resource: Resource) -> Any:
+        seen = await scratch.update_status(resource, {"s": 2})
+        seen = await scratch.annotate(seen, {"a": None, "e": "f"})
+        await scratch.note(Note(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
+        return await scratch.set_finalizers(seen, ("f", "g"))
+
+    _, record, seen = scratched(verb)
+
+    assert record == []
+    assert seen is not None
+    assert (seen.status, seen.annotations, seen.finalizers) == ({"s": 2}, {"c": "d", "e": "f"}, ("f", "g"))
+    assert seen.uid == "1"
+
+
+def test_the_last_finalizer_of_what_is_deleted_lets_it_go() -> None:
+    metadata = {**DOCUMENT["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    going = Resource({**DOCUMENT, "metadata": metadata})
+
+    assert scratched(lambda scratch, _: scratch.set_finalizers(going, ()))[0] is None
+    assert scratched(lambda scratch, _: scratch.set_finalizers(going, ("f",)))[0] is not None
+
+
+def test_what_it_writes_to_others_is_on_record_and_it_goes_on_as_if_it_were_done() -> None:
+    new = {**DOCUMENT, "metadata": {"name": "c", "namespace": "n", "labels": {"l": "m"}}, "data": {"x": "2"}}
+    del new["status"]
+
+    made, record, seen = scratched(lambda scratch, _: scratch.create(new))
+    assert (record, seen) == (["create ConfigMap n/c (store)"], made)
+
+    _, record, seen = scratched(lambda scratch, resource: scratch.replace(resource, new))
+    assert record == ["replace ConfigMap n/c (store)"]
+    assert seen is not None
+    assert (seen.document["data"], seen.status, seen.uid, seen.labels) == ({"x": "2"}, {"s": 1}, "1", {"l": "m"})
+
+    _, record, _ = scratched(lambda scratch, resource: scratch.delete(resource.ref))
+    assert record == ["delete ConfigMap n/c (store)"]
