@@ -41,7 +41,11 @@ def test_a_deletion_is_told(fleet: Desk) -> None:
 def test_an_owner_tells_all_that_it_would_write_and_no_secret(desk: Desk) -> None:
     keeper = Keeper(desk)
     keeper.apply(trustee())
-    new: dict[str, Any] = {"apiVersion": "confidentialcontainers.org/v1alpha1", "kind": "TrusteeConfig", "metadata": {"name": "other"}}
+    new: dict[str, Any] = {
+        "apiVersion": "confidentialcontainers.org/v1alpha1",
+        "kind": "TrusteeConfig",
+        "metadata": {"name": "other"},
+    }
     in_store(desk, lambda world: world.store.apply({**new, "spec": {"profileType": "Permissive"}}))
     desk.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
 
