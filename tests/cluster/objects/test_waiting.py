@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from setpoint.clients.kube_discovery import Discovery, Served
 from setpoint.engine.scene import Settled
 from setpoint.errors import KindNotServed, OperationRunning
 from tests.cluster.objects.site import Site, Tree, config_map
@@ -55,6 +56,26 @@ def test_an_object_waits_for_its_kind(group: str, site: Site) -> None:
 
     assert isinstance(site.go_on("late"), Settled)
     assert site.live("widgets", "w", f"apis/{group}/v1") is not None
+
+
+def test_a_kind_that_comes_between_two_questions_is_there(
+    group: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.settle(definition(group, "v1"), "definition")
+    site.settle(widget(group), "late")
+    find, asked = Discovery.find, list[str]()
+
+    async def find_late(self: Discovery, api_version: str, kind: str) -> Served:
+        asked.append(kind)
+        # The look comes first; the second question is the way to write.
+        if asked.count("Widget") == 2:
+            raise KindNotServed(f"{kind} is not served")
+        return await find(self, api_version, kind)
+
+    monkeypatch.setattr(Discovery, "find", find_late)
+    site.settle(widget(group, 2), "late")
+
+    assert asked.count("Widget") > 2
 
 
 def test_a_wrong_field_of_a_custom_resource_fails_at_the_plan(group: str, site: Site) -> None:

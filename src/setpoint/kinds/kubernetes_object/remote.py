@@ -178,6 +178,9 @@ class Remote:
             other = await self._way_to(place)
             if other is None:
                 raise OperationRunning(f"{place.title} waits for its kind: {error}", after=1) from error
+            if other.served.api_version == place.api_version:
+                # It has come meanwhile.
+                return other
             raise KindNotServed(
                 f"{place.title}: the cluster serves {place.kind} in {other.served.api_version}, and no longer in "
                 f"{place.api_version}: change apiVersion in the manifest"
