@@ -2,8 +2,28 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+# What is claimed outside of test modules should explain itself all the same, whoever is the first to import it.
+pytest.register_assert_rewrite(
+    "tests.cluster.objects.ground",
+    "tests.engine.bench",
+    "tests.engine.lifecycle_contested",
+    "tests.engine.lifecycle_deleting",
+    "tests.engine.lifecycle_failing",
+    "tests.engine.lifecycle_fields",
+    "tests.engine.lifecycle_keeping",
+    "tests.engine.lifecycle_memory",
+    "tests.engine.lifecycle_uncontested",
+    "tests.engine.lifecycle_upgrading",
+    "tests.engine.lifecycle_waiting",
+    "tests.engine.meddling",
+    "tests.engine.owners.histories",
+    "tests.engine.owners.home",
+    "tests.engine.owners.upgrading",
+    "tests.engine.upgrades",
+)
 pytest_plugins = ["tests.cluster.fixtures"]
 
 _PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
