@@ -76,7 +76,11 @@ class ObjectPlan:
     async def _creation(self, tree: dict[str, Json]) -> Planned:
         single = single_of(self.sites, self.config, _TO_COME, Memory())
         place = await place_of(self.sites, self.config, single)
-        live = await single.look()
+        try:
+            live = await single.look()
+        except OperationRunning:
+            # Its kind is just coming.
+            return self._unforeseen(tree)
         if live is None:
             return await self._foreseen(single, tree, Memory())
         if id_on(live) in self.known.made:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path as Folder
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from setpoint.core.durations import seconds_of
 from setpoint.core.outputs import Known, Null, output_of
@@ -11,7 +11,7 @@ from setpoint.core.paths import Path
 from setpoint.core.values import Json
 from setpoint.core.verdict import Seen, is_there_at
 from setpoint.core.wait_for import FieldWait, parse_wait
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, OperationRunning
 from setpoint.terraform.calls import Call, Stored
 from setpoint.terraform.certificate import cache_folder
 from setpoint.terraform.cluster_attribute import check_cluster
@@ -37,6 +37,9 @@ from setpoint.terraform.provider import CreateRequest, ManagedResource, Planned,
 from setpoint.terraform.sites import Sites
 from setpoint.terraform.waits import check_wait, wait_tree
 from setpoint.terraform.wording import told
+
+if TYPE_CHECKING:
+    from setpoint.objects.single import Single
 
 # What an object may take besides its wait: for its kind to be served, for finalizers to be seen.
 _GRACE_S: Final = 60.0
@@ -102,7 +105,7 @@ class ObjectResource(ManagedResource):
             state: Values = {**request.planned, "id": adopts, "status": None}
             call.keep(Stored(state, Memory(is_pending=True, takes=id_).to_bytes()))
         single = single_of(self._sites, request.planned, id_, Memory())
-        live = await single.look()
+        live = await _seen_by_now(single)
         if live is not None and (not adopts or id_on(live) not in ("", adopts)):
             raise Refused(not_ours(live, request.planned))
         self._made.add(id_)
@@ -142,6 +145,14 @@ class ObjectResource(ManagedResource):
     async def adopt(self, identifier: str, call: Call) -> Stored:
         """See ManagedResource."""
         return await imported(identifier, self._sites)
+
+
+async def _seen_by_now(single: "Single") -> Json:
+    """The object as it is; None when there is none, or its kind is just coming: whoever keeps it waits for that."""
+    try:
+        return await single.look()
+    except OperationRunning:
+        return None
 
 
 def _check_duration(timeout: Value) -> None:

@@ -1,0 +1,72 @@
+"""A kind that is just coming: some of the API server knows it already, and some does not."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setpoint.clients.kube_discovery import Discovery, Served
+from setpoint.errors import KindNotServed
+from setpoint.terraform.calls import Call
+from setpoint.terraform.cty_values import UNKNOWN, Values
+from setpoint.terraform.object_resource import ObjectResource
+from setpoint.terraform.object_schema import OBJECT
+from setpoint.terraform.provider import CreateRequest, PlanRequest
+from setpoint.terraform.sites import Sites
+from tests.cluster.access import Access
+
+BODY = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: late, namespace: {namespace}}}\ndata: {{a: b}}\n"
+COMPUTED = ("id", "object_ref", "projection", "status")
+
+
+@asynccontextmanager
+async def _resource() -> AsyncIterator[ObjectResource]:
+    """As one process of the provider has it."""
+    sites = Sites()
+    try:
+        yield ObjectResource(sites)
+    finally:
+        site = sites.site(None)
+        await site.clusters.close()
+        await site.client.close()
+
+
+@pytest.fixture
+def coming(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each process finds that out with its first question; the questions there were."""
+    find, asked = Discovery.find, list[str]()
+
+    async def find_late(self: Discovery, api_version: str, kind: str) -> Served:
+        asked.append(kind)
+        if len(asked) == 1:
+            raise KindNotServed(f"{kind} is not served")
+        return await find(self, api_version, kind)
+
+    monkeypatch.setattr(Discovery, "find", find_late)
+    return asked
+
+
+def test_its_object_is_planned_and_made(
+    api_server: Access, namespace: str, coming: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    config: Values = {**dict.fromkeys(OBJECT.attributes), "yaml_body": BODY.format(namespace=namespace)}
+
+    async def main() -> tuple[Any, Any]:
+        async with _resource() as resource:
+            proposed = {**config, **dict.fromkeys(COMPUTED, UNKNOWN)}
+            planned = await resource.plan(PlanRequest(config, None, proposed), Call())
+        coming.clear()
+        async with _resource() as resource:
+            made = await resource.create(CreateRequest(config, planned.state, planned.private), Call())
+        return planned.state["projection"], made.state["projection"]
+
+    foreseen, projection = asyncio.run(main())
+
+    assert foreseen is UNKNOWN
+    assert "data.a" in projection
+    assert api_server.call("GET", f"/api/v1/namespaces/{namespace}/configmaps/late").body["data"] == {"a": "b"}
