@@ -207,13 +207,15 @@ class TestQuiet:
     def test_what_is_ours_is_known_as_soon_as_it_is_written(
         self, watching: Store, loop: asyncio.Runner, http: Listening
     ) -> None:
-        is_heard = asyncio.Event()
+        is_heard, is_read = asyncio.Event(), asyncio.Event()
 
         async def listen(since: Revision) -> None:
             events = watching.watch(since)
             for _ in range(3):
                 await take(events, 1)
                 is_heard.set()
+            # Whoever does not listen any more is told by the server, too.
+            await is_read.wait()
 
         async def scenario() -> tuple[list[Resource | None], list[Resource], Resource | None]:
             listening = asyncio.create_task(listen((await watching.list()).revision))
@@ -226,6 +228,7 @@ class TestQuiet:
             http.sent.clear()
             await watching.delete(REF)
             gone = await watching.get(REF)
+            is_read.set()
             await listening
             return found, [made, after], gone
 
