@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from setpoint.clients.read_only import Blocks
 from setpoint.engine.ports import Note
 from setpoint.engine.previews import Finding, Previewed
 from setpoint.engine.resource import Resource
 from setpoint.engine.scene import World
+from setpoint.errors import Bug
 from setpoint.stores.memory import MemoryStore
 from setpoint.worlds.trial import Scratch, requests_of
 from tests.engine.clock import FakeClock
@@ -26,6 +29,26 @@ def test_a_kind_that_does_not_say_that_it_can_be_stopped_is_not_tried() -> None:
         return await requests_of(found, world, Blocks()), service.calls
 
     assert asyncio.run(main()) == ((), [])
+
+
+class Trusted(GadgetKind):
+    """Says that it can be stopped."""
+
+    writes_through_clients = True
+
+
+def test_nothing_is_tried_where_writes_are_not_stopped() -> None:
+    service = Service()
+
+    async def main() -> None:
+        store, kind = MemoryStore(FakeClock(), lambda: "uid"), Trusted(service)
+        world = World(store, FakeClock(), {(kind.group, kind.name): kind})
+        await store.apply(gadget("g", {"size": 1}))
+        await requests_of(Previewed(gadget_ref("g"), Finding.WRITES), world, Blocks())
+
+    with pytest.raises(Bug, match="only where writes are stopped"):
+        asyncio.run(main())
+    assert service.calls == []
 
 
 DOCUMENT: dict[str, Any] = {

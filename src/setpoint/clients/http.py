@@ -103,6 +103,11 @@ class tapped_by:  # noqa: N801 - a context manager is called like a function
         _around.reset(self._token)
 
 
+def tap_around() -> Tap | None:
+    """The one that clients without a tap of their own meet here."""
+    return _around.get()
+
+
 class Stream:
     """An answer whose body is read as it comes. `close` it when it is not wanted any more."""
 

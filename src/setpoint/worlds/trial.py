@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from setpoint.clients.read_only import BlockedWrite, Blocks, tried_out
+from setpoint.clients.http import tap_around
+from setpoint.clients.read_only import BlockedWrite, Blocks, ReadOnly, tried_out
 from setpoint.core.values import Json
 from setpoint.engine.abilities import Stoppable
 from setpoint.engine.drafts import Drafts
@@ -15,6 +16,7 @@ from setpoint.engine.previews import Finding, Previewed, with_cookie
 from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import World
+from setpoint.errors import Bug
 from setpoint.worlds.snapshot import WAY
 
 _WRITING: Final = (Finding.WRITES, Finding.MASKED)
@@ -93,6 +95,8 @@ async def requests_of(found: Previewed, world: World, blocks: Blocks) -> tuple[B
     resource = await world.store.get(found.ref) if found.finding in _WRITING else None
     if resource is None or not _can_be_stopped(world.sort_of(resource)):
         return ()
+    if not isinstance(tap_around(), ReadOnly):
+        raise Bug(f"{found.ref}: a step can be tried only where writes are stopped, and here they are not")
     start = with_cookie(resource, None) if found.finding is Finding.MASKED else resource
     scratch = Scratch(world.store, {found.ref: start}, blocks)
     with tried_out() as requests:
