@@ -8,6 +8,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,7 +24,7 @@ from setpoint.clients.http import HttpClient, Request
 from setpoint.clients.kube_exec import Proof, Surroundings, log_in
 from setpoint.clients.read_only import Blocks
 from setpoint.clients.seal import sealed_by, trusted
-from setpoint.errors import SetpointError, WriteBlocked
+from setpoint.errors import WriteBlocked
 from tests.clients.logins import printing
 from tests.clients.loopback import http_server
 from tests.clients.made_up_time import ManualClock
@@ -105,20 +106,8 @@ def port() -> Any:
 
 
 def _in_a_thread(way: Way, port: int) -> None:
-    """What becomes of it there is what becomes of it here."""
-    troubles: list[SetpointError] = []
-
-    def attempt() -> None:
-        try:
-            way(port)
-        except SetpointError as error:
-            troubles.append(error)
-
-    thread = threading.Thread(target=attempt)
-    thread.start()
-    thread.join()
-    for error in troubles:
-        raise error
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(way, port).result()
 
 
 def _in_a_task(way: Way, port: int) -> None:
@@ -161,24 +150,16 @@ def test_it_is_told_on_whose_behalf(port: int) -> None:
 
 
 def test_a_thread_that_was_there_before_and_those_who_log_in_go_on(port: int) -> None:
-    blocks, may_go, troubles = Blocks(), threading.Event(), list[SetpointError]()
+    blocks = Blocks()
+    with ThreadPoolExecutor(1) as threads:
+        before = threads.submit(threading.current_thread).result()
+        with sealed_by(blocks):
+            threads.submit(_with_a_socket, port).result()
+            assert threads.submit(threading.current_thread).result() is before
+            with trusted():
+                _in_a_task(_with_a_socket, port)
 
-    def other() -> None:
-        may_go.wait()
-        try:
-            _with_a_socket(port)
-        except SetpointError as error:
-            troubles.append(error)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    with sealed_by(blocks):
-        may_go.set()
-        thread.join()
-        with trusted():
-            _in_a_task(_with_a_socket, port)
-
-    assert (troubles, blocks.writes) == ([], [])
+    assert blocks.writes == []
 
 
 def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
