@@ -23,6 +23,7 @@ from setpoint.engine.resource import Resource, ResourceRef, Tree
 from setpoint.engine.scene import DEFENDER, DELETION_POLICY, FINALIZER, World
 from setpoint.errors import UserError
 from setpoint.previewing import open_preview
+from setpoint.stores.kubernetes.definitions import plural_of
 from setpoint.worlds.survey import AT_ONCE, looked_after
 
 _GROUPS: Final = ".cnrm.cloud.google.com"
@@ -189,8 +190,6 @@ async def finish(source: Source, settings: Settings) -> Sequence[ResourceRef]:
 
 async def _require_kinds(held: Sequence[Resource], theirs: ConfigConnector, world: World) -> None:
     """UserError while a kind is being deleted: what holds its resources is all that saves their objects."""
-    from setpoint.stores.kubernetes.definitions import plural_of
-
     for key in sorted({(one.ref.group, one.ref.kind) for one in held}):
         definition = f"{plural_of(world.kinds[key])}.{key[0]}"
         if await theirs.is_leaving(definition):

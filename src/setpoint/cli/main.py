@@ -110,7 +110,7 @@ def record(context: click.Context, /, **options: object) -> None:
     "--from", "origin", required=True, type=click.Choice(["config-connector"]), help="Who looks after them now."
 )
 @click.option("--context", metavar="CONTEXT", help="The cluster that they are in; the current context otherwise.")
-@click.option("-n", "--namespace", default=None, help="This namespace only; --hand-over needs one.")
+@click.option("-n", "--namespace", default=None, help="This namespace only; --hand-over and --finish need one.")
 @click.option("--hand-over", is_flag=True, help="Pause Config Connector in the namespace, then declare all of it here.")
 @click.option("--accept-changes", is_flag=True, help="Hand over also what will be written to.")
 @click.option("--finish", is_flag=True, help="Once theirs is uninstalled: have nothing of it hold a resource any more.")
