@@ -20,11 +20,10 @@ from setpoint.cli.selection import is_wanted, require_found, wanted_by
 from setpoint.cli.show import plan_view
 from setpoint.cli.states import Exit, worst
 from setpoint.clients.read_only import Blocks
-from setpoint.core.plan import Plan
+from setpoint.core.plan import Hold, Plan
 from setpoint.core.values import Json
 from setpoint.engine.abilities import Protectable
 from setpoint.engine.graph import in_order
-from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.kind import Need
 from setpoint.engine.needs import needs_of
@@ -304,7 +303,7 @@ async def _previewed(ref: ResourceRef, world: World) -> Plan | SetpointError:
 
 def _plan_code(one: Plan | SetpointError) -> Exit:
     if isinstance(one, Plan):
-        is_left_alone = one.is_empty and (not one.withheld or one.because == OBSERVE_ONLY)
+        is_left_alone = one.is_empty and (not one.withheld or one.held is Hold.OBSERVED)
         return Exit.DONE if is_left_alone else Exit.CHANGES
     # What waits for something that is not there yet will be written once it is.
     return Exit.CHANGES if isinstance(one, NotReady) else Exit.FAILED

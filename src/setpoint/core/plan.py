@@ -24,6 +24,15 @@ class Action(StrEnum):
     DELETE = "delete"
 
 
+class Hold(StrEnum):
+    """Why a plan writes less than what differs."""
+
+    PAUSED = "paused"
+    OBSERVED = "observed"
+    # A field that another writer keeps changing back waits for its backoff.
+    CONTESTED = "contested"
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """One call that changes the world. `name` tells it from the plan's other writes."""
@@ -45,6 +54,8 @@ class Plan:
     kept: tuple[FieldChange, ...] = ()
     withheld: tuple[FieldChange, ...] = ()
     because: str = ""
+    # The same for code: `because` is the text that people read.
+    held: Hold | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -67,9 +78,9 @@ class Plan:
             data |= {"withheld": [_change_data(change) for change in self.withheld], "because": self.because}
         return data
 
-    def hold(self, because: str) -> "Plan":
+    def hold(self, held: Hold, because: str) -> "Plan":
         """The same with nothing written."""
-        return replace(self, writes=(), withheld=self.changes, because=because)
+        return replace(self, writes=(), withheld=self.changes, because=because, held=held)
 
 
 @dataclass(frozen=True, slots=True)

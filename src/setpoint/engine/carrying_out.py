@@ -5,7 +5,7 @@ from typing import assert_never
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, Write
-from setpoint.engine.creation import begin_creation, finish_creation, forget_creation
+from setpoint.engine.creation import begin_creation, follow_up_of, forget_creation, send_follow_up
 from setpoint.engine.kind import Absent, Intent, Look, Operation, Present, Reconciliation, look_at
 from setpoint.engine.operations import wait_for
 from setpoint.engine.planning import Planned, mark_of, planned_for, rehearse, wanted_tree
@@ -30,7 +30,9 @@ async def carry_out(planned: Planned, intent: Intent, look: Look, scene: Scene) 
         look = await look_at(intent.location, scene.kind)
         if isinstance(look, Absent):
             raise _not_seen(write, intent)
-        scene = await finish_creation(scene, intent, look)
+        follow_up = follow_up_of(scene, intent, look)
+        if follow_up is not None:
+            scene = await send_follow_up(follow_up, intent, look, scene)
         scene = await rehearse(first.decision, intent, look, scene)
         planned = planned_for(first.decision, intent, look, scene)
     return scene, look, planned

@@ -9,7 +9,7 @@ from setpoint.engine.kind import Absent, Intent, Present, look_at
 from setpoint.engine.operations import wait_for
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.removal import is_abandoned
-from setpoint.engine.scene import Management, Scene
+from setpoint.engine.scene import Management, PlannedStep, Scene
 from setpoint.errors import LocationChanged, OperationRunning
 
 
@@ -38,8 +38,13 @@ def _was_made_ours(memory: Remembered) -> bool:
     return memory.cookie is not None or memory.attempt is not None or is_under_way
 
 
-async def give_way(scene: Scene) -> NoReturn:
-    """Removes the object of before, and ends the step: the next one makes the other, once this one is gone."""
+def plan_replacement(scene: Scene, plan: Plan) -> PlannedStep:
+    """The step of a resource whose object has to go before the other is made; `plan` is for that other."""
+    return PlannedStep(_as_replacement(plan), lambda: _delete_before(scene))
+
+
+async def _delete_before(scene: Scene) -> NoReturn:
+    """Deletes the object of before, and ends the step: the next one makes the other, once this one is gone."""
     before = scene.remembered.location
     assert before is not None
     look = await look_at(before, scene.kind)
@@ -51,7 +56,7 @@ async def give_way(scene: Scene) -> NoReturn:
     raise OperationRunning(f"{before} gives way", after=0, begun=Action.REPLACE.value)
 
 
-def as_replacement(plan: Plan) -> Plan:
+def _as_replacement(plan: Plan) -> Plan:
     """The plan of a step for an object in the place of another: that one goes even where nothing else is left to do."""
     writes = plan.writes or (Write(Action.REPLACE, "replace"),)
     return replace(plan, writes=tuple(replace(write, action=Action.REPLACE, name="replace") for write in writes))

@@ -20,7 +20,7 @@ from setpoint.engine import report
 from setpoint.engine.family import LAST_GENERATED, Family, look_at_family, ref_of
 from setpoint.engine.family_news import outputs_after, tell_people
 from setpoint.engine.family_work import Work, work_for
-from setpoint.engine.holding import OBSERVE_ONLY, pause
+from setpoint.engine.holding import observed, plan_paused
 from setpoint.engine.owner import Owner
 from setpoint.engine.record import record_of
 from setpoint.engine.references import is_ready
@@ -28,40 +28,36 @@ from setpoint.engine.releasing import finalizers_of
 from setpoint.engine.remembered import Remembered
 from setpoint.engine.report import Ready
 from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.engine.scene import Management, Moment, Outcome, Settled, Stopped
+from setpoint.engine.scene import FailedStep, Management, Moment, Outcome, PlannedStep, Settled, StepPlan, Stopped
 from setpoint.errors import RemoteRefused, SetpointError, StoreError
 
 # How soon an owner that is not ready is looked at again, whatever its children tell.
 NOT_READY_SECONDS: Final = 10.0
 
 
-async def own(moment: Moment, owner: Owner) -> Outcome:
-    """The step of an owner that is to be there: the list of verbs."""
+async def plan_owner(moment: Moment, owner: Owner) -> StepPlan:
+    """The step of an owner that is to be there, stopped before it writes: the list of verbs."""
     if moment.management is Management.PAUSED:
-        return await pause(moment)
-    if moment.management is Management.FULL:
-        moment = await _hold(moment, owner)
+        return plan_paused(moment)
     family = await look_at_family(moment.resource, owner, moment.world.store)
     moment = moment.caught_up(family.intent, _mark(family))
     work = work_for(moment, family)
     if moment.management is Management.OBSERVE:
-        return await _observe_only(moment, work)
-    moment = await _announce(moment, work)
+        return _plan_observed(moment, work)
+    trouble = work.reviews.trouble
+    if trouble is None:
+        return PlannedStep(work.plan, lambda: _write_children(moment, owner, work))
+    if not work.plan.writes:
+        return FailedStep(trouble, lambda: _write_children(moment, owner, work))
+    begun = replace(work, plan=replace(work.plan, because=f"after this it stops: {trouble}"))
+    return PlannedStep(begun.plan, lambda: _write_children(moment, owner, begun))
+
+
+async def _write_children(moment: Moment, owner: Owner, work: Work) -> Outcome:
+    moment = await _announce(await _hold(moment, owner), work)
+    family = work.family
     made = {one.child.key: await _written(one, moment, owner, family) for one in work.to_write}
     return await _settle(moment, owner, work, made)
-
-
-async def preview_family(moment: Moment, owner: Owner) -> Plan:
-    """The plan of that step, which is not taken. Trouble that keeps everything from being written is raised."""
-    if moment.management is Management.PAUSED:
-        return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
-    family = await look_at_family(moment.resource, owner, moment.world.store)
-    work = work_for(moment.caught_up(family.intent, _mark(family)), family)
-    trouble = work.reviews.trouble
-    if trouble is not None and not work.plan.writes:
-        raise trouble
-    plan = work.plan if trouble is None else replace(work.plan, because=f"after this it stops: {trouble}")
-    return plan.hold(OBSERVE_ONLY) if moment.management is Management.OBSERVE else plan
 
 
 # --- Before anything is written ---------------------------------------------------------------------------------------
@@ -190,11 +186,16 @@ def _looked_after(moment: Moment, work: Work) -> tuple[ResourceRef, ...]:
     return tuple(ref for ref in refs if (ref.group, ref.kind) in moment.world.sorts)
 
 
-async def _observe_only(moment: Moment, work: Work) -> Outcome:
-    """What differs is told and left alone."""
+def _plan_observed(moment: Moment, work: Work) -> PlannedStep:
+    """Drift of the children is reported, and nothing is written."""
     if work.reviews.trouble is not None:
         raise work.reviews.trouble
-    paths = tuple(str(change.path) for change in work.plan.changes)
-    ready = report.observed(paths, is_there=bool(work.family.live))
-    await moment.tell(ready)
-    return Settled(work.plan.hold(OBSERVE_ONLY), ready)
+    plan = observed(work.plan)
+
+    async def execute() -> Outcome:
+        paths = tuple(str(change.path) for change in plan.withheld)
+        ready = report.observed(paths, is_there=bool(work.family.live))
+        await moment.tell(ready)
+        return Settled(plan, ready)
+
+    return PlannedStep(plan, execute)

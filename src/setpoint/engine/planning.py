@@ -9,7 +9,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared, overlay
 from setpoint.core.paths import Path
-from setpoint.core.plan import Action, Plan, Write, plan_fields
+from setpoint.core.plan import Action, Hold, Plan, Write, plan_fields
 from setpoint.core.policy import Rule
 from setpoint.core.shape import unit_at
 from setpoint.core.values import MISSING, Missing
@@ -54,7 +54,8 @@ def planned_for(decision: Decision, intent: Intent, look: Look, scene: Scene) ->
     left = {change.path for change in rest.plan.changes}
     withheld = tuple(change for change in plan.changes if change.path not in left)
     because = report.not_yet(_paths(withheld), _first_time(waiting))
-    return replace(rest, plan=replace(rest.plan, kept=plan.kept, withheld=withheld, because=because))
+    held = replace(rest.plan, kept=plan.kept, withheld=withheld, because=because, held=Hold.CONTESTED)
+    return replace(rest, plan=held)
 
 
 def _unit(intent: Intent, change: FieldChange, scene: Scene) -> Path:

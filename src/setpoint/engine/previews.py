@@ -11,10 +11,9 @@ from typing import Final
 
 from setpoint.core.cookie import Cookie
 from setpoint.core.decide import Decision
-from setpoint.core.plan import Plan
+from setpoint.core.plan import Hold, Plan
 from setpoint.core.values import Json
 from setpoint.engine.drafts import Drafts
-from setpoint.engine.holding import OBSERVE_ONLY
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.reconcile import preview
 from setpoint.engine.remembered import Remembered
@@ -73,7 +72,7 @@ class Previewed:
     @property
     def is_left_alone(self) -> bool:
         """Whether nothing is written, now or once its time has come."""
-        is_observed = self.plan is not None and self.plan.because == OBSERVE_ONLY
+        is_observed = self.plan is not None and self.plan.held is Hold.OBSERVED
         return self.finding in (Finding.IN_SYNC, Finding.ONE_TIME) or (self.finding is Finding.HELD and is_observed)
 
     def to_data(self) -> dict[str, Json]:

@@ -7,27 +7,41 @@ about to do is on record before it does it, and every verb can run twice.
 import logging
 from dataclasses import replace
 from math import inf
-from typing import Final
+from typing import Final, assert_never
 
 from setpoint.core.decide import Decision, decide
 from setpoint.core.plan import Plan
 from setpoint.engine import report
 from setpoint.engine.abilities import Awaited
 from setpoint.engine.carrying_out import carry_out
-from setpoint.engine.creation import as_creation, finish_creation, is_begun
-from setpoint.engine.giving_way import as_replacement, give_way, has_to_give_way
-from setpoint.engine.holding import OBSERVE_ONLY, observe_only, pause
+from setpoint.engine.creation import Begun
+from setpoint.engine.giving_way import has_to_give_way, plan_replacement
+from setpoint.engine.holding import plan_observed, plan_paused
 from setpoint.engine.intent import resolve
 from setpoint.engine.kind import Intent, Look, Reconciliation, Unmoved
 from setpoint.engine.looking import is_shown, look_for, rest
 from setpoint.engine.operations import finish_operation
-from setpoint.engine.owning import own, preview_family
-from setpoint.engine.planning import live_digest, mark_of, planned_for, rehearse
-from setpoint.engine.releasing import preview_release, release
+from setpoint.engine.owning import plan_owner
+from setpoint.engine.planning import Planned, live_digest, mark_of, planned_for, rehearse
+from setpoint.engine.releasing import plan_release
 from setpoint.engine.remembered import REQUESTED, Remembered
-from setpoint.engine.removal import preview_removal, remove
-from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import FINALIZER, Gone, Management, Moment, Outcome, Scene, Settled, Stopped, World, scene_of
+from setpoint.engine.removal import may_resume_removal, plan_removal
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.scene import (
+    FINALIZER,
+    FailedStep,
+    Gone,
+    Management,
+    Moment,
+    Outcome,
+    PlannedStep,
+    Scene,
+    Settled,
+    StepPlan,
+    Stopped,
+    World,
+    moment_of,
+)
 from setpoint.engine.settling import settle
 from setpoint.engine.waiting import show_unread
 from setpoint.errors import (
@@ -80,6 +94,21 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool, an
     resource = await world.store.get(ref)
     if resource is None:
         return Gone()
+    try:
+        moment = _moment(resource, world, trigger, asked=asked, anew=anew)
+    except UserError as error:
+        return Stopped(error)
+    try:
+        moment = await _resume(moment)
+        return await (await plan_step(moment)).execute()
+    except StoreError:
+        raise
+    except SetpointError as error:
+        return await _stop(moment, error)
+
+
+def _moment(resource: Resource, world: World, trigger: str, *, asked: bool, anew: bool) -> Moment:
+    """The step of `resource` as it begins; ManifestInvalid for a kind that is not known here."""
     remembered = Remembered.of(resource)
     request = resource.annotations.get(REQUESTED)
     asked = asked or remembered.handled != request
@@ -87,27 +116,16 @@ async def _step(ref: ResourceRef, world: World, trigger: str, *, asked: bool, an
         # What the service insists on is compared again, and a cookie that covers it would stand in the way.
         cookie = None if remembered.server_defaults else remembered.cookie
         remembered = replace(remembered, attempt=None, server_defaults={}, cookie=cookie, handled=request)
-    try:
-        world.sort_of(resource)
-    except UserError as error:
-        return Stopped(error)
-    moment = Moment(world, resource, remembered, trigger, asked, anew or asked)
-    try:
-        return await _step_of(moment)
-    except StoreError:
-        raise
-    except SetpointError as error:
-        return await _stop(moment, error)
+    return moment_of(resource, world, remembered, trigger=trigger, asked=asked, anew=anew or asked)
 
 
-async def _step_of(moment: Moment) -> Outcome:
-    world, resource = moment.world, moment.resource
-    owner = world.owners.get((resource.ref.group, resource.ref.kind))
-    if owner is not None:
-        moment = replace(moment, least=owner.least)
-        return await (release(moment, owner) if resource.is_deleting else own(moment, owner))
-    scene = scene_of(moment, world.kind_of(resource))
-    return await (remove(scene) if resource.is_deleting else _keep(scene))
+async def _resume(moment: Moment) -> Moment:
+    """The moment once an operation that an earlier step began is done; what nothing is done for now asks nothing."""
+    if not isinstance(moment, Scene) or moment.management is Management.PAUSED:
+        return moment
+    if moment.resource.is_deleting and not may_resume_removal(moment):
+        return moment
+    return await finish_operation(moment)
 
 
 async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
@@ -127,66 +145,84 @@ async def _at_rest(ref: ResourceRef, world: World) -> Outcome | None:
 
 
 async def preview(ref: ResourceRef, world: World, *, trusting: bool = True) -> Plan:
-    """The plan of the next step, which is not taken: nothing is written. What would stop the step is raised.
+    """The plan of the next step, stopped before it writes. What would stop the step is raised.
 
-    Whoever does not trust cookies has everything compared.
+    Without trust in cookies, everything is compared.
     """
     resource = await world.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
     remembered = Remembered.of(resource)
-    moment = Moment(world, resource, remembered if trusting else replace(remembered, cookie=None, body=None))
-    owner = world.owners.get((ref.group, ref.kind))
-    if owner is not None:
-        return await (preview_release(moment, owner) if resource.is_deleting else preview_family(moment, owner))
-    scene = scene_of(moment, world.kind_of(resource))
-    if scene.management is Management.PAUSED:
-        return Plan(Decision.IN_SYNC, because=report.PAUSED.message)
-    if resource.is_deleting:
-        return await preview_removal(scene)
-    intent = await resolve(resource, world)
-    _require_meaning(scene, intent)
-    is_moving = await has_to_give_way(scene, intent)
-    look = await look_for(intent, scene)
-    if isinstance(look, Unmoved):
-        return Plan(Decision.IN_SYNC)
-    scene, decision = scene.caught_up(intent.digest, mark_of(look)), _decide(intent, look, scene)
-    plan = planned_for(decision, intent, look, await rehearse(decision, intent, look, scene)).plan
-    plan = as_replacement(plan) if is_moving else plan
-    return plan.hold(OBSERVE_ONLY) if scene.management is Management.OBSERVE else plan
+    remembered = remembered if trusting else replace(remembered, cookie=None, body=None)
+    # What a listing showed is for the step alone.
+    found = await plan_step(moment_of(resource, replace(world, sightings=None), remembered))
+    match found:
+        case PlannedStep():
+            return found.plan
+        case FailedStep():
+            raise found.error
+        case _:
+            assert_never(found)
 
 
-async def _keep(scene: Scene) -> Outcome:
-    """The step of a resource that is to be there: the list of verbs."""
+async def plan_step(moment: Moment) -> StepPlan:
+    """The step as far as it goes without writing: kinds and owners, kept or deleted."""
+    resource = moment.resource
+    if isinstance(moment, Scene):
+        return await (plan_removal(moment) if resource.is_deleting else _plan_object(moment))
+    owner = moment.world.owners[resource.ref.group, resource.ref.kind]
+    return await (plan_release(moment, owner) if resource.is_deleting else plan_owner(moment, owner))
+
+
+async def _plan_object(scene: Scene) -> StepPlan:
+    """The step of a resource that is to be there, stopped before it writes: the list of verbs."""
     if scene.management is Management.PAUSED:
-        return await pause(scene)
-    scene = await finish_operation(scene)
+        return plan_paused(scene)
     intent = await resolve(scene.resource, scene.world)
     _require_meaning(scene, intent)
-    if await has_to_give_way(scene, intent):
-        await give_way(scene)
-    look = Unmoved() if is_shown(intent, scene) else await _look_at_it(intent, scene)
+    is_replaced = await has_to_give_way(scene, intent)
+    try:
+        look = Unmoved() if is_shown(intent, scene) else await look_for(intent, scene)
+    except RemoteError as error:
+        return _plan_unread(scene, error)
     if isinstance(look, Unmoved):
-        rest(scene, intent, scene.remembered.body, inf)
-        return Settled(Plan(Decision.IN_SYNC), report.UP_TO_DATE)
-    was_begun = is_begun(scene, intent, look)
-    scene = (await finish_creation(scene, intent, look)).caught_up(intent.digest, mark_of(look))
+        return _plan_idle(scene, intent)
+    begun = Begun.of(scene, intent, look)
+    scene = replace(scene, remembered=begun.remembered).caught_up(intent.digest, mark_of(look))
     decision = _decide(intent, look, scene)
     scene = await rehearse(decision, intent, look, scene)
     planned = planned_for(decision, intent, look, scene)
+    if is_replaced:
+        return plan_replacement(scene, planned.plan)
     if scene.management is Management.OBSERVE:
-        return await observe_only(scene, intent, planned.plan, look)
+        return plan_observed(scene, intent, look, planned.plan)
+    return PlannedStep(begun.shown(planned.plan), lambda: _execute(scene, intent, look, planned, begun))
+
+
+async def _execute(scene: Scene, intent: Intent, look: Look, planned: Planned, begun: Begun) -> Outcome:
+    """The only verbs that write for a resource that is to be there."""
+    scene = await begun.finish(intent, look, scene)
     scene = await _claim(scene, intent)
     scene, look, left = await carry_out(planned, intent, look, scene)
-    return await settle(scene, look, as_creation(planned.plan) if was_begun else planned.plan, left)
+    return await settle(scene, look, begun.shown(planned.plan), left)
 
 
-async def _look_at_it(intent: Intent, scene: Scene) -> Look | Unmoved:
-    try:
-        return await look_for(intent, scene)
-    except RemoteError as error:
+def _plan_idle(scene: Scene, intent: Intent) -> PlannedStep:
+    plan = Plan(Decision.IN_SYNC)
+
+    async def execute() -> Outcome:
+        rest(scene, intent, scene.remembered.body, inf)
+        return Settled(plan, report.UP_TO_DATE)
+
+    return PlannedStep(plan, execute)
+
+
+def _plan_unread(scene: Scene, error: RemoteError) -> FailedStep:
+    async def execute() -> Outcome:
         await show_unread(scene, error)
-        raise
+        raise error
+
+    return FailedStep(error, execute)
 
 
 def _decide(intent: Intent, look: Look, scene: Scene) -> Decision:

@@ -1,13 +1,14 @@
 """The step of a resource that is to go. It goes by the location on record: its references may be gone already."""
 
 from dataclasses import replace
+from typing import Any, Final
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan, plan_delete
 from setpoint.engine import report
-from setpoint.engine.holding import pause
-from setpoint.engine.kind import Absent, AnyKind, Present, look_at
-from setpoint.engine.operations import finish_operation, wait_for
+from setpoint.engine.holding import plan_paused
+from setpoint.engine.kind import Absent, AnyKind, Location, Present, look_at
+from setpoint.engine.operations import wait_for
 from setpoint.engine.resource import Resource
 from setpoint.engine.scene import (
     DEFENDER,
@@ -16,46 +17,61 @@ from setpoint.engine.scene import (
     Gone,
     Management,
     Outcome,
+    PlannedStep,
     Scene,
     management_of,
 )
 from setpoint.errors import DeletionHeld, OperationRunning
 
+_NEVER_MADE: Final = "nothing was made for it yet: there is nothing to delete"
 
-async def remove(scene: Scene) -> Outcome:
-    """Removes the object, or leaves it where it is to stay, and lets the resource go once that is done."""
+
+async def plan_removal(scene: Scene) -> PlannedStep:
+    """The step that deletes the object, or leaves it where it is to stay, and then releases the resource."""
     location = scene.remembered.location
     if FINALIZER not in scene.resource.finalizers:
-        return Gone()
+        return PlannedStep(_nothing_to_delete(_NEVER_MADE), _is_gone)
     if scene.management is Management.PAUSED:
-        return await pause(scene)
-    if location is None or is_abandoned(scene.resource, scene.kind):
-        return await _let_go(scene)
+        return plan_paused(scene)
+    if location is None:
+        return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _let_go(scene))
+    if is_abandoned(scene.resource, scene.kind):
+        kept = _nothing_to_delete(f"the resource goes, and {location} stays as it is")
+        return PlannedStep(kept, lambda: _let_go(scene))
     _require_free(scene.resource)
-    scene = await finish_operation(scene)
     look = await look_at(location, scene.kind)
-    if isinstance(look, Present):
-        operation = await scene.kind.delete(location, look, scene.resource)
-        if operation is not None:
-            scene = replace(scene, remembered=replace(scene.remembered, operation=operation))
-            await wait_for(operation, scene)
-        if isinstance(await look_at(location, scene.kind), Present):
-            raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
-    # Others may hold the resource for a while yet.
+    if isinstance(look, Absent):
+        return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _confirm_deleted(scene))
+    return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(scene, location, look))
+
+
+def may_resume_removal(scene: Scene) -> bool:
+    """Whether the step of a resource being deleted asks about an operation that is still on record."""
+    is_kept = scene.remembered.location is None or is_abandoned(scene.resource, scene.kind)
+    return FINALIZER in scene.resource.finalizers and not is_kept and not is_held(scene.resource)
+
+
+async def _delete(scene: Scene, location: Location, look: Present[Any]) -> Outcome:
+    operation = await scene.kind.delete(location, look, scene.resource)
+    if operation is not None:
+        scene = replace(scene, remembered=replace(scene.remembered, operation=operation))
+        await wait_for(operation, scene)
+    if isinstance(await look_at(location, scene.kind), Present):
+        raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
+    return await _confirm_deleted(scene)
+
+
+async def _confirm_deleted(scene: Scene) -> Outcome:
+    # Finalizers of other controllers may keep the resource for a while yet.
     return await _let_go(await scene.tell(report.DELETED))
 
 
-async def preview_removal(scene: Scene) -> Plan:
-    """The plan of that step, which is not taken."""
-    location = scene.remembered.location
-    if location is None or FINALIZER not in scene.resource.finalizers:
-        return Plan(Decision.INTENT_CHANGED, because="nothing was made for it yet: there is nothing to delete")
-    if is_abandoned(scene.resource, scene.kind):
-        return Plan(Decision.INTENT_CHANGED, because=f"the resource goes, and {location} stays as it is")
-    _require_free(scene.resource)
-    if isinstance(await look_at(location, scene.kind), Absent):
-        return Plan(Decision.INTENT_CHANGED, because=f"{location} is gone already")
-    return plan_delete(Decision.INTENT_CHANGED)
+def _nothing_to_delete(because: str) -> Plan:
+    return Plan(Decision.INTENT_CHANGED, because=because)
+
+
+async def _is_gone() -> Outcome:
+    return Gone()
 
 
 def is_abandoned(resource: Resource, kind: AnyKind) -> bool:

@@ -1,7 +1,7 @@
 """What one step works with, and what it may leave behind."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias
 
@@ -124,6 +124,28 @@ Outcome: TypeAlias = Settled | Stopped | Gone
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """A step stopped before its first write: what it would write, and the function that carries it out.
+
+    A preview reads `plan`; a step goes on with `execute`. Nothing was written to make one.
+    """
+
+    plan: Plan
+    execute: Callable[[], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStep:
+    """A step that ends with `error` before it writes to the service; `execute` puts that on record, and raises it."""
+
+    error: SetpointError
+    execute: Callable[[], Awaitable[Outcome]]
+
+
+StepPlan: TypeAlias = PlannedStep | FailedStep
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """A resource in the middle of a step: as it was last read or written, and what is to be remembered of it."""
 
@@ -212,15 +234,23 @@ class Scene(Moment):
     # What the service says is left to write, where it can say so.
     rehearsed: tuple[Write, ...] | None = None
 
-    @property
-    def is_claimed(self) -> bool:
-        """Whether the resource is held until its object is dealt with, and its object is on record."""
-        return FINALIZER in self.resource.finalizers and self.remembered.location is not None
 
-
-def scene_of(moment: Moment, kind: AnyKind) -> Scene:
-    """The moment of a resource that `kind` handles."""
-    return Scene(**{one.name: getattr(moment, one.name) for one in fields(moment)}, kind=kind)
+def moment_of(
+    resource: Resource,
+    world: World,
+    remembered: Remembered,
+    *,
+    trigger: str = "a look",
+    asked: bool = False,
+    anew: bool = False,
+) -> Moment:
+    """The step of `resource` as it begins: a Scene for a kind. ManifestInvalid for a kind that is not known here."""
+    world.sort_of(resource)
+    key = (resource.ref.group, resource.ref.kind)
+    owner = world.owners.get(key)
+    if owner is not None:
+        return Moment(world, resource, remembered, trigger, asked, anew, owner.least)
+    return Scene(world, resource, remembered, trigger, asked, anew, kind=world.kinds[key])
 
 
 def _own_members(status: Tree) -> Tree:

@@ -34,7 +34,7 @@ async def settle(scene: Scene, look: Look, plan: Plan, planned: Planned) -> Outc
     """On record that nothing is left to do now. `plan` is what the step began with, `planned` what it ended with."""
     assert isinstance(look, Present)
     # What was withheld in the end is what is still to be put back.
-    plan = replace(plan, withheld=planned.plan.withheld, because=planned.plan.because)
+    plan = replace(plan, withheld=planned.plan.withheld, because=planned.plan.because, held=planned.plan.held)
     intent, left = planned.followed, _left(scene, look, planned)
     at = Cookie(intent.digest, digest(look.live))
     wait = waited(scene, intent, look)
