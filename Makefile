@@ -53,6 +53,7 @@ check: setup ## Format, lint, types, layers, budgets, hygiene: no test is run
 	$(BIN)/mypy $(CODE)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m checks.budgets
+	$(BIN)/python -m checks.structure
 	$(BIN)/python -m checks.hygiene
 
 # Tests on a real API server come last: where there is none, it is built while the others run.

@@ -7,10 +7,11 @@ from typing import Final
 
 import orjson
 
-from setpoint.clients.google import Call, GoogleClient, GoogleSettings
+from setpoint.clients.google.calls import GoogleCall
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.values import Json
-from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.resource import ResourceRef
 from setpoint.errors import RemoteRefused
 from setpoint.kinds.gcp.storage_bucket.kind import GROUP
 
@@ -41,7 +42,7 @@ def ref_of(number: int) -> ResourceRef:
     return ResourceRef(GROUP, "StorageBucket", NAMESPACE, name_of(number))
 
 
-def manifest_of(number: int, size: Size, *, versioning: bool = True) -> Tree:
+def manifest_of(number: int, size: Size, *, versioning: bool = True) -> JsonObject:
     """What its author declares."""
     return {
         "apiVersion": f"{GROUP}/v1beta1",
@@ -130,14 +131,14 @@ class Service(GoogleClient):
         self._written = written
         self._changed: dict[str, bytes] = {}
 
-    async def get(self, call: Call) -> bytes | None:
+    async def get(self, call: GoogleCall) -> bytes | None:
         """The bucket."""
         if len(call.parts) == 1:
             raise RemoteRefused("403: nobody may list buckets here")
         name = call.parts[1]
         return self._changed.get(name) or self._find(name)
 
-    async def patch(self, call: Call, body: Json) -> bytes:
+    async def patch(self, call: GoogleCall, body: Json) -> bytes:
         """The bucket after the change."""
         name = call.parts[1]
         self._written(name)

@@ -11,8 +11,8 @@ import orjson
 from benchmarks import sql_instance
 from benchmarks.measuring import Contest, Contestant
 from benchmarks.opponents import Opponents
-from setpoint.core.canonical import digest
-from setpoint.core.values import Json
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json
 
 SUBJECT: Final = "canonical bytes + SHA-256"
 EXACT_SUBJECT: Final = "canonical bytes + SHA-256: a float, astral keys"

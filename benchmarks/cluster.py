@@ -56,9 +56,9 @@ def trials(opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
     fleet = new_fleet(max(_FEWEST, pace.number(RESOURCES)))
     with TemporaryDirectory(prefix="setpoint-bench-") as name, serving(assets, Path(name), fleet) as server:
         fleet.write(Path(name, FLEET))
-        scene = _Scene(server, Path(name), {one.name: one.module for one in opponents.keepers})
-        yield Survey(lambda: scene.at_rest(min(_STARTS, pace.rounds)))
-        yield Survey(lambda: scene.edited(pace.number(EDITS)))
+        context = _Scene(server, Path(name), {one.name: one.module for one in opponents.keepers})
+        yield Survey(lambda: context.at_rest(min(_STARTS, pace.rounds)))
+        yield Survey(lambda: context.edited(pace.number(EDITS)))
 
 
 class _Scene:
@@ -117,10 +117,10 @@ class _Scene:
 
     def _order(self, way: str, namespace: str | None = None, events: int = 0) -> Order:
         fleet = self._server.fleet
-        sorts = tuple(Sort(kind.group, kind.version, kind.kind, kind.plural) for kind in fleet.served)
+        resource_types = tuple(Sort(kind.group, kind.version, kind.kind, kind.plural) for kind in fleet.served)
         expected = fleet.count if namespace is None else 0
         since = self._server.position() if events else ""
-        return Order(way, str(self._folder), sorts, expected, namespace, since, events)
+        return Order(way, str(self._folder), resource_types, expected, namespace, since, events)
 
 
 def _best(one: Found, other: Found) -> Found:

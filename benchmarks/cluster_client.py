@@ -9,24 +9,24 @@ import msgspec
 
 from benchmarks.errands import Found, Meter, Order, Sort, wait_for_word
 from setpoint.clients.http import HttpClient
-from setpoint.clients.kube_config import KUBECONFIG, connection_from
-from setpoint.clients.kube_endpoints import Endpoint
-from setpoint.clients.kube_watch import Change, watch
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import KUBECONFIG, connection_from_environment
+from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.clients.kubernetes.watch import WatchEventType, watch
 
 _tree: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def client_for(order: Order, http: HttpClient) -> KubernetesClient:
     """One that reaches the cluster."""
-    return KubernetesClient(connection_from({KUBECONFIG: order.kubeconfig}), http=http)
+    return KubernetesClient(connection_from_environment({KUBECONFIG: order.kubeconfig}), http=http)
 
 
 async def lists(order: Order) -> Found:
     """The lists, of which nothing is kept."""
     number, meter = 0, Meter()
     async with _connected(order) as client:
-        for sort in order.sorts:
+        for sort in order.resource_types:
             async for page in client.pages(_all_of(sort, order)):
                 number += len(page.items)
         return meter.read(number)
@@ -46,7 +46,7 @@ async def start(order: Order) -> Found:
 async def _trees(client: KubernetesClient, order: Order) -> Mapping[tuple[str, str, str], object]:
     """Without what the cluster notes down about authors."""
     kept = {}
-    for sort in order.sorts:
+    for sort in order.resource_types:
         async for page in client.pages(_all_of(sort, order)):
             for item in page.items:
                 tree = _tree.decode(item)
@@ -82,9 +82,9 @@ async def storm(order: Order) -> Found:
 
 async def _changes(client: KubernetesClient, order: Order) -> AsyncIterator[msgspec.Raw]:
     left = order.events
-    async with aclosing(watch(client, _all_of(order.sorts[0], order), order.since)) as told:
+    async with aclosing(watch(client, _all_of(order.resource_types[0], order), order.since)) as told:
         async for event in told:
-            if event.change is Change.MODIFIED:
+            if event.change is WatchEventType.MODIFIED:
                 yield event.object
                 left -= 1
             if not left:

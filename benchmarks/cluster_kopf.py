@@ -51,7 +51,7 @@ class _Operator:
         self.heard = 0
         self.informed, self.word, self.enough = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._order = order
-        self._to_list = {sort.plural for sort in order.sorts}
+        self._to_list = {sort.plural for sort in order.resource_types}
         self._watch = watching.infinite_watch
 
     @asynccontextmanager
@@ -85,7 +85,7 @@ class _Operator:
     def _registry(self) -> Any:  # noqa: ANN401 - kopf's own
         registry = kopf.OperatorRegistry()
         kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
-        for sort in self._order.sorts:
+        for sort in self._order.resource_types:
             kopf.on.event(sort.group, sort.version, sort.plural, registry=registry)(self._handle)
         return registry
 

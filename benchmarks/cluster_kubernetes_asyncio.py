@@ -18,7 +18,7 @@ async def start(order: Order) -> Found:
     meter = Meter()
     async with _connected(order) as api:
         kept = {}
-        for sort in order.sorts:
+        for sort in order.resource_types:
             async for page in _pages(api, sort, order.namespace):
                 for one in page["items"]:
                     kept[sort.kind, one["metadata"]["namespace"], one["metadata"]["name"]] = one
@@ -42,7 +42,7 @@ async def _pages(api: CustomObjectsApi, sort: Sort, namespace: str | None) -> As
 
 async def storm(order: Order) -> Found:
     """What every event brings, kept."""
-    sort = order.sorts[0]
+    sort = order.resource_types[0]
     where, since = (sort.group, sort.version, sort.plural), {"resource_version": order.since}
     async with _connected(order) as api:
         await wait_for_word()

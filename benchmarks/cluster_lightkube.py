@@ -16,7 +16,7 @@ async def start(order: Order) -> Found:
     """Everything listed, and kept."""
     kept, meter = {}, Meter()
     client, place = _client(order), order.namespace or "*"
-    for sort in order.sorts:
+    for sort in order.resource_types:
         async for one in client.list(_resource(sort), namespace=place, chunk_size=_PAGE):
             kept[sort.kind, one["metadata"]["namespace"], one["metadata"]["name"]] = one
     found = meter.read(len(kept))
@@ -29,7 +29,7 @@ async def storm(order: Order) -> Found:
     client = _client(order)
     await wait_for_word()
     kept, meter = {}, Meter()
-    events = client.watch(_resource(order.sorts[0]), namespace="*", resource_version=order.since)
+    events = client.watch(_resource(order.resource_types[0]), namespace="*", resource_version=order.since)
     async with aclosing(events):
         async for change, one in events:
             if change == "MODIFIED":

@@ -18,22 +18,22 @@ from benchmarks.fleet import FLEET, Answers, Fleet, kinds_of
 from benchmarks.measuring import Disagreement
 from benchmarks.residence import resident
 from benchmarks.running import samples_in
-from setpoint.clients.google import Call, GoogleClient
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.google.calls import GoogleCall
+from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.core.decide import Decision
-from setpoint.engine.ports import EVERYTHING, Event, Query
+from setpoint.engine.context import EngineContext, SystemClock
+from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery
 from setpoint.engine.resource import Revision
-from setpoint.engine.scene import World
-from setpoint.engine.system_clock import SystemClock
-from setpoint.runtime.informer import Informer, News
+from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.manager import Manager
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.reasons import RESYNC
-from setpoint.runtime.telemetry import Telemetry
-from setpoint.stores.kubernetes.cache import Cache
-from setpoint.stores.kubernetes.opening import SYSTEM_NAMESPACE, served_kinds
-from setpoint.stores.kubernetes.served import Territory
+from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.predicates import RESYNC
+from setpoint.runtime.workqueue.scheduling import Priority
+from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.factory import SYSTEM_NAMESPACE, served_kinds
+from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from setpoint.stores.kubernetes.store import KubernetesStore
 
 # How many further looks there are at each.
@@ -48,7 +48,7 @@ class _Tally(HttpClient):
         super().__init__()
         self.sent = 0
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """See HttpClient."""
         self.sent += 1
         return await super().send(request)
@@ -61,7 +61,7 @@ class _Services(Answers):
         super().__init__(fleet)
         self.word = asyncio.Event()
 
-    async def get(self, call: Call) -> bytes | None:
+    async def get(self, call: GoogleCall) -> bytes | None:
         """See Answers."""
         if not self.word.is_set():
             await self.word.wait()
@@ -71,11 +71,11 @@ class _Services(Answers):
 class _Held(KubernetesStore):
     """A store that tells of no change before it is given the word."""
 
-    def __init__(self, client: KubernetesClient, territory: Territory) -> None:
-        super().__init__(client, SystemClock(), territory, Cache())
+    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope) -> None:
+        super().__init__(client, SystemClock(), cluster_scope, ObjectCache())
         self.word = asyncio.Event()
 
-    async def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+    async def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         """See Store."""
         await self.word.wait()
         async for event in super().watch(since, query):
@@ -87,11 +87,13 @@ class _Process:
 
     def __init__(self, order: Order, google: GoogleClient) -> None:
         self.http, clock, kinds = _Tally(), SystemClock(), kinds_of(google)
-        territory = Territory(served_kinds(kinds, lasting=True), SYSTEM_NAMESPACE, order.namespace)
-        self.store = _Held(client_for(order, self.http), territory)
+        cluster_scope = ClusterScope(served_kinds(kinds, lasting=True), SYSTEM_NAMESPACE, order.namespace)
+        self.store = _Held(client_for(order, self.http), cluster_scope)
         self.telemetry = Telemetry([google.budgets])
-        world = World(self.store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=self.telemetry)
-        self.manager = Manager(world, self.telemetry)
+        engine = EngineContext(
+            self.store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=self.telemetry
+        )
+        self.manager = Manager(engine, self.telemetry)
         self.telemetry.watch(self.manager)
 
     @asynccontextmanager
@@ -99,7 +101,7 @@ class _Process:
         """Everything has been heard of, and nobody takes a step; the event comes after so many edits."""
         heard, enough = 0, asyncio.Event()
 
-        def hear(news: News) -> None:
+        def hear(news: ResourceEvent) -> None:
             nonlocal heard
             self.manager.hear(news)
             heard += not news.is_first
@@ -137,7 +139,7 @@ class _Process:
 
     def _is_at_rest(self) -> bool:
         queues = [one.queue.snapshot() for one in self.manager.controllers.values()]
-        is_idle = not any(queue.in_work or any(queue.depth.values()) for queue in queues)
+        is_idle = not any(queue.processing or any(queue.depth.values()) for queue in queues)
         return is_idle and sum(queue.delayed for queue in queues) == len(self.manager.heads)
 
     def look_at_all(self) -> None:

@@ -40,7 +40,7 @@ class Order(msgspec.Struct, frozen=True):
 
     way: str
     folder: str
-    sorts: tuple[Sort, ...]
+    resource_types: tuple[Sort, ...]
     expected: int
     namespace: str | None = None
     since: str = ""

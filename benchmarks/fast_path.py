@@ -9,11 +9,10 @@ import orjson
 from benchmarks import sql_instance
 from benchmarks.measuring import Contest, Contestant, check_agreement
 from benchmarks.opponents import Differ, Opponents
-from setpoint.core.canonical import body_digest, digest
-from setpoint.core.cookie import Cookie
-from setpoint.core.decide import Decision, decide
-from setpoint.core.policy import IGNORE
-from setpoint.core.values import Json
+from setpoint.core.decide import Cookie, Decision, decide
+from setpoint.core.schema.policy import IGNORE
+from setpoint.core.values.canonical import digest, sha256_hex
+from setpoint.core.values.json_types import Json
 
 SUBJECT: Final = "fast-path decision, from response bytes"
 FLOOR: Final = "orjson.loads + SHA-256 of the bytes"
@@ -39,17 +38,17 @@ def _cookie_for(body: bytes) -> Cookie:
     return Cookie(intent, digest(sql_instance.decode(body)))
 
 
-def _contestants(body: bytes, remembered: bytes, opponents: Opponents) -> tuple[Contestant, ...]:
-    cookie, last, tree = _cookie_for(remembered), body_digest(remembered), orjson.loads(remembered)
+def _contestants(body: bytes, state: bytes, opponents: Opponents) -> tuple[Contestant, ...]:
+    cookie, last, tree = _cookie_for(state), sha256_hex(state), orjson.loads(state)
     intent = cookie.intent
-    is_same = body == remembered
+    is_same = body == state
     decision = Decision.IN_SYNC if is_same else Decision.DRIFTED
 
     def typed() -> Decision:
         return decide(cookie, intent, digest(sql_instance.decode(body)))
 
     def short_cut() -> Decision:
-        return decide(cookie, intent, cookie.live) if body_digest(body) == last else typed()
+        return decide(cookie, intent, cookie.live) if sha256_hex(body) == last else typed()
 
     def floor() -> tuple[Json, bool]:
         return orjson.loads(body), hashlib.sha256(body).hexdigest() == last
@@ -65,5 +64,5 @@ def _contestants(body: bytes, remembered: bytes, opponents: Opponents) -> tuple[
     )
 
 
-def _comparing(differ: Differ, remembered: Json, body: bytes) -> Callable[[], object]:
-    return lambda: differ.compare(remembered, orjson.loads(body))
+def _comparing(differ: Differ, state: Json, body: bytes) -> Callable[[], object]:
+    return lambda: differ.compare(state, orjson.loads(body))

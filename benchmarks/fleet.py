@@ -18,22 +18,22 @@ import msgspec
 
 from benchmarks import buckets
 from benchmarks.fleet_manifests import bucket, instance
-from setpoint.clients.google import Auth, Call, GoogleClient, GoogleSettings
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.core.canonical import digest
+from setpoint.clients.google.calls import GoogleCall
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.context import EngineContext, Settled, SystemClock
 from setpoint.engine.kind import AnyKind, Location, Present
-from setpoint.engine.reconcile import step
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.resource import Resource, Tree
-from setpoint.engine.scene import Settled, World
-from setpoint.engine.system_clock import SystemClock
+from setpoint.engine.resource import Resource
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteRefused
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
-from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.cloud import Request as CloudRequest
-from setpoint.stores.kubernetes.definitions import plural_of
-from setpoint.stores.kubernetes.served import ServedKind
+from setpoint.localcloud.cloud import Cloud, CloudRequest
+from setpoint.stores.kubernetes.crds import plural_of
+from setpoint.stores.kubernetes.served_kinds import ServedKind
 from setpoint.stores.memory import MemoryStore
 
 # Where a fleet is written down, in the folder of its cluster.
@@ -130,11 +130,11 @@ class Answers(GoogleClient):
     """Both services without a network: any object is there, under any name. Nobody may list them."""
 
     def __init__(self, fleet: Fleet) -> None:
-        super().__init__(HttpClient(), GoogleSettings(auth=Auth.ANONYMOUS))
+        super().__init__(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
         self._fleet = fleet
         self._at_hand: dict[tuple[int, str], bytes] = {}
 
-    async def get(self, call: Call) -> bytes | None:
+    async def get(self, call: GoogleCall) -> bytes | None:
         """`b/NAME`, or `projects/PROJECT/instances/NAME`."""
         depth, name = len(call.parts), call.parts[-1]
         found = self._at_hand.get((depth, name))
@@ -169,7 +169,7 @@ class Copier:
         """That one as it would be stored."""
         kind, name = self._fleet.kind_and_name(number)
         model = self._fleet.model_of(kind, name)
-        stored, memory = self._stored[kind][model.name], Remembered.of(Resource(model.resource))
+        stored, memory = self._stored[kind][model.name], StoredState.of(Resource(model.resource))
         assert memory.cookie is not None
         assert memory.body is not None
         assert memory.location is not None
@@ -208,25 +208,25 @@ def new_fleet(count: int) -> Fleet:
 
 async def _new_fleet(count: int) -> Fleet:
     http, clock = _InProcess(Cloud()), SystemClock()
-    kinds = kinds_of(GoogleClient(http, GoogleSettings(_LOCAL, _LOCAL, Auth.ANONYMOUS)))
+    kinds = kinds_of(GoogleClient(http, GoogleSettings(_LOCAL, _LOCAL, GoogleAuth.ANONYMOUS)))
     store = MemoryStore(clock, lambda: str(uuid.uuid4()))
-    world = World(store, clock, {(kind.group, kind.name): kind for kind in kinds})
+    engine = EngineContext(store, clock, {(kind.group, kind.name): kind for kind in kinds})
     numbers = range(min(_VARIETY, count // len(kinds)))
     return Fleet(
         count,
         (
-            tuple([await _settled(bucket(number), world, http) for number in numbers]),
-            tuple([await _settled(instance(number), world, http) for number in numbers]),
+            tuple([await _settled(bucket(number), engine, http) for number in numbers]),
+            tuple([await _settled(instance(number), engine, http) for number in numbers]),
         ),
     )
 
 
-async def _settled(manifest: Tree, world: World, http: "_InProcess") -> Model:
-    ref = (await world.store.apply(manifest)).ref
-    while not isinstance(outcome := await step(ref, world), Settled):
+async def _settled(manifest: JsonObject, engine: EngineContext, http: "_InProcess") -> Model:
+    ref = (await engine.store.apply(manifest)).ref
+    while not isinstance(outcome := await step(ref, engine), Settled):
         http.cloud.advance(_A_MINUTE)
     assert outcome.ready.status == "True", outcome
-    resource = await world.store.get(ref)
+    resource = await engine.store.get(ref)
     assert resource is not None
     # What the last look saw: nothing was written after it.
     live = msgspec.json.decode(http.last)
@@ -254,7 +254,7 @@ class _InProcess(HttpClient):
         self.cloud = cloud
         self.last = b""
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """What the cloud says."""
         parts = urlsplit(request.url)
         query = dict(parse_qsl(parts.query))
@@ -264,4 +264,4 @@ class _InProcess(HttpClient):
         body = b"" if answer.body is None else msgspec.json.encode(answer.body)
         if request.method == "GET" and answer.status == HTTPStatus.OK:
             self.last = body
-        return Answer(answer.status, answer.headers, body)
+        return HttpResponse(answer.status, answer.headers, body)

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, Final
 
 from benchmarks import buckets
-from setpoint.engine.resource import Tree
+from setpoint.core.values.json_types import JsonObject
 
 _TEAMS: Final = ("orders", "billing", "search", "warehouse", "accounts", "shipping", "analytics", "identity")
 _ENVIRONMENTS: Final = ("production", "staging", "development")
@@ -20,7 +20,7 @@ _FLAGS: Final = {
 }
 
 
-def bucket(number: int) -> Tree:
+def bucket(number: int) -> JsonObject:
     """A bucket with some rules about what becomes of old objects."""
     draw = Random(number)
     spec: dict[str, Any] = {
@@ -45,7 +45,7 @@ def _rule(draw: Random) -> dict[str, Any]:
     return {"action": {"type": "SetStorageClass", "storageClass": colder}, "condition": condition}
 
 
-def instance(number: int) -> Tree:
+def instance(number: int) -> JsonObject:
     """A database as people set one up who mean it."""
     draw = Random(number)
     cores = draw.choice((1, 2, 4, 8))
@@ -73,7 +73,7 @@ def _network(draw: Random, number: int) -> dict[str, Any]:
     return {"name": f"{draw.choice(_TEAMS)}-office-{number}", "value": f"{address}.0/24"}
 
 
-def _manifest(api_version: str, kind: str, number: int, spec: dict[str, Any]) -> Tree:
+def _manifest(api_version: str, kind: str, number: int, spec: dict[str, Any]) -> JsonObject:
     draw = Random(-number)
     labels = {
         "team": draw.choice(_TEAMS),

@@ -18,8 +18,8 @@ import msgspec
 from benchmarks.buckets import NAMESPACE
 from benchmarks.fleet import Copier, Fleet, Model
 from setpoint.app import definitions
-from setpoint.clients.http import HttpClient, Request
-from setpoint.stores.kubernetes.served import ServedKind
+from setpoint.clients.http import HttpClient, HttpRequest
+from setpoint.stores.kubernetes.served_kinds import ServedKind
 from tests.cluster.access import Access
 from tests.cluster.assets import Assets, Missing, find
 from tests.cluster.patience import until
@@ -166,7 +166,7 @@ class _Etcd:
         await self._http.close()
 
     async def _ask(self, verb: str, body: Mapping[str, str]) -> Any:  # noqa: ANN401 - a tree as etcd answers
-        request = Request("POST", f"{self._url}/v3/kv/{verb}", body=msgspec.json.encode(body))
+        request = HttpRequest("POST", f"{self._url}/v3/kv/{verb}", body=msgspec.json.encode(body))
         answer = await self._http.send(request)
         assert answer.status == HTTPStatus.OK, answer
         return msgspec.json.decode(answer.body)

@@ -6,12 +6,12 @@ from typing import Final
 
 import orjson
 
-from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryList, EntryMap, Table, Whole
-from setpoint.core.values import Json
+from setpoint.core.merge.threeway import EditableFields, EntryList, EntryMap, WholeValue
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 
-TABLE: Final[Table] = {
-    Path.parse("deployment.replicas"): Whole(),
+TABLE: Final[EditableFields] = {
+    Path.parse("deployment.replicas"): WholeValue(),
     Path.parse("environment"): EntryMap(),
     Path.parse("secretResources"): EntryList(),
     Path.parse("certificateCache.secrets"): EntryList("secretName"),

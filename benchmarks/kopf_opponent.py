@@ -17,7 +17,7 @@ from kopf._core.intents import causes
 from kopf._core.reactor import inventory, processing, queueing
 
 from benchmarks.measuring import Contestant, Disagreement
-from setpoint.engine.resource import Tree
+from setpoint.core.values.json_types import JsonObject
 
 DIRECT: Final = "kopf: process_resource_event, given the decoded event"
 QUEUED: Final = "kopf: the same, behind its watcher and workers"
@@ -27,7 +27,7 @@ _PATIENCE: Final = 600.0
 
 
 @contextmanager
-def contestants(documents: Sequence[Tree]) -> Iterator[tuple[Contestant, ...]]:
+def contestants(documents: Sequence[JsonObject]) -> Iterator[tuple[Contestant, ...]]:
     """Two ways to hand kopf one event for each document; Disagreement unless it finds that nothing is to do.
 
     To kopf these are resources that it has handled before: they have its finalizer, and its memory of them.
@@ -122,7 +122,7 @@ class _Operator:
             event_queue=asyncio.Queue(),
         )
 
-    def handled_before(self, document: Tree) -> dict[str, Any]:
+    def handled_before(self, document: JsonObject) -> dict[str, Any]:
         """The document as kopf leaves it."""
         storage = self._settings.persistence.diffbase_storage
         known: dict[str, Any] = copy.deepcopy(dict(document))

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from setpoint.core.values import Json
+from setpoint.core.values.json_types import Json
 
 GROUP, VERSION, PLURAL, KIND = "bench.test", "v1", "widgets", "Widget"
 NAMESPACE: Final = "team-orders"

@@ -20,13 +20,13 @@ from benchmarks.kube_stub import (
 )
 from benchmarks.measuring import Contest, Contestant, Pace
 from benchmarks.opponents import ClusterClient, Opponents
-from setpoint.clients.budgets import Budgets, Charge
-from setpoint.clients.http import HttpClient, Request
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_endpoints import Endpoint
-from setpoint.clients.kube_watch import watch
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.clients.rate import Pace as CallRate
+from setpoint.clients.http import HttpClient, HttpRequest
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.clients.kubernetes.watch import watch
+from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
+from setpoint.clients.ratelimit.token_bucket import AimdSettings as CallRate
 
 GET: Final = "Kubernetes: GET of 3 KB, loopback"
 LIST: Final = "Kubernetes: list, each of 500 objects of 3 KB, loopback"
@@ -73,10 +73,10 @@ async def _clients(address: str, opponents: Opponents) -> dict[str, ClusterClien
 
 class _Ours:
     def __init__(self, address: str, form: Callable[[bytes | msgspec.Raw], Any]) -> None:
-        budgets = Budgets()
-        budgets.make(Charge(f"kubernetes {address.removeprefix('http://')}", "", "reads"), _UNLIMITED, address)
+        budgets = QuotaBudgets()
+        budgets.make(QuotaKey(f"kubernetes {address.removeprefix('http://')}", "", "reads"), _UNLIMITED, address)
         self._form = form
-        self._client = KubernetesClient(Connection("the stub", address), budgets=budgets)
+        self._client = KubernetesClient(ClusterConnection("the stub", address), budgets=budgets)
 
     async def get(self, name: str) -> object:
         found = await self._client.get(_ENDPOINT.named(name))
@@ -129,7 +129,7 @@ def _calls(
 
 def _bare(http: HttpClient, address: str) -> Callable[[str], Awaitable[bytes]]:
     async def get(name: str) -> bytes:
-        return (await http.send(Request("GET", address + _ENDPOINT.named(name).path))).body
+        return (await http.send(HttpRequest("GET", address + _ENDPOINT.named(name).path))).body
 
     return get
 

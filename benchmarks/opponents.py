@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import Final, Protocol, TypeAlias
 
 from benchmarks.measuring import Contestant
-from setpoint.core.values import Json
-from setpoint.engine.resource import Tree
+from setpoint.core.values.json_types import Json, JsonObject
 
 # Where a value stands: names of members, positions in lists.
 Route: TypeAlias = tuple[str | int, ...]
@@ -49,7 +48,7 @@ class Operator:
     """
 
     name: str
-    no_op: Callable[[Sequence[Tree]], AbstractContextManager[tuple[Contestant, ...]]]
+    no_op: Callable[[Sequence[JsonObject]], AbstractContextManager[tuple[Contestant, ...]]]
 
 
 class ClusterClient(Protocol):

@@ -9,14 +9,15 @@ from benchmarks import sql_instance
 from benchmarks.measuring import Contest, Contestant
 from benchmarks.opponents import Differ, Opponents, Route
 from benchmarks.sql_instance import Size
-from setpoint.core.canonical import same
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, diff
-from setpoint.core.overlay import Declared, Tree, overlay
-from setpoint.core.paths import Path
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.plan import Plan, plan_fields
-from setpoint.core.policy import IGNORE, PRUNE
-from setpoint.core.shape import Field
+from setpoint.core.schema.policy import IGNORE, PRUNE
+from setpoint.core.schema.shape import Field
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
 
 OVERLAY: Final = "effective desired state, one field to change"
 NOTHING: Final = "fields to change: none"
@@ -34,8 +35,8 @@ class _Task:
     The opponents are given what comes of that, and all have to find the fields at `paths`, which stand at `routes`.
     """
 
-    live: Tree
-    wanted: Tree
+    live: JsonObject
+    wanted: JsonObject
     ignoring: Declared
     pruning: Declared
     paths: list[Path]

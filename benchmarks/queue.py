@@ -15,10 +15,10 @@ import click
 
 from benchmarks.measuring import QUICK, THOROUGH, Contest, Contestant, Figure, check_agreement, measure
 from benchmarks.opponents import NOBODY, Opponents
+from setpoint.engine.context import SystemClock
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.system_clock import SystemClock
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.workqueue import ShutDown, WorkQueue
+from setpoint.runtime.workqueue.queue import ShutDown, WorkQueue
+from setpoint.runtime.workqueue.scheduling import Priority
 
 CYCLE: Final = "work queue: add, get, done"
 DEDUPE: Final = "work queue: add of a key that waits already"

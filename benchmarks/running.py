@@ -11,15 +11,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from benchmarks.settled import CLOCK, open_store, world_of
-from setpoint.clients.google import GoogleClient
-from setpoint.engine.cadence import MEAN_SECONDS, spread
+from setpoint.clients.google.client import GoogleClient
+from setpoint.engine.context import SystemClock
+from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
 from setpoint.engine.resource import ResourceRef, Revision
-from setpoint.engine.system_clock import SystemClock
 from setpoint.runtime.controller import Controller
 from setpoint.runtime.manager import Manager
-from setpoint.runtime.reasons import RESYNC
-from setpoint.runtime.telemetry import Telemetry
-from setpoint.stores.sqlite import SqliteStore
+from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.predicates import RESYNC
+from setpoint.stores.sqlite.store import SqliteStore
 
 _A_WHILE: Final = 0.02
 
@@ -44,8 +44,8 @@ class Running:
         self.loop = loop
         self.store = store
         self.telemetry = Telemetry([google.budgets])
-        world = replace(world_of(store, google), clock=clock, metrics=self.telemetry)
-        self.manager = Manager(world, self.telemetry)
+        engine = replace(world_of(store, google), clock=clock, metrics=self.telemetry)
+        self.manager = Manager(engine, self.telemetry)
         self.telemetry.watch(self.manager)
         self._task = loop.create_task(self.manager.run())
 
@@ -73,7 +73,7 @@ class Running:
 
     def seconds_until_looks(self) -> float:
         """How long after everything was looked at the first is looked at again."""
-        return min(spread(ref, MEAN_SECONDS) for ref in self.manager.heads)
+        return min(jittered_resync(ref, DEFAULT_RESYNC_SECONDS) for ref in self.manager.heads)
 
     def decisions(self) -> Mapping[str, int]:
         """How many looks of each decision there were so far, and came to a good end."""
@@ -115,7 +115,7 @@ class Running:
     @property
     def _is_at_rest(self) -> bool:
         queue = self.controller.queue.snapshot()
-        is_idle = not queue.in_work and not any(queue.depth.values()) and not self.controller.lister.under_way
+        is_idle = not queue.processing and not any(queue.depth.values()) and not self.controller.lister.under_way
         return is_idle and queue.delayed == len(self.manager.heads)
 
     async def _pass_over(self, refs: Sequence[ResourceRef]) -> None:

@@ -18,11 +18,17 @@ from benchmarks.runtime_memory import memory
 from benchmarks.runtime_passes import no_network, plan, resync, with_get
 from benchmarks.settled import service_of, settle
 from benchmarks.surveys import Survey, Trial
-from setpoint.clients.budgets import Budgets
-from setpoint.clients.google import AUTH, STORAGE_ENDPOINT, Auth, Call, GoogleClient, Service, settings_from
-from setpoint.clients.google_quotas import charge_for
+from setpoint.clients.google.calls import GoogleCall, GoogleService, quota_key
+from setpoint.clients.google.client import (
+    AUTH_VARIABLE,
+    STORAGE_ENDPOINT_VARIABLE,
+    GoogleAuth,
+    GoogleClient,
+    settings_from,
+)
 from setpoint.clients.http import HttpClient
-from setpoint.clients.rate import Pace as CallRate
+from setpoint.clients.ratelimit.limiter import QuotaBudgets
+from setpoint.clients.ratelimit.token_bucket import AimdSettings as CallRate
 
 RESOURCES: Final = 10_000
 MANY: Final = 100_000
@@ -106,11 +112,11 @@ def _by_lists(folder: Path, pace: Pace) -> Iterator[Contest]:
 
 
 def _client(address: str) -> GoogleClient:
-    budgets = Budgets()
-    budgets.make(charge_for("GET", _get(name_of(0))), _UNLIMITED, address)
-    settings = settings_from({STORAGE_ENDPOINT: address, AUTH: Auth.ANONYMOUS.value})
+    budgets = QuotaBudgets()
+    budgets.make(quota_key("GET", _get(name_of(0))), _UNLIMITED, address)
+    settings = settings_from({STORAGE_ENDPOINT_VARIABLE: address, AUTH_VARIABLE: GoogleAuth.ANONYMOUS.value})
     return GoogleClient(HttpClient(), settings, budgets=budgets)
 
 
-def _get(name: str) -> Call:
-    return Call(Service.STORAGE, ("b", name))
+def _get(name: str) -> GoogleCall:
+    return GoogleCall(GoogleService.STORAGE, ("b", name))

@@ -12,13 +12,13 @@ from benchmarks.buckets import Size
 from benchmarks.measuring import Contest, Contestant
 from benchmarks.running import Ahead, Running
 from benchmarks.settled import open_store, service_of, world_of
-from setpoint.clients.http import HttpClient, Request
+from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Plan
-from setpoint.engine.reconcile import preview
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import World
-from setpoint.stores.sqlite import OpenMode
+from setpoint.engine.step.reconcile import preview
+from setpoint.stores.sqlite.store import OpenMode
 
 NO_NETWORK: Final = "pass in which nothing moved: queue, engine, store, telemetry"
 OURS: Final = "ours: buckets at rest, looked at as bytes of 6 KB"
@@ -79,7 +79,7 @@ def _fetching(process: Running, urls: Sequence[str], http: HttpClient) -> Contes
 
         async def work() -> None:
             for url in left:
-                statuses[(await http.send(Request("GET", url))).status] += 1
+                statuses[(await http.send(HttpRequest("GET", url))).status] += 1
 
         await asyncio.gather(*(work() for _ in range(process.controller.workers)))
         return statuses
@@ -97,20 +97,20 @@ def plan(path: Path, refs: Sequence[ResourceRef], size: Size) -> Iterator[Contes
     try:
         store = loop.run_until_complete(open_store(path, OpenMode.READ))
         try:
-            world = world_of(store, service_of(len(refs), size))
-            yield Contest(PLAN, size.label, (_planning(loop, world, refs),))
+            engine = world_of(store, service_of(len(refs), size))
+            yield Contest(PLAN, size.label, (_planning(loop, engine, refs),))
         finally:
             loop.run_until_complete(store.close())
     finally:
         loop.close()
 
 
-def _planning(loop: asyncio.AbstractEventLoop, world: World, refs: Sequence[ResourceRef]) -> Contestant:
+def _planning(loop: asyncio.AbstractEventLoop, engine: EngineContext, refs: Sequence[ResourceRef]) -> Contestant:
     count = min(len(refs), _AT_ONCE)
     parts = cycle([refs[start : start + count] for start in range(0, len(refs) - count + 1, count)])
 
     async def plan_all(part: Sequence[ResourceRef]) -> list[Plan]:
-        return [await preview(ref, world) for ref in part]
+        return [await preview(ref, engine) for ref in part]
 
     def is_right(answer: object) -> bool:
         return answer == [Plan(Decision.IN_SYNC)] * count

@@ -9,20 +9,19 @@ from typing import Final
 from msgspec.structs import replace
 
 from benchmarks.buckets import Service, Size, body_of, manifest_of, name_of, ref_of
-from setpoint.clients.google import GoogleClient
-from setpoint.core.canonical import body_digest, digest
+from setpoint.clients.google.client import GoogleClient
+from setpoint.core.values.canonical import digest, sha256_hex
+from setpoint.engine.context import EngineContext, Settled, SystemClock
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.reconcile import step
-from setpoint.engine.scene import Settled, World
-from setpoint.engine.system_clock import SystemClock
+from setpoint.engine.step.reconcile import step
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import read_bucket
-from setpoint.stores.limits import DEFAULT_LIMITS
-from setpoint.stores.records import Record
-from setpoint.stores.sealing import Seal
-from setpoint.stores.sqlite import OpenMode, SqliteStore, open_sqlite
-from setpoint.stores.sqlite_connections import connect_to_write
-from setpoint.stores.sqlite_tables import Tables
+from setpoint.stores.journal import DEFAULT_LIMITS
+from setpoint.stores.records import ResourceRecord
+from setpoint.stores.sqlite.database_file import connect_to_write
+from setpoint.stores.sqlite.encryption import SecretCipher
+from setpoint.stores.sqlite.store import OpenMode, SqliteStore, open_sqlite
+from setpoint.stores.sqlite.tables import ResourceTables
 
 CLOCK: Final = SystemClock()
 
@@ -33,10 +32,10 @@ def service_of(count: int, size: Size, written: Callable[[str], None] = lambda _
     return Service(bodies.get, written)
 
 
-def world_of(store: SqliteStore, google: GoogleClient) -> World:
+def world_of(store: SqliteStore, google: GoogleClient) -> EngineContext:
     """The world with buckets alone."""
     kind: AnyKind = StorageBucketKind(google)
-    return World(store, CLOCK, {(kind.group, kind.name): kind})
+    return EngineContext(store, CLOCK, {(kind.group, kind.name): kind})
 
 
 def settle(path: Path, count: int, size: Size) -> None:
@@ -44,7 +43,7 @@ def settle(path: Path, count: int, size: Size) -> None:
     asyncio.run(_settle_the_first(path, size))
     connection = connect_to_write(path)
     try:
-        tables = Tables(connection, Seal(path.with_suffix(".key")))
+        tables = ResourceTables(connection, SecretCipher(path.with_suffix(".key")))
         connection.execute("BEGIN IMMEDIATE")
         first = tables.find(ref_of(0))
         assert first is not None
@@ -72,7 +71,7 @@ async def _settle_the_first(path: Path, size: Size) -> None:
         await store.close()
 
 
-def _like(first: Record, numbers: Iterable[int], size: Size) -> Iterable[Record]:
+def _like(first: ResourceRecord, numbers: Iterable[int], size: Size) -> Iterable[ResourceRecord]:
     """Other buckets, right after the same step."""
     old = (name_of(0).encode(), _uid(0).encode(), *_digests(0, size))
     for number in numbers:
@@ -83,7 +82,7 @@ def _like(first: Record, numbers: Iterable[int], size: Size) -> Iterable[Record]
         yield replace(first, ref=ref_of(number), uid=_uid(number), metadata=metadata, status=status)
 
 
-def _made(record: Record, _before: Record | None) -> Record:
+def _made(record: ResourceRecord, _before: ResourceRecord | None) -> ResourceRecord:
     return record
 
 
@@ -95,4 +94,4 @@ def _digests(number: int, size: Size) -> tuple[bytes, bytes]:
     """The second half of its cookie, and that of the bytes it came in: a bucket's name is a part of both."""
     name = name_of(number)
     body = body_of(name, size)
-    return digest(read_bucket(body, name).bucket).encode(), body_digest(body).encode()
+    return digest(read_bucket(body, name).bucket).encode(), sha256_hex(body).encode()

@@ -12,11 +12,11 @@ import msgspec
 import orjson
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.overlay import Declared, Tree
-from setpoint.core.paths import Path, Selector
-from setpoint.core.policy import FieldPolicy, Rule
-from setpoint.core.shape import Default, Keyed, Mark, Object, shape_of
-from setpoint.core.values import Json
+from setpoint.core.overlay import Declared
+from setpoint.core.schema.policy import FieldPolicy, Rule
+from setpoint.core.schema.shape import Default, Keyed, Mark, ObjectShape, shape_of
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path, Selector
 
 # --- The kind --------------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Instance(Struct):
     settings: Settings | UnsetType = UNSET
 
 
-SHAPE: Final[Object] = shape_of(Instance)
+SHAPE: Final[ObjectShape] = shape_of(Instance)
 decode: Final = msgspec.json.Decoder(Instance).decode
 
 # --- The body --------------------------------------------------------------------------------------------------------
@@ -305,9 +305,9 @@ _UNSAID: Final = {
 }
 
 
-def live_tree(body: bytes) -> Tree:
+def live_tree(body: bytes) -> JsonObject:
     """The modelled part of `body` as the overlay takes it."""
-    tree: Tree = msgspec.to_builtins(decode(body))
+    tree: JsonObject = msgspec.to_builtins(decode(body))
     return tree
 
 

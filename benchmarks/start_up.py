@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.measuring import Contest, Contestant
 from benchmarks.opponents import Opponents
 from setpoint import __version__
-from setpoint.cli.help_text import HELP
+from setpoint.cli.entry import HELP
 
 SUBJECT: Final = "start-up, a process each"
 INTERPRETER: Final = "python -c pass: the interpreter alone"

@@ -24,8 +24,7 @@ from benchmarks.opponents import Opponents
 from benchmarks.start_up import children_cpu
 from benchmarks.surveys import Reading, Survey, Trial, Unit, Unmeasured, compared
 from setpoint import __version__
-from setpoint.deployment.provider_plugin import HOSTS, PLATFORMS, launcher, places
-from setpoint.deployment.provider_versions import semantic
+from setpoint.deployment.terraform_plugin import HOSTS, PLATFORMS, launcher, launcher_paths, semantic_version
 from tests.cluster.assets import Assets, Missing
 from tests.cluster.server import Cluster, Settings
 
@@ -78,15 +77,15 @@ def trials(_opponents: Opponents, pace: Pace) -> Generator[Trial, None, None]:
     if isinstance(found, Unmeasured):
         yield found
     with ExitStack() as stack:
-        scene = _Scene(binary, Path(stack.enter_context(TemporaryDirectory(prefix="setpoint-bench-"))))
-        scene.install()
+        context = _Scene(binary, Path(stack.enter_context(TemporaryDirectory(prefix="setpoint-bench-"))))
+        context.install()
         if isinstance(found, Assets):
-            (scene.home / "cluster").mkdir()
-            cluster = stack.enter_context(Cluster(found, scene.home / "cluster", Settings()))
-            scene.apply(OURS, {"KUBECONFIG": str(cluster.access.kubeconfig)})
-        scene.apply(NOOP)
-        scene.apply(ALONE)
-        yield Survey(lambda: scene.planned(min(_PLANS, pace.rounds)))
+            (context.home / "cluster").mkdir()
+            cluster = stack.enter_context(Cluster(found, context.home / "cluster", Settings()))
+            context.apply(OURS, {"KUBECONFIG": str(cluster.access.kubeconfig)})
+        context.apply(NOOP)
+        context.apply(ALONE)
+        yield Survey(lambda: context.planned(min(_PLANS, pace.rounds)))
 
 
 def _cluster_programs() -> Assets | Unmeasured:
@@ -113,7 +112,7 @@ class _Scene:
     def install(self) -> None:
         """Both providers, where Terraform finds them."""
         plugins = self.home / ".terraform.d" / "plugins"
-        for place in places(semantic(__version__)):
+        for place in launcher_paths(semantic_version(__version__)):
             _write_program(plugins / place, launcher())
         for host in HOSTS:
             for platform in PLATFORMS:

@@ -1,51 +1,51 @@
 """A provider with one resource that is nowhere: what any provider of this framework takes. `python -m` starts it."""
 
-from setpoint.terraform.calls import Call, Stored
-from setpoint.terraform.cty_types import STRING
-from setpoint.terraform.cty_values import Values
-from setpoint.terraform.provider import CreateRequest, ManagedResource, Offer, Provider, UpdateRequest
-from setpoint.terraform.schema import Attribute, Presence, Schema
-from setpoint.terraform.server import serve
+from setpoint.terraform.cty.types import STRING
+from setpoint.terraform.cty.values import AttributeValues
+from setpoint.terraform.framework.call import CallContext, InstanceState
+from setpoint.terraform.framework.provider import CreateRequest, ManagedResource, Provider, Registration, UpdateRequest
+from setpoint.terraform.framework.schema import Attribute, Presence, TerraformSchema
+from setpoint.terraform.rpc.server import serve
 
 
 class NoObject(ManagedResource):
     """It is as it was written, always."""
 
-    schema = Schema(attributes={"yaml_body": Attribute(type=STRING, presence=Presence.REQUIRED)})
+    schema = TerraformSchema(attributes={"yaml_body": Attribute(type=STRING, presence=Presence.REQUIRED)})
 
-    async def validate(self, config: Values, call: Call) -> None:
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
 
-    async def read(self, stored: Stored, call: Call) -> Stored | None:
+    async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
         return stored
 
-    async def create(self, request: CreateRequest, call: Call) -> Stored:
+    async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        return Stored(request.planned, request.private)
+        return InstanceState(request.planned, request.private)
 
-    async def update(self, request: UpdateRequest, call: Call) -> Stored:
+    async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        return Stored(request.planned, request.private)
+        return InstanceState(request.planned, request.private)
 
-    async def delete(self, prior: Stored, call: Call) -> None:
+    async def delete(self, prior: InstanceState, call: CallContext) -> None:
         """See ManagedResource."""
 
 
 class NoProvider(Provider):
     """Nothing to configure."""
 
-    schema = Schema(attributes={})
+    schema = TerraformSchema(attributes={})
 
     def __init__(self) -> None:
-        self.resources = {"noop_object": Offer[ManagedResource].of(NoObject())}
+        self.resources = {"noop_object": Registration[ManagedResource].of(NoObject())}
         self.data_sources = {}
         self.functions = {}
 
-    async def validate(self, config: Values, call: Call) -> None:
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""
 
-    async def configure(self, config: Values, call: Call) -> None:
+    async def configure(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""
 
 

@@ -7,9 +7,9 @@ from typing import Final
 from benchmarks.generated_config import TABLE, History, histories
 from benchmarks.measuring import Contest, Contestant
 from benchmarks.opponents import Differ, Opponents
-from setpoint.core.canonical import same
-from setpoint.core.threeway import Merged, merge, remember
-from setpoint.core.values import Json
+from setpoint.core.merge.threeway import MergeResult, merge, remember
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json
 
 SUBJECT: Final = "three-way merge: three edits, two moves"
 
@@ -24,7 +24,7 @@ def _contestants(history: History, opponents: Opponents) -> tuple[Contestant, ..
     last = remember(history.last, TABLE)
 
     def is_merged(found: object) -> bool:
-        assert isinstance(found, Merged)
+        assert isinstance(found, MergeResult)
         return same(found.value, history.merged) and {str(path) for path in found.edits} == history.edits
 
     return (

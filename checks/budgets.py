@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOTS = ("src", "tests", "benchmarks", "checks", "soak")
 MAX_FUNCTION_LINES = 40
-MAX_PARAMETERS = 5
+MAX_PARAMETERS = 7
 MAX_MODULE_LINES = 400
 NAMES_WITHOUT_AN_IDEA = frozenset({"utils", "helpers", "common", "base", "misc"})
 

@@ -81,7 +81,9 @@ def measures_of(modules: Sequence[Module]) -> tuple[Measure, ...]:
     folders = Counter(str(module.file.parent) for module in modules if not module.is_package)
     crowded = [f"{folder}: {count}" for folder, count in sorted(folders.items()) if count > MAX_FOLDER_MODULES]
     small = small_modules_with_one_importer(modules)
-    homonyms = [f"{name}: {', '.join(found)}" for name, found in sorted(public_types(modules).items()) if len(found) > 1]
+    homonyms = [
+        f"{name}: {', '.join(found)}" for name, found in sorted(public_types(modules).items()) if len(found) > 1
+    ]
     vague = list(vague_actors(modules))
     silent = [str(one.file) for one in modules if one.is_package and not ast.get_docstring(one.tree)]
     return (

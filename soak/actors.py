@@ -7,10 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from setpoint.clients.daemon import Daemon
-from setpoint.clients.daemon_messages import Name
+from setpoint.clients.admin_api import AdminClient, ResourceName
 from setpoint.errors import NotReady, RemoteUnavailable, StoreError
-from setpoint.localcloud.faults import Drop, Fail, FailOperation, Fault, Latency, Moment, Quota
+from setpoint.localcloud.faults import (
+    AddLatency,
+    DropConnection,
+    FailOperation,
+    FailRequest,
+    Fault,
+    FaultTiming,
+    LimitRequests,
+)
 from soak.cloud import SoakCloud
 from soak.process import Process
 from soak.subjects import Subject
@@ -71,7 +78,7 @@ class Author:
         await self._say(partial(_delete, _name(subject)))
         del self.declared[subject]
 
-    async def _say(self, order: Callable[[Daemon], Awaitable[None]]) -> None:
+    async def _say(self, order: Callable[[AdminClient], Awaitable[None]]) -> None:
         """Until it is acknowledged: every order can be given twice."""
         while True:
             daemon = await self.process.reached()
@@ -84,20 +91,20 @@ class Author:
                 await daemon.close()
 
 
-async def _apply(manifests: tuple[dict[str, Any], ...], daemon: Daemon) -> None:
+async def _apply(manifests: tuple[dict[str, Any], ...], daemon: AdminClient) -> None:
     await daemon.apply(manifests)
 
 
-async def _delete(name: Name, daemon: Daemon) -> None:
+async def _delete(name: ResourceName, daemon: AdminClient) -> None:
     await daemon.delete([name])
 
 
-async def _look(names: tuple[Name, ...], daemon: Daemon) -> None:
+async def _look(names: tuple[ResourceName, ...], daemon: AdminClient) -> None:
     await daemon.look(names)
 
 
-def _name(subject: Subject) -> Name:
-    return Name(subject.group, subject.kind, "default", subject.name)
+def _name(subject: Subject) -> ResourceName:
+    return ResourceName(subject.group, subject.kind, "default", subject.name)
 
 
 @dataclass(slots=True)
@@ -154,14 +161,14 @@ class Weather:
 
     def _fault(self) -> Fault:
         times = self.draw.randint(1, 40)
-        moment = self.draw.choice(list(Moment))
+        context = self.draw.choice(list(FaultTiming))
         method = self.draw.choice([".*", "GET", "POST|PATCH|PUT", "DELETE"])
         faults: list[Fault] = [
-            Fail(self.draw.choice([500, 502, 503]), method, times=times, moment=moment),
-            Fail(429, method, times=times, retry_after=1),
-            Drop(method, times=times, moment=moment),
-            Latency(self.draw.random() / 5),
+            FailRequest(self.draw.choice([500, 502, 503]), method, times=times, context=context),
+            FailRequest(429, method, times=times, retry_after=1),
+            DropConnection(method, times=times, context=context),
+            AddLatency(self.draw.random() / 5),
             FailOperation(times=self.draw.randint(1, 5)),
-            Quota(self.draw.choice([50, 200, None])),
+            LimitRequests(self.draw.choice([50, 200, None])),
         ]
         return self.draw.choice(faults)

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from setpoint.localcloud.cloud import Request
-from setpoint.localcloud.routes import Answer
+from setpoint.localcloud.cloud import CloudRequest
+from setpoint.localcloud.routing import ServiceResponse
 from setpoint.localcloud.server import LocalCloud
 
 PROJECT: Final = "soak"
@@ -46,7 +46,7 @@ class SoakCloud(LocalCloud):
         }
         return {f"b/{name}" for name in self.storage.state.buckets} | databases
 
-    def handle(self, request: Request) -> Answer | None:
+    def handle(self, request: CloudRequest) -> ServiceResponse | None:
         """See Cloud.handle."""
         answer = super().handle(request)
         # Whatever is asked: who learns from the answer that something is gone may want it again right away.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from setpoint.clients.daemon import Daemon, reach
+from setpoint.clients.admin_api import AdminClient, connect_admin
 from setpoint.errors import RemoteUnavailable
 
 _PATIENCE: Final = 60.0
@@ -46,13 +46,13 @@ class Process:
         daemon = await self.reached()
         await daemon.close()
 
-    async def reached(self) -> Daemon:
+    async def reached(self) -> AdminClient:
         """A connection to it, as soon as it takes orders."""
         assert self._process is not None
         async with asyncio.timeout(_PATIENCE):
             while True:
                 with suppress(RemoteUnavailable, OSError):
-                    daemon = await reach(self.store) if self.store.exists() else None
+                    daemon = await connect_admin(self.store) if self.store.exists() else None
                     if daemon is not None:
                         return daemon
                 if self._process.returncode not in (None, -signal.SIGKILL):

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final
 
-from setpoint.app import Access, Settings, open_world
-from setpoint.core.canonical import same
+from setpoint.app import AppSettings, StoreAccess, open_engine
+from setpoint.core.values.canonical import same
 from setpoint.engine.references import is_ready
-from setpoint.engine.remembered import HANDLED, REQUESTED
 from setpoint.engine.resource import Resource
+from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from soak.actors import Author
 from soak.cloud import SoakCloud
 from soak.process import Process
@@ -33,13 +33,15 @@ async def until_settled(process: Process, author: Author) -> int:
 
 def _is_settled(resource: Resource) -> bool:
     """Whether it is ready, and has been looked at since that was asked for."""
-    return is_ready(resource) and resource.annotations.get(REQUESTED) == resource.status.get(HANDLED)
+    return is_ready(resource) and resource.annotations.get(RECONCILE_REQUESTED) == resource.status.get(
+        RECONCILE_HANDLED
+    )
 
 
 async def stored(process: Process) -> tuple[Resource, ...]:
     """All resources on record."""
-    async with open_world(Settings(store=process.url), Access.READ) as world:
-        return (await world.store.list()).resources
+    async with open_engine(AppSettings(store=process.url), StoreAccess.READ) as engine:
+        return (await engine.store.list()).resources
 
 
 async def problems(process: Process, author: Author, cloud: SoakCloud) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import aiohttp
 
-from setpoint.clients.sockets import Sockets
+from setpoint.clients.http import SocketFactory
 from tests.cluster.access import Access
 
 Tree: TypeAlias = dict[str, Any]
@@ -22,7 +22,7 @@ class Api:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
-        self._sockets = Sockets()
+        self._sockets = SocketFactory()
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(ssl=self._access.tls(), socket_factory=self._sockets)

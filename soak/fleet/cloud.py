@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from aiohttp import web
 
-from setpoint.localcloud.cloud import Cloud, Request
-from setpoint.localcloud.journal import redacted
-from setpoint.localcloud.routes import Answer
+from setpoint.localcloud.cloud import Cloud, CloudRequest
+from setpoint.localcloud.control import redacted
+from setpoint.localcloud.routing import ServiceResponse
 from setpoint.localcloud.server import LocalCloud
 
 _READS: Final = ("GET", "HEAD")
@@ -55,7 +55,7 @@ class DoorCloud(LocalCloud):
             await door.cleanup()
         await super().stop()
 
-    def handle(self, request: Request) -> Answer | None:
+    def handle(self, request: CloudRequest) -> ServiceResponse | None:
         """See Cloud."""
         answer = super().handle(request)
         if request.method not in _READS and not request.path.startswith("/_local"):
@@ -66,7 +66,7 @@ class DoorCloud(LocalCloud):
 
     def stored(self, path: str) -> dict[str, Any] | None:
         """The object at `path` now, and nobody counts that somebody looked; None when there is none."""
-        answer = self._guarded(Request("GET", path), Cloud._dispatch)
+        answer = self._guarded(CloudRequest("GET", path), Cloud._dispatch)
         return answer.body if answer.status == 200 and isinstance(answer.body, dict) else None
 
     def writes_to(self, path: str) -> list[Written]:

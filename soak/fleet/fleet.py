@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from setpoint.engine.resource import ResourceRef
-from setpoint.runtime.shards import shard_of
+from setpoint.runtime.sharding.assignment import shard_of
 from soak.fleet.author import Author, Edit
 from soak.fleet.leases import SHARD, LeaseWatch
 from soak.fleet.process import RunProcess

@@ -34,7 +34,7 @@ class LeaseWatch:
 
     api: Api
     path: str
-    sightings: dict[str, list[Sighting]] = field(default_factory=dict)
+    listed_objects: dict[str, list[Sighting]] = field(default_factory=dict)
 
     @staticmethod
     def of(api: Api, namespace: str) -> "LeaseWatch":
@@ -54,22 +54,22 @@ class LeaseWatch:
 
     def holders(self) -> Mapping[str, str]:
         """Who holds each shard that anybody holds now."""
-        last = {name: seen[-1].holder for name, seen in self.sightings.items() if name.startswith(SHARD)}
+        last = {name: seen[-1].holder for name, seen in self.listed_objects.items() if name.startswith(SHARD)}
         return {name: holder for name, holder in last.items() if holder}
 
     def changes(self) -> list[Change]:
         """Every shard that changed hands, oldest first."""
-        found = [change for name in self.sightings if name.startswith(SHARD) for change in self._changes_of(name)]
+        found = [change for name in self.listed_objects if name.startswith(SHARD) for change in self._changes_of(name)]
         return sorted(found, key=lambda change: change.at)
 
     def _changes_of(self, name: str) -> Iterator[Change]:
         holder, since, given_back = "", 0.0, False
-        for at, seen in self.sightings[name]:
+        for at, seen in self.listed_objects[name]:
             if seen and holder and seen != holder:
                 yield Change(name, holder, seen, since, at, given_back)
             given_back = not seen
             holder, since = seen or holder, at
 
     def _see(self, lease: Tree) -> None:
-        seen = self.sightings.setdefault(lease["metadata"]["name"], [])
+        seen = self.listed_objects.setdefault(lease["metadata"]["name"], [])
         seen.append(Sighting(time.monotonic(), lease["spec"].get("holderIdentity") or ""))

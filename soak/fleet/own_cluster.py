@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from setpoint.app import definitions
-from setpoint.engine.resource import Tree
+from setpoint.core.values.json_types import JsonObject
 from soak.fleet.story import Place, Tell
 from tests.cluster.access import Access
 from tests.cluster.assets import Missing, find
@@ -40,6 +40,6 @@ def _install(access: Access) -> None:
     until(lambda: all(access.call("GET", _collection(one)).status == HTTPStatus.OK for one in found))
 
 
-def _collection(definition: Tree) -> str:
+def _collection(definition: JsonObject) -> str:
     spec: Any = definition["spec"]
     return f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"

@@ -6,55 +6,54 @@ These are the names to start with; each is loaded when it is first used.
 # Spelled out instead of imported: `typing` alone would double the time to start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from setpoint.core.canonical import canonical, digest, same
     from setpoint.core.conditions import Condition, set_condition
-    from setpoint.core.cookie import Cookie
-    from setpoint.core.decide import Decision, decide
+    from setpoint.core.decide import Cookie, Decision, decide
     from setpoint.core.diff import diff
-    from setpoint.core.outputs import Known, Null, Unknown
+    from setpoint.core.merge.threeway import merge, remember
     from setpoint.core.overlay import Declared, overlay
-    from setpoint.core.paths import Path
     from setpoint.core.plan import Plan, plan_fields
-    from setpoint.core.policy import FieldPolicy, Rule
-    from setpoint.core.shape import Check, Default, Keyed, Mark, shape_of
-    from setpoint.core.threeway import merge, remember
-    from setpoint.core.values import MISSING
-    from setpoint.core.verdict import judge
-    from setpoint.core.wait_for import parse_wait
+    from setpoint.core.schema.policy import FieldPolicy, Rule
+    from setpoint.core.schema.shape import Check, Default, Keyed, Mark, shape_of
+    from setpoint.core.values.canonical import canonical, digest, same
+    from setpoint.core.values.json_types import MISSING
+    from setpoint.core.values.paths import Path
+    from setpoint.core.wait.judge import judge
+    from setpoint.core.wait.outputs import Known, Null, Unknown
+    from setpoint.core.wait.wait_for import parse_wait
     from setpoint.errors import SetpointError
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "canonical": "core.canonical",
-    "digest": "core.canonical",
-    "same": "core.canonical",
     "Condition": "core.conditions",
     "set_condition": "core.conditions",
-    "Cookie": "core.cookie",
+    "Cookie": "core.decide",
     "Decision": "core.decide",
     "decide": "core.decide",
     "diff": "core.diff",
-    "Known": "core.outputs",
-    "Null": "core.outputs",
-    "Unknown": "core.outputs",
+    "merge": "core.merge.threeway",
+    "remember": "core.merge.threeway",
     "Declared": "core.overlay",
     "overlay": "core.overlay",
-    "Path": "core.paths",
     "Plan": "core.plan",
     "plan_fields": "core.plan",
-    "FieldPolicy": "core.policy",
-    "Rule": "core.policy",
-    "Check": "core.shape",
-    "Default": "core.shape",
-    "Keyed": "core.shape",
-    "Mark": "core.shape",
-    "shape_of": "core.shape",
-    "merge": "core.threeway",
-    "remember": "core.threeway",
-    "MISSING": "core.values",
-    "judge": "core.verdict",
-    "parse_wait": "core.wait_for",
+    "FieldPolicy": "core.schema.policy",
+    "Rule": "core.schema.policy",
+    "Check": "core.schema.shape",
+    "Default": "core.schema.shape",
+    "Keyed": "core.schema.shape",
+    "Mark": "core.schema.shape",
+    "shape_of": "core.schema.shape",
+    "canonical": "core.values.canonical",
+    "digest": "core.values.canonical",
+    "same": "core.values.canonical",
+    "MISSING": "core.values.json_types",
+    "Path": "core.values.paths",
+    "judge": "core.wait.judge",
+    "Known": "core.wait.outputs",
+    "Null": "core.wait.outputs",
+    "Unknown": "core.wait.outputs",
+    "parse_wait": "core.wait.wait_for",
     "SetpointError": "errors",
 }
 

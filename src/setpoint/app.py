@@ -8,22 +8,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from setpoint.clients.budgets import Budgets
-from setpoint.clients.google import Auth, GoogleClient, GoogleSettings, settings_from
-from setpoint.clients.http import HttpClient, Tap, tapped_by
-from setpoint.clients.read_only import Blocks, ReadOnly
-from setpoint.clients.seal import sealed_by
-from setpoint.core.canonical import same
-from setpoint.core.paths import nearest
-from setpoint.core.values import Json
-from setpoint.engine.drafts import Drafts
-from setpoint.engine.kind import AnyKind, Sort
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings, settings_from
+from setpoint.clients.http import HttpClient, HttpInterceptor, intercepted_by
+from setpoint.clients.ratelimit.limiter import QuotaBudgets
+from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import nearest
+from setpoint.engine.context import CookieLocation, EngineContext, SystemClock
+from setpoint.engine.kind import AnyKind, ResourceType
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import Clock, Rehearsing, Store
-from setpoint.engine.remembered import COOKIE_ANNOTATION
-from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.engine.scene import CookieLocation, World
-from setpoint.engine.system_clock import SystemClock
+from setpoint.engine.ports import Clock, DryRunStore, Store
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import COOKIE_ANNOTATION
+from setpoint.engine.step.preview import OverlayStore
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
@@ -34,16 +32,16 @@ from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import OpenMode, open_sqlite
+from setpoint.stores.sqlite.store import OpenMode, open_sqlite
 
 if TYPE_CHECKING:
-    from setpoint.clients.kube_connection import Connection
-    from setpoint.clients.kubernetes import KubernetesClient
+    from setpoint.clients.kubernetes.client import KubernetesClient
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 
 DEFAULT_STORE = "sqlite:///.setpoint/state.db"
 
 
-class Access(StrEnum):
+class StoreAccess(StrEnum):
     """What a command needs the store for."""
 
     READ = "read"
@@ -53,7 +51,7 @@ class Access(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AppSettings:
     """Where things are, as options and environment say."""
 
     store: str = DEFAULT_STORE
@@ -65,11 +63,11 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedEngine:
     """A world, and what its kinds may ask of services."""
 
-    world: World
-    budgets: Budgets
+    engine: EngineContext
+    budgets: QuotaBudgets
     # How many requests there were, by method, host and what came of them: one for each way out.
     requests: Sequence[Mapping[tuple[str, str, str], int]] = ()
     # The cluster of those who name none, once somebody asked.
@@ -82,19 +80,19 @@ class Opened:
 GOOGLE: Final = "google"
 STORE: Final = "store"
 # Clients that nobody here knows of: a plugin's own.
-ELSEWHERE: Final = "elsewhere"
+OTHER_CLIENTS: Final = "elsewhere"
 
 
-def _nothing(_way: str) -> Tap | None:
+def _no_tap(_way: str) -> HttpInterceptor | None:
     """Nothing stands on the way."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class ClientWiring:
     """What stands on each way out: to Google, to the store, and to each cluster by its word."""
 
-    tap: Callable[[str], Tap | None] = _nothing
+    interceptor: Callable[[str], HttpInterceptor | None] = _no_tap
     # What is read in the place of a store and of services; then nobody is reached at all.
     recorded: Store | None = None
     # The cluster of those who name none, if that is known.
@@ -103,83 +101,91 @@ class Wiring:
     environment: Mapping[str, str] | None = None
 
 
-PLAIN: Final = Wiring()
-_NOWHERE: Final = "http://recorded.invalid"
+DIRECT_WIRING: Final = ClientWiring()
+_UNREACHABLE: Final = "http://recorded.invalid"
 
 
 @asynccontextmanager
-async def open_world(settings: Settings, access: Access) -> AsyncIterator[World]:
+async def open_engine(settings: AppSettings, access: StoreAccess) -> AsyncIterator[EngineContext]:
     """The world for one command: its store open, its clients at hand, all closed at the end."""
-    async with open_all(settings, access) as opened:
-        yield opened.world
+    async with open_app(settings, access) as opened:
+        yield opened.engine
 
 
 @asynccontextmanager
-async def open_guarded(settings: Settings, blocks: Blocks) -> AsyncIterator[World]:
+async def open_engine_read_only(settings: AppSettings, blocks: BlockedWrites) -> AsyncIterator[EngineContext]:
     """The world as it is, to look at: whatever would write to a cloud or a cluster is stopped."""
-    with sealed_by(blocks), tapped_by(read_only(ELSEWHERE, blocks)):
-        async with open_all(settings, Access.READ, Wiring(lambda way: read_only(way, blocks))) as opened:
-            yield opened.world
+    with process_guarded_by(blocks), intercepted_by(read_only(OTHER_CLIENTS, blocks)):
+        async with open_app(settings, StoreAccess.READ, ClientWiring(lambda way: read_only(way, blocks))) as opened:
+            yield opened.engine
 
 
-def read_only(way: str, blocks: Blocks, behind: Tap | None = None) -> ReadOnly:
+def read_only(way: str, blocks: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
     """What lets only reads pass on a way out, and on the way to a cluster what that only rehearses."""
-    return ReadOnly(way, blocks, is_cluster=way not in (GOOGLE, ELSEWHERE), behind=behind)
+    return WriteGuard(way, blocks, is_cluster=way not in (GOOGLE, OTHER_CLIENTS), behind=behind)
 
 
 @asynccontextmanager
-async def open_all(settings: Settings, access: Access, wiring: Wiring = PLAIN) -> AsyncIterator[Opened]:
+async def open_app(
+    settings: AppSettings, access: StoreAccess, wiring: ClientWiring = DIRECT_WIRING
+) -> AsyncIterator[OpenedEngine]:
     """The same with what a process that goes on for ever wants to show."""
     async with AsyncExitStack() as stack:
-        http = HttpClient(tap=wiring.tap(GOOGLE))
+        http = HttpClient(interceptor=wiring.interceptor(GOOGLE))
         google = GoogleClient(http, _google(settings, wiring))
         stack.push_async_callback(google.close)
         counts = [http.counts]
-        clusters = Clusters(settings.environment, budgets=google.budgets, counted=counts.append, tap=wiring.tap)
+        clusters = Clusters(
+            settings.environment, budgets=google.budgets, counted=counts.append, interceptor=wiring.interceptor
+        )
         stack.push_async_callback(clusters.close)
-        kinds, owners = _kinds(google, clusters, settings.clock), _owners(_seen(settings, wiring))
+        kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
         if wiring.recorded is not None:
-            store, clusters.recorded, clusters.usual = wiring.recorded, _nowhere(), wiring.cluster
-        elif is_shared(settings):
-            client = _cluster_client(settings, google.budgets, wiring.tap(STORE))
+            store, clusters.recorded, clusters.usual = wiring.recorded, _unreachable_connection(), wiring.cluster
+        elif is_shared_store(settings):
+            client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
             store = _open_cluster(settings, client, {**kinds, **owners}, access)
-            clusters.own = client if wiring is PLAIN else _cluster_client(settings, google.budgets, wiring.tap(OWN))
+            clusters.own = (
+                client
+                if wiring is DIRECT_WIRING
+                else _cluster_client(settings, google.budgets, wiring.interceptor(OWN))
+            )
             stack.push_async_callback(clusters.own.close)
         else:
             store = await _open_store(settings, access)
         clusters.secret = store.get
         stack.push_async_callback(store.close)
-        world = World(store, settings.clock, kinds, settings.cookies, owners=owners)
-        yield Opened(world, google.budgets, counts, lambda: clusters.usual, shared=is_shared(settings))
+        engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners)
+        yield OpenedEngine(engine, google.budgets, counts, lambda: clusters.usual, shared=is_shared_store(settings))
 
 
-def _seen(settings: Settings, wiring: Wiring) -> Mapping[str, str]:
+def _environment(settings: AppSettings, wiring: ClientWiring) -> Mapping[str, str]:
     return settings.environment if wiring.environment is None else wiring.environment
 
 
-def _nowhere() -> "Connection":
-    from setpoint.clients.kube_connection import Connection
+def _unreachable_connection() -> "ClusterConnection":
+    from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 
-    return Connection("recorded", _NOWHERE)
+    return ClusterConnection("recorded", _UNREACHABLE)
 
 
-def _google(settings: Settings, wiring: Wiring) -> GoogleSettings:
+def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
     if wiring.recorded is not None:
-        return GoogleSettings(_NOWHERE, _NOWHERE, Auth.ANONYMOUS)
+        return GoogleSettings(_UNREACHABLE, _UNREACHABLE, GoogleAuth.ANONYMOUS)
     return settings_from(settings.environment)
 
 
-def definitions() -> Mapping[tuple[str, str], Tree]:
+def definitions() -> Mapping[tuple[str, str], JsonObject]:
     """The CustomResourceDefinition of each kind, in the order of their names."""
     # Only who asks for them pays for loading what makes them.
-    from setpoint.kinds.descriptions import descriptions
-    from setpoint.stores.kubernetes.definitions import definition_of
+    from setpoint.kinds.field_docs import field_docs
+    from setpoint.stores.kubernetes.crds import crd_for
 
     # Nothing is asked of any service: what the kinds say of themselves is enough.
-    google = GoogleClient(HttpClient(), GoogleSettings(auth=Auth.ANONYMOUS))
-    sorts = {**_kinds(google, Clusters(), SystemClock()), **_owners({})}
-    return {name: definition_of(sorts[name], descriptions) for name in sorted(sorts)}
+    google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
+    resource_types = {**_kinds(google, Clusters(), SystemClock()), **_owners({})}
+    return {name: crd_for(resource_types[name], field_docs) for name in sorted(resource_types)}
 
 
 def owners() -> Sequence[Owner]:
@@ -187,7 +193,7 @@ def owners() -> Sequence[Owner]:
     return tuple(_owners({}).values())
 
 
-def chosen(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+def select_kinds(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
     """The kinds that are named, in any case, singular or plural; all when none is."""
     by_name = {name.lower(): (group, name) for group, name in known}
     found: list[tuple[str, str]] = []
@@ -202,37 +208,37 @@ def chosen(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collecti
     return found or known
 
 
-def is_shared(settings: Settings) -> bool:
+def is_shared_store(settings: AppSettings) -> bool:
     """Whether the store is a cluster's, where others write and a process of its own takes the steps."""
     return settings.store.startswith("kubernetes")
 
 
-def file_of(settings: Settings) -> Path | None:
+def store_file(settings: AppSettings) -> Path | None:
     """The file that the store is kept in, in one spelling; None when it is not kept in any."""
     path = _path(settings.store)
     return None if path is None else path.absolute().resolve()
 
 
-async def rehearse(manifest: Tree, world: World) -> Resource:
+async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource:
     """The resource that `manifest` would make; what is wrong with it is raised. Nothing is kept.
 
     A cluster knows how it would be with what others say of it; elsewhere it is as if there were none yet.
     """
-    if isinstance(world.store, Rehearsing):
-        return await world.store.rehearse(manifest)
-    return await MemoryStore(world.clock, _new_uid).apply(manifest)
+    if isinstance(engine.store, DryRunStore):
+        return await engine.store.dry_run(manifest)
+    return await MemoryStore(engine.clock, _new_uid).apply(manifest)
 
 
-async def draft(world: World, manifests: Iterable[Tree]) -> World:
+async def overlay_manifests(engine: EngineContext, manifests: Iterable[JsonObject]) -> EngineContext:
     """The world as it would be with these manifests applied; nothing can be written to its store."""
     drafts: dict[ResourceRef, Resource] = {}
     for manifest in manifests:
-        applied = await rehearse(manifest, world)
-        drafts[applied.ref] = _grafted(applied, await world.store.get(applied.ref))
-    return replace(world, store=Drafts(world.store, drafts))
+        applied = await dry_run_apply(manifest, engine)
+        drafts[applied.ref] = _merge_onto_stored(applied, await engine.store.get(applied.ref))
+    return replace(engine, store=OverlayStore(engine.store, drafts))
 
 
-def _grafted(applied: Resource, stored: Resource | None) -> Resource:
+def _merge_onto_stored(applied: Resource, stored: Resource | None) -> Resource:
     """The author's new part on what the store knows of the resource."""
     if stored is None:
         return applied
@@ -256,36 +262,43 @@ def _new_uid() -> str:
     return str(uuid.uuid4())
 
 
-async def _open_store(settings: Settings, access: Access) -> Store:
+async def _open_store(settings: AppSettings, access: StoreAccess) -> Store:
     clock, path = settings.clock, _path(settings.store)
     if path is None:
         return MemoryStore(clock, _new_uid)
-    if access is Access.READ and not path.exists():
+    if access is StoreAccess.READ and not path.exists():
         # Nothing has been declared yet: an empty store to read from, and no file made for it.
         return MemoryStore(clock, _new_uid)
-    return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is Access.READ else OpenMode.WRITE)
+    return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE)
 
 
-def _cluster_client(settings: Settings, budgets: Budgets, tap: Tap | None) -> "KubernetesClient":
+def _cluster_client(
+    settings: AppSettings, budgets: QuotaBudgets, interceptor: HttpInterceptor | None
+) -> "KubernetesClient":
     # Only who keeps resources in a cluster pays for loading what reaches it.
-    from setpoint.clients.kube_config import connection_from
-    from setpoint.clients.kubernetes import KubernetesClient
-    from setpoint.stores.kubernetes.opening import whereabouts
+    from setpoint.clients.kubernetes.client import KubernetesClient
+    from setpoint.clients.kubernetes.contexts import connection_from_environment
+    from setpoint.stores.kubernetes.factory import parse_cluster_address
 
-    connection = connection_from(settings.environment, whereabouts(settings.store).context)
-    return KubernetesClient(connection, http=HttpClient(connection.proxy, tap), budgets=budgets)
+    connection = connection_from_environment(settings.environment, parse_cluster_address(settings.store).context)
+    return KubernetesClient(connection, http=HttpClient(connection.proxy, interceptor), budgets=budgets)
 
 
 def _open_cluster(
-    settings: Settings, client: "KubernetesClient", sorts: Mapping[tuple[str, str], Sort], access: Access
+    settings: AppSettings,
+    client: "KubernetesClient",
+    resource_types: Mapping[tuple[str, str], ResourceType],
+    access: StoreAccess,
 ) -> Store:
-    from setpoint.stores.kubernetes.opening import open_kubernetes, place_of
+    from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes
 
-    place = place_of(settings.store, settings.environment)
-    handled = [sorts[name] for name in chosen(settings.kinds, sorts)]
+    place = cluster_address_in(settings.store, settings.environment)
+    handled = [resource_types[name] for name in select_kinds(settings.kinds, resource_types)]
     # Nobody needs rights on what owners make who handles none of them.
     besides = {one for sort in handled if isinstance(sort, Owner) for one in (*sort.makes, *sort.reads)}
-    return open_kubernetes(place, client, (*sorts.values(), *besides), settings.clock, lasting=access is Access.RUN)
+    return open_kubernetes(
+        place, client, (*resource_types.values(), *besides), settings.clock, lasting=access is StoreAccess.RUN
+    )
 
 
 def _path(url: str) -> Path | None:

@@ -18,9 +18,10 @@ from benchmarks.__main__ import GROUPS, main, run
 from benchmarks.measuring import QUICK, Contestant, Disagreement
 from benchmarks.opponents import Canonicalizer, Connector, Differ, Operator, Opponents
 from benchmarks.settled import open_store, service_of, settle, world_of
-from setpoint.core.canonical import digest
-from setpoint.engine.reconcile import step
-from setpoint.engine.resource import Resource, Tree
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource
+from setpoint.engine.step.reconcile import step
 
 ROWS = {
     "canonical bytes + SHA-256": (
@@ -217,7 +218,7 @@ def test_a_command_that_answers_something_else_stops_the_run() -> None:
 
 def test_an_operator_that_finds_something_to_do_stops_the_run() -> None:
     @contextmanager
-    def busy(documents: Sequence[Tree]) -> Iterator[tuple[Contestant, ...]]:
+    def busy(documents: Sequence[JsonObject]) -> Iterator[tuple[Contestant, ...]]:
         yield (Contestant("orjson: handled", lambda: len(documents), lambda handled: handled == 0),)
 
     with pytest.raises(Disagreement, match=r"pass in which nothing moved: .*: orjson: handled answers 10"):
@@ -265,20 +266,24 @@ def test_a_bucket_that_was_written_in_bulk_is_as_its_own_step_leaves_it(tmp_path
     settle(tmp_path / "bulk.db", 3, buckets.SMALL)
 
     async def both() -> tuple[Resource | None, Resource | None]:
-        bulk, stepped = await open_store(tmp_path / "bulk.db"), await open_store(tmp_path / "stepped.db")
-        await stepped.apply(buckets.manifest_of(2, buckets.SMALL))
-        await step(buckets.ref_of(2), world_of(stepped, service_of(3, buckets.SMALL)))
-        found = await bulk.get(buckets.ref_of(2)), await stepped.get(buckets.ref_of(2))
+        bulk, step_finished = await open_store(tmp_path / "bulk.db"), await open_store(tmp_path / "stepped.db")
+        await step_finished.apply(buckets.manifest_of(2, buckets.SMALL))
+        await step(buckets.ref_of(2), world_of(step_finished, service_of(3, buckets.SMALL)))
+        found = await bulk.get(buckets.ref_of(2)), await step_finished.get(buckets.ref_of(2))
         await bulk.close()
-        await stepped.close()
+        await step_finished.close()
         return found
 
-    bulk, stepped = asyncio.run(both())
+    bulk, step_finished = asyncio.run(both())
 
     assert bulk is not None
-    assert stepped is not None
-    assert _lasting(bulk.document["status"]) == _lasting(stepped.document["status"])
-    assert (bulk.spec, bulk.labels, bulk.finalizers) == (stepped.spec, stepped.labels, stepped.finalizers)
+    assert step_finished is not None
+    assert _lasting(bulk.document["status"]) == _lasting(step_finished.document["status"])
+    assert (bulk.spec, bulk.labels, bulk.finalizers) == (
+        step_finished.spec,
+        step_finished.labels,
+        step_finished.finalizers,
+    )
 
 
 def _lasting(value: Any) -> Any:

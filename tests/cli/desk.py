@@ -14,10 +14,10 @@ from typing import Any, Final, Self, TypeVar
 
 from rich.console import Console
 
-from setpoint.app import Settings
-from setpoint.cli.commands import COMMANDS
-from setpoint.cli.requests import Request
-from setpoint.localcloud.faults import Latency
+from setpoint.app import AppSettings
+from setpoint.cli.commands.resources import COMMANDS
+from setpoint.cli.request import CommandRequest
+from setpoint.localcloud.faults import AddLatency
 from setpoint.localcloud.server import LocalCloud
 from tests.cli.programs import DEADLINE, Call, Piped, Terminal
 
@@ -97,16 +97,16 @@ class Desk:
 
     def act(self, command: str, *targets: str) -> None:
         """Like `apply`, for any command; on the manifests unless told otherwise."""
-        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
+        settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
-        asyncio.run(_awaited(COMMANDS[command](Request(settings, Console(quiet=True), files, targets))))
+        asyncio.run(_awaited(COMMANDS[command](CommandRequest(settings, Console(quiet=True), files, targets))))
 
     def said(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
         """The exit code of a command in this process, and what it prints into a pipe."""
-        settings = Settings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
+        settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         printed = io.StringIO()
-        request = Request(settings, Console(file=printed, width=200), files, targets, **options)
+        request = CommandRequest(settings, Console(file=printed, width=200), files, targets, **options)
         code = asyncio.run(_awaited(COMMANDS[command](request)))
         return code, printed.getvalue().splitlines()
 
@@ -165,7 +165,7 @@ class Desk:
     def stop_answers(self, path: str = "") -> None:
         """From now on requests are not answered."""
         self.stop_time()
-        self.in_cloud(lambda cloud: cloud.inject(Latency(_SECONDS, path=path)))
+        self.in_cloud(lambda cloud: cloud.inject(AddLatency(_SECONDS, path=path)))
 
     def go_on(self) -> None:
         """Everything that was held back happens now."""

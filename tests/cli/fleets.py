@@ -10,22 +10,21 @@ from typing import Annotated, Any, Final
 import aiohttp
 from msgspec import UNSET, Struct
 
-from setpoint.app import Access, Settings, open_world
-from setpoint.clients.google import Call, Service
-from setpoint.clients.http import HttpClient, Request
-from setpoint.core.shape import Default
-from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unmoved
-from setpoint.engine.previews import with_cookie
+from setpoint.app import AppSettings, StoreAccess, open_engine
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.http import HttpClient, HttpRequest
+from setpoint.core.schema.shape import Default
+from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unchanged
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.standing import standing_of
+from setpoint.engine.step.preview import current_digests, with_cookie
 from setpoint.errors import WriteBlocked
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
-from setpoint.kinds.gcp.storage_bucket.live import Bucket
+from setpoint.kinds.gcp.storage_bucket.live import StorageBucket
 from setpoint.kinds.gcp.storage_bucket.spec import BucketMetadata, StorageBucketSpec
-from setpoint.kinds.spec_parts import Maybe
-from setpoint.previewing import Preview, open_preview, open_recorded
-from setpoint.worlds.files import read_world
-from setpoint.worlds.survey import Survey
+from setpoint.kinds.typed_spec import Maybe
+from setpoint.preview import PreviewSession, open_preview, open_recorded
+from setpoint.replay.preview_report import PreviewReport
+from setpoint.replay.world_file import read_world
 from tests.cli.desk import Desk
 
 BUCKET: Final = ("storage.cnrm.cloud.google.com", "StorageBucket")
@@ -79,12 +78,14 @@ class Meddling(StorageBucketKind):
     # Whether it minds that it could not.
     swallows: bool = False
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Bucket] | Unmoved:
+    async def observe(
+        self, location: Location, known: str | None = None
+    ) -> Absent | Present[StorageBucket] | Unchanged:
         name = location.rpartition("/")[2]
         try:
             if self.address:
                 await (self._with_a_foreign_one(name) if self.is_foreign else self._with_its_own(name))
-            await self.google.patch(Call(Service.STORAGE, ("b", name)), {"labels": {"seen": "yes"}})
+            await self.google.patch(GoogleCall(GoogleService.STORAGE, ("b", name)), {"labels": {"seen": "yes"}})
         except WriteBlocked:
             if not self.swallows:
                 raise
@@ -93,7 +94,7 @@ class Meddling(StorageBucketKind):
     async def _with_its_own(self, name: str) -> None:
         client = HttpClient()
         try:
-            await client.send(Request("DELETE", f"{self.address}/storage/v1/b/{name}"))
+            await client.send(HttpRequest("DELETE", f"{self.address}/storage/v1/b/{name}"))
         finally:
             await client.close()
 
@@ -108,21 +109,21 @@ def meddling(kind: AnyKind, **options: Any) -> AnyKind:
     return Meddling(kind.google, **options)
 
 
-def settings_of(desk: Desk, **environment: str) -> Settings:
+def settings_of(desk: Desk, **environment: str) -> AppSettings:
     """What a command at the desk goes by."""
-    return Settings(f"sqlite:///{desk.folder}/.setpoint/state.db", environment={**desk.environment, **environment})
+    return AppSettings(f"sqlite:///{desk.folder}/.setpoint/state.db", environment={**desk.environment, **environment})
 
 
 @asynccontextmanager
 async def looked_at(
-    settings: Settings, file: Path | None = None, change: Callable[[AnyKind], AnyKind] | None = None
-) -> AsyncIterator[Preview]:
+    settings: AppSettings, file: Path | None = None, change: Callable[[AnyKind], AnyKind] | None = None
+) -> AsyncIterator[PreviewSession]:
     """The world that is there, or that was recorded; with the kind of buckets changed, if it is to be."""
     async with open_preview(settings) if file is None else open_recorded(settings, read_world(file)) as preview:
-        kinds = dict(preview.world.kinds)
+        kinds = dict(preview.engine.kinds)
         if change is not None:
             kinds[BUCKET] = change(kinds[BUCKET])
-        yield replace(preview, world=replace(preview.world, kinds=kinds))
+        yield replace(preview, engine=replace(preview.engine, kinds=kinds))
 
 
 def names(prefix: str, number: int) -> Sequence[str]:
@@ -134,8 +135,10 @@ def drift(desk: Desk) -> None:
     desk.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/logs", {"versioning": {"enabled": True}}))
 
 
-def survey_of(desk: Desk, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None) -> Survey:
-    async def main() -> Survey:
+def survey_of(
+    desk: Desk, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None
+) -> PreviewReport:
+    async def main() -> PreviewReport:
         async with looked_at(settings_of(desk, **({} if file is None else CUT)), file, change) as preview:
             return await preview.survey(lambda _: None)
 
@@ -146,10 +149,10 @@ def forge(desk: Desk) -> None:
     """Puts a cookie on record that vouches for whatever is there."""
 
     async def main() -> None:
-        async with open_world(settings_of(desk), Access.WRITE) as world:
-            resource = await world.store.get(LOGS)
+        async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
+            resource = await engine.store.get(LOGS)
             assert resource is not None
-            seen = await standing_of(resource, world)
-            await world.store.update_status(resource, with_cookie(resource, seen.cookie, seen.body).status)
+            seen = await current_digests(resource, engine)
+            await engine.store.update_status(resource, with_cookie(resource, seen.cookie, seen.body).status)
 
     asyncio.run(main())

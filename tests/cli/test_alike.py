@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.console import RenderableType
 from rich.text import Text
 
-from setpoint.cli.alike import told_by_a_few
+from setpoint.cli.views.table import fold_similar
 
 MORE = "… and {} more like this; -o json has all of them"
 
@@ -16,7 +16,7 @@ def told(each: list[tuple[str, int]]) -> list[str]:
     def lines(one: tuple[str, int]) -> Iterator[RenderableType]:
         yield Text(f"{one[0]}{one[1]}")
 
-    return [str(line) for line in told_by_a_few(each, lines, lambda one: one[0])]
+    return [str(line) for line in fold_similar(each, lines, lambda one: one[0])]
 
 
 def test_ten_are_told_and_how_many_more_there_are() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from setpoint.app import Access, Settings, open_world
-from setpoint.cli.commands import COMMANDS, checked
-from setpoint.cli.manifests import load
-from setpoint.cli.requests import Request
-from setpoint.cli.states import Exit
+from setpoint.app import AppSettings, StoreAccess, open_engine
+from setpoint.cli.commands.resources import COMMANDS, check_manifests
+from setpoint.cli.manifests import load_manifests
+from setpoint.cli.request import CommandRequest
+from setpoint.cli.views.outcome import ExitCode
 from setpoint.errors import SetpointError
 
 BUCKET = """apiVersion: storage.cnrm.cloud.google.com/v1beta1
@@ -134,14 +134,14 @@ def test_ten_thousand_spoiled_manifests_are_taken_or_refused_with_a_place_and_ne
 
     async def judge() -> list[str]:
         refused: list[str] = []
-        async with open_world(Settings("memory:"), Access.WRITE) as world:
+        async with open_engine(AppSettings("memory:"), StoreAccess.WRITE) as engine:
             for _ in range(10_000):
                 text = rng.choice([BUCKET, DATABASE, f"{BUCKET}---\n{DATABASE}"])
                 for _ in range(rng.choice([1, 1, 2])):
                     text = rng.choice(MUTATIONS)(text, rng)
                 file.write_bytes(text.encode("utf-8", "surrogatepass"))
                 try:
-                    checked(load([str(file)]), world)
+                    check_manifests(load_manifests([str(file)]), engine)
                 except SetpointError as error:
                     refused.append(str(error))
         return refused
@@ -156,11 +156,11 @@ def test_ten_thousand_spoiled_manifests_are_taken_or_refused_with_a_place_and_ne
 @pytest.mark.parametrize("mutation", [_truncated, _with_a_wrong_value, _bomb, _deep])
 def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation: Callable[..., str]) -> None:
     rng = random.Random(7)
-    settings = Settings(f"sqlite:///{tmp_path}/state.db", environment={"SETPOINT_GCP_AUTH": "anonymous"})
+    settings = AppSettings(f"sqlite:///{tmp_path}/state.db", environment={"SETPOINT_GCP_AUTH": "anonymous"})
     file = tmp_path / "m.yaml"
-    request = Request(settings, Console(quiet=True), files=(str(file),), wait=False)
+    request = CommandRequest(settings, Console(quiet=True), files=(str(file),), wait=False)
 
-    async def applied(text: str) -> Exit | SetpointError:
+    async def applied(text: str) -> ExitCode | SetpointError:
         file.write_text(text, encoding="utf-8")
         try:
             return await COMMANDS["apply"](request)
@@ -168,8 +168,8 @@ def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation:
             return error
 
     async def stored() -> list[object]:
-        async with open_world(settings, Access.READ) as world:
-            return [dict(one.document) for one in (await world.store.list()).resources]
+        async with open_engine(settings, StoreAccess.READ) as engine:
+            return [dict(one.document) for one in (await engine.store.list()).resources]
 
     async def story() -> int:
         await applied(DATABASE)

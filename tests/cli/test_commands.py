@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from setpoint import __version__
-from setpoint.cli.help_text import HELP
+from setpoint.cli.entry import HELP
 from setpoint.cli.main import main
 
 PICTURE = Path("docs/demo.svg")

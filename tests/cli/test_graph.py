@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.cli.graph_view import as_dot, as_mermaid
-from setpoint.engine.dependencies import Graph, Link, Node, Sort, State
+from setpoint.cli.commands.graph import as_dot, as_mermaid
+from setpoint.engine.dependency_graph import DependencyGraph, EdgeType, GraphEdge, GraphNode, NodeState
 from setpoint.engine.resource import ResourceRef
 from tests.cli.desk import Desk, bucket, database
 
@@ -122,8 +122,8 @@ def test_other_tools_can_draw_it(desk: Desk, form: str) -> None:
 
 def test_quotes_in_a_path_break_no_drawing() -> None:
     one, two = (ResourceRef("g", "Kind", "default", name) for name in ("one", "two"))
-    link = Link(one, two, Sort.VALUE, 'metadata.labels["app.kubernetes.io/name"]')
-    graph = Graph((Node(one, State.READY), Node(two, State.BLOCKED)), (link,))
+    link = GraphEdge(one, two, EdgeType.VALUE, 'metadata.labels["app.kubernetes.io/name"]')
+    graph = DependencyGraph((GraphNode(one, NodeState.READY), GraphNode(two, NodeState.BLOCKED)), (link,))
 
     assert r'[label="metadata.labels[\"app.kubernetes.io/name\"]"]' in as_dot(graph)
     assert '|"metadata.labels#91;#34;app.kubernetes.io/name#34;#93;"|' in as_mermaid(graph)

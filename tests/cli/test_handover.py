@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from setpoint.localcloud.faults import FailOperation, Latency
+from setpoint.localcloud.faults import AddLatency, FailOperation
 from tests.cli.desk import Desk, bucket, database
 from tests.cli.programs import Piped
 
@@ -198,7 +198,7 @@ def _following(desk: Desk) -> tuple[Piped, Piped]:
     """A process in the middle of a step, and a command that waits for it."""
     daemon = desk.daemon()
     desk.stop_time()
-    desk.in_cloud(lambda cloud: cloud.inject(Latency(3600, method="POST")))
+    desk.in_cloud(lambda cloud: cloud.inject(AddLatency(3600, method="POST")))
     desk.write(bucket("logs"), database("app", "{name: main}"))
     following = desk.piped("apply", "-f", "manifest.yaml")
     following.until(lambda: "SQLDatabase default/app waiting" in following.text)

@@ -6,44 +6,44 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from setpoint.cli.glance import Busy, Glance, StepCount, Survey, Trouble
-from setpoint.cli.live_view import TakenDown, picture
-from setpoint.clients.breaker import State
-from setpoint.clients.budgets import BudgetFigures, Charge, GateFigures, Snapshot
-from setpoint.engine.ports import Note
+from setpoint.cli.views.live_screen import LogBuffer, draw_snapshot
+from setpoint.cli.views.process_snapshot import ProcessSnapshot, RunningStep, StepCounter, StoreSummary, UnreadyResource
+from setpoint.clients.ratelimit.circuit_breaker import BreakerState
+from setpoint.clients.ratelimit.limiter import BudgetStats, LimiterSnapshot, LimiterStats, QuotaKey
+from setpoint.engine.context import NoMetrics
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Unmeasured
-from setpoint.runtime.priorities import Priority
+from setpoint.runtime.workqueue.scheduling import Priority
 
 LOGS = ResourceRef("storage", "StorageBucket", "default", "logs")
 APP = ResourceRef("sql", "SQLDatabase", "default", "app")
-SURVEY = Survey(
+SURVEY = StoreSummary(
     {("StorageBucket", "ready"): 12, ("StorageBucket", "deleting"): 1, ("SQLDatabase", "not ready"): 1},
-    (Trouble(APP, "DependencyNotFound", "reference SQLInstance default/main is not found"),),
-    (Note(LOGS, "uid", "Normal", "Created", "created with spec.location", "2026-01-05T09:00:00Z"),),
+    (UnreadyResource(APP, "DependencyNotFound", "reference SQLInstance default/main is not found"),),
+    (EventRecord(LOGS, "uid", "Normal", "Created", "created with spec.location", "2026-01-05T09:00:00Z"),),
 )
-GLANCE = Glance(
+GLANCE = ProcessSnapshot(
     phase="running",
     seconds=3725.9,
     kinds=("SQLDatabase", "StorageBucket"),
     depth={Priority.EDIT: 2, Priority.DRIFT: 0, Priority.START_UP: 40},
-    busy=(Busy(LOGS, "a change of its spec", 4.2),),
+    busy=(RunningStep(LOGS, "a change of its spec", 4.2),),
     retrying=((APP, "GET /sql: 503"),),
     delayed=13,
     retries=5,
-    steps=StepCount(Unmeasured(), all=10, hits=6, misses=2),
-    services=Snapshot(
-        (GateFigures("storage", 3, State.CLOSED, 0, 0),),
-        (BudgetFigures(Charge("storage", "p", "write"), 2.5, 4, 100, 1, 0.0),),
+    steps=StepCounter(NoMetrics(), all=10, hits=6, misses=2),
+    services=LimiterSnapshot(
+        (LimiterStats("storage", 3, BreakerState.CLOSED, 0, 0),),
+        (BudgetStats(QuotaKey("storage", "p", "write"), 2.5, 4, 100, 1, 0.0),),
     ),
     survey=SURVEY,
 )
 
 
-def _drawn(glance: Glance, height: int = 24, width: int = 100) -> list[str]:
+def _drawn(glance: ProcessSnapshot, height: int = 24, width: int = 100) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height)
     with console.capture() as captured:
-        console.print(picture(glance, height))
+        console.print(draw_snapshot(glance, height))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -77,7 +77,7 @@ def test_a_process_among_others_shows_its_shards() -> None:
 
 
 def test_a_service_that_does_not_answer_stands_out() -> None:
-    down = replace(GLANCE, services=Snapshot((GateFigures("storage", 0, State.OPEN, 1, 7),), ()))
+    down = replace(GLANCE, services=LimiterSnapshot((LimiterStats("storage", 0, BreakerState.OPEN, 1, 7),), ()))
 
     assert (
         "SERVICE      storage: does not answer (breaker open); 0 calls under way, 0 waiting, 0.0/s allowed"
@@ -86,7 +86,7 @@ def test_a_service_that_does_not_answer_stands_out() -> None:
 
 
 def test_nothing_is_told_of_what_has_not_begun() -> None:
-    steps = StepCount(Unmeasured())
+    steps = StepCounter(NoMetrics())
     idle = replace(
         GLANCE,
         phase="starting",
@@ -94,8 +94,8 @@ def test_nothing_is_told_of_what_has_not_begun() -> None:
         busy=(),
         retrying=(),
         steps=steps,
-        services=Snapshot((), ()),
-        survey=Survey(),
+        services=LimiterSnapshot((), ()),
+        survey=StoreSummary(),
     )
 
     assert _drawn(idle)[6:] == [
@@ -123,7 +123,7 @@ def test_troubles_and_notes_share_the_room_that_there_is(height: int, troubles: 
 
 def test_what_is_too_long_is_cut_off_and_nothing_moves_the_cursor() -> None:
     message = "line one\nline two \x1b[2J" + "x" * 200
-    odd = replace(GLANCE, survey=replace(SURVEY, troubles=(Trouble(APP, "UpdateFailed", message),)))
+    odd = replace(GLANCE, survey=replace(SURVEY, troubles=(UnreadyResource(APP, "UpdateFailed", message),)))
 
     (line,) = (line for line in _drawn(odd) if line.startswith("SQLDatabase default/app"))
 
@@ -133,16 +133,16 @@ def test_what_is_too_long_is_cut_off_and_nothing_moves_the_cursor() -> None:
 
 
 def test_steps_are_counted_by_what_the_cookie_said_and_passed_on() -> None:
-    behind = StepCount(Unmeasured())
-    counting = StepCount(behind)
+    behind = StepCounter(NoMetrics())
+    counting = StepCounter(behind)
     for decision in ("in sync", "in sync", "drifted", ""):
-        counting.stepped("StorageBucket", "settled", decision, 0.1)
+        counting.step_finished("StorageBucket", "settled", decision, 0.1)
 
     assert [(one.all, one.hits, one.misses) for one in (counting, behind)] == [(4, 2, 1), (4, 2, 1)]
 
 
 def test_the_last_lines_of_a_log_are_kept() -> None:
-    log = TakenDown()
+    log = LogBuffer()
     for number in range(300):
         log.write(f"line {number}\n")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.cli.manifests import load
+from setpoint.cli.manifests import load_manifests
 from setpoint.errors import ManifestInvalid
 
 GADGET = "apiVersion: test.setpoint.dev/v1\nkind: Gadget\nmetadata:\n  name: {}\n"
@@ -20,7 +20,7 @@ def _write(folder: Path, name: str, text: str | bytes) -> str:
 def test_a_file_may_hold_several(tmp_path: Path) -> None:
     file = _write(tmp_path, "a.yaml", GADGET.format("a") + "---\n" + GADGET.format("b"))
 
-    assert [str(manifest.ref) for manifest in load([file])] == ["Gadget default/a", "Gadget default/b"]
+    assert [str(manifest.ref) for manifest in load_manifests([file])] == ["Gadget default/a", "Gadget default/b"]
 
 
 def test_a_folder_is_searched_for_yaml_and_json_in_order(tmp_path: Path) -> None:
@@ -29,20 +29,24 @@ def test_a_folder_is_searched_for_yaml_and_json_in_order(tmp_path: Path) -> None
     _write(tmp_path, "b.json", '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b", "namespace": "n"}}')
     _write(tmp_path, "notes.txt", "not a manifest")
 
-    assert [str(one.ref) for one in load([str(tmp_path)])] == ["Secret n/b", "Gadget default/a", "Gadget default/z"]
+    assert [str(one.ref) for one in load_manifests([str(tmp_path)])] == [
+        "Secret n/b",
+        "Gadget default/a",
+        "Gadget default/z",
+    ]
 
 
 def test_a_list_is_taken_apart(tmp_path: Path) -> None:
     items = "".join(f"- apiVersion: v1\n  kind: Secret\n  metadata: {{name: {name}}}\n" for name in "ab")
     file = _write(tmp_path, "a.yaml", f"apiVersion: v1\nkind: List\nitems:\n{items}")
 
-    assert [one.ref.name for one in load([file])] == ["a", "b"]
+    assert [one.ref.name for one in load_manifests([file])] == ["a", "b"]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     file = _write(tmp_path, "a.yaml", b"\xef\xbb\xbf" + GADGET.format("a").encode())
 
-    assert load([file])[0].ref.name == "a"
+    assert load_manifests([file])[0].ref.name == "a"
 
 
 @pytest.mark.parametrize(
@@ -67,13 +71,13 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
 def test_a_mistake_is_named_with_its_file_and_line(tmp_path: Path, text: str | bytes, message: str | None) -> None:
     file = _write(tmp_path, "a.yaml", text)
     if message is None:
-        assert load([file])[0].tree["spec"] == {"x": ".inf"}
+        assert load_manifests([file])[0].tree["spec"] == {"x": ".inf"}
         return
 
     with pytest.raises(ManifestInvalid, match=message):
-        load([file])
+        load_manifests([file])
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ManifestInvalid, match=r"nosuch\.yaml: No such file or directory: name a file, a folder or -"):
-        load([str(tmp_path / "nosuch.yaml")])
+        load_manifests([str(tmp_path / "nosuch.yaml")])

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.cli.plugin_files import Change, put
+from setpoint.cli.atomic_files import FileChange, put_file
 from setpoint.errors import UserError
 
 
-def _put(file: Path, text: str) -> Change:
-    return put(file, text, mode=0o755, setting="--plugins")
+def _put(file: Path, text: str) -> FileChange:
+    return put_file(file, text, mode=0o755, setting="--plugins")
 
 
 def test_many_who_install_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_many_who_install_at_once_do_not_get_in_each_others_way(tmp_path: Path) 
     with ThreadPoolExecutor(8) as pool:
         changes = list(pool.map(lambda _: _put(file, "the text"), range(64)))
 
-    assert Change.CREATED in changes
+    assert FileChange.CREATED in changes
     assert file.read_text() == "the text"
     assert [one.name for one in tmp_path.rglob("*")] == ["1.0.0", "linux_amd64", "launcher"]
 

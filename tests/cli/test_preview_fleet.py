@@ -10,17 +10,16 @@ from typing import Final
 
 import pytest
 
-from setpoint.app import Access, Settings, open_world
-from setpoint.core.values import Json
+from setpoint.app import AppSettings, StoreAccess, open_engine
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.context import EngineContext, Settled
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.previews import Finding, with_cookie
-from setpoint.engine.reconcile import step
-from setpoint.engine.resource import Tree
-from setpoint.engine.scene import Settled, World
+from setpoint.engine.step.preview import PreviewFinding, with_cookie
+from setpoint.engine.step.reconcile import step
 from setpoint.localcloud.server import LocalCloud
-from setpoint.previewing import record
-from setpoint.worlds.files import packed, unpacked
-from setpoint.worlds.survey import Survey
+from setpoint.preview import make_recording
+from setpoint.replay.preview_report import PreviewReport
+from setpoint.replay.world_file import pack_world, unpack_world
 from tests.cli.fleets import BUCKET, looked_at, names, with_changed_default, with_revision
 
 MANY: Final = 1_000
@@ -37,36 +36,36 @@ class Fleet:
     writes: int
 
 
-def _manifest(name: str) -> Tree:
+def _manifest(name: str) -> JsonObject:
     metadata: Json = {"name": name, "annotations": {"cnrm.cloud.google.com/project-id": "some-project"}}
     return {"apiVersion": f"{BUCKET[0]}/v1beta1", "kind": BUCKET[1], "metadata": metadata, "spec": {"location": "EU"}}
 
 
-async def _settle(world: World) -> None:
+async def _settle(engine: EngineContext) -> None:
     turns = asyncio.Semaphore(20)
 
     async def one(name: str) -> None:
         async with turns:
-            made = await world.store.apply(_manifest(name))
-            assert isinstance(await step(made.ref, world), Settled)
+            made = await engine.store.apply(_manifest(name))
+            assert isinstance(await step(made.ref, engine), Settled)
 
     await asyncio.gather(*map(one, names("bucket", MANY)))
 
 
-def _without_cookies(world: bytes) -> bytes:
-    recorded = unpacked(world, "w")
-    return packed(replace(recorded, resources=tuple(with_cookie(one, None) for one in recorded.resources)))
+def _without_cookies(engine: bytes) -> bytes:
+    recorded = unpack_world(engine, "w")
+    return pack_world(replace(recorded, resources=tuple(with_cookie(one, None) for one in recorded.resources)))
 
 
 @asynccontextmanager
 async def _made(folder: Path) -> AsyncIterator[Fleet]:
     async with LocalCloud() as cloud:
         environment = {"STORAGE_EMULATOR_HOST": cloud.url, "SETPOINT_GCP_AUTH": "anonymous"}
-        settings = Settings(f"sqlite:///{folder}/state.db", environment=environment)
-        async with open_world(settings, Access.WRITE) as world:
-            await _settle(world)
+        settings = AppSettings(f"sqlite:///{folder}/state.db", environment=environment)
+        async with open_engine(settings, StoreAccess.WRITE) as engine:
+            await _settle(engine)
         cloud.journal.clear()
-        recorded = (await record(settings, lambda _: None)).world
+        recorded = (await make_recording(settings, lambda _: None)).engine
         (folder / "with").write_bytes(recorded)
         (folder / "without").write_bytes(_without_cookies(recorded))
         yield Fleet(folder / "with", folder / "without", cloud.journal.counts()["writes"])
@@ -83,9 +82,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     return asyncio.run(main())
 
 
-def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> Survey:
-    async def main() -> Survey:
-        settings = Settings("memory:", environment={"STORAGE_EMULATOR_HOST": GONE})
+def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> PreviewReport:
+    async def main() -> PreviewReport:
+        settings = AppSettings("memory:", environment={"STORAGE_EMULATOR_HOST": GONE})
         async with looked_at(settings, file, change) as preview:
             return await preview.survey(lambda _: None)
 
@@ -97,22 +96,22 @@ def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> S
 
 
 def test_a_kind_that_is_unchanged_has_nothing_to_write(fleet: Fleet) -> None:
-    assert _survey(fleet.with_cookies).counts == {"StorageBucket": {Finding.IN_SYNC: MANY}}
-    assert _survey(fleet.without).counts == {"StorageBucket": {Finding.ONE_TIME: MANY}}
+    assert _survey(fleet.with_cookies).counts == {"StorageBucket": {PreviewFinding.IN_SYNC: MANY}}
+    assert _survey(fleet.without).counts == {"StorageBucket": {PreviewFinding.ONE_TIME: MANY}}
 
 
 def test_a_default_that_was_changed_is_found_in_every_one_of_them(fleet: Fleet) -> None:
     masked, written = _survey(fleet.with_cookies, with_changed_default), _survey(fleet.without, with_changed_default)
 
-    assert masked.counts == {"StorageBucket": {Finding.MASKED: MANY}}
-    assert written.counts == {"StorageBucket": {Finding.WRITES: MANY}}
+    assert masked.counts == {"StorageBucket": {PreviewFinding.MASKED: MANY}}
+    assert written.counts == {"StorageBucket": {PreviewFinding.WRITES: MANY}}
     assert {one.fields for one in (*masked.found, *written.found)} == {("spec.storageClass",)}
 
 
 def test_with_its_revision_raised_it_is_written_whatever_the_cookies_say(fleet: Fleet) -> None:
     found = _survey(fleet.with_cookies, lambda kind: with_revision(with_changed_default(kind)))
 
-    assert found.counts == {"StorageBucket": {Finding.WRITES: MANY}}
+    assert found.counts == {"StorageBucket": {PreviewFinding.WRITES: MANY}}
     assert {one.fields for one in found.found} == {("spec.storageClass",)}
 
 

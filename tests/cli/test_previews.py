@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import open_guarded
-from setpoint.cli.preview_commands import code_of
-from setpoint.cli.states import Exit
-from setpoint.clients.read_only import Blocks
-from setpoint.engine.kind import Present, Resolved, look_at
-from setpoint.engine.previews import Finding
-from setpoint.engine.reconcile import preview, step
-from setpoint.engine.scene import Stopped
+from setpoint.app import open_engine_read_only
+from setpoint.cli.commands.plan_all import exit_code_of
+from setpoint.cli.views.outcome import ExitCode
+from setpoint.clients.write_guard import BlockedWrites
+from setpoint.engine.context import Stopped
+from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
+from setpoint.engine.step.preview import PreviewFinding
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
 from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, CUT, LOGS, drift, forge, looked_at, meddling, settings_of, survey_of
@@ -130,8 +130,8 @@ def test_a_write_from_a_look_is_blocked_and_reported(fleet: Desk, swallows: bool
         ("google", "PATCH /storage/v1/b/logs (google)", "StorageBucket default/logs", ("labels.seen",)),
         ("google", "PATCH /storage/v1/b/more (google)", "StorageBucket default/more", ("labels.seen",)),
     ]
-    assert found.counts["StorageBucket"] == {Finding.IN_SYNC if swallows else Finding.FAILED: 2}
-    assert code_of(found) is Exit.FAILED
+    assert found.counts["StorageBucket"] == {PreviewFinding.IN_SYNC if swallows else PreviewFinding.FAILED: 2}
+    assert exit_code_of(found) is ExitCode.FAILED
     assert writes(fleet) == []
 
 
@@ -165,7 +165,7 @@ def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -
 
     async def main() -> tuple[Any, list[str]]:
         async with looked_at(settings_of(fleet)) as preview:
-            outcome = await step(LOGS, preview.world)
+            outcome = await step(LOGS, preview.engine)
             return outcome, [str(one) for one in preview.blocks.writes]
 
     outcome, blocked = asyncio.run(main())
@@ -178,11 +178,11 @@ def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -
 def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Desk) -> None:
     async def main() -> list[str]:
         async with looked_at(settings_of(fleet)) as preview:
-            resource = await preview.world.store.get(LOGS)
-            kind = preview.world.kinds[BUCKET]
+            resource = await preview.engine.store.get(LOGS)
+            kind = preview.engine.kinds[BUCKET]
             assert resource is not None
-            location = kind.locate(resource, Resolved())
-            look = await look_at(location, kind)
+            location = kind.locate(resource, ResolvedReferences())
+            look = await observe_decoded(location, kind)
             assert isinstance(look, Present)
             with pytest.raises(WriteBlocked):
                 await kind.delete(location, look, resource)
@@ -193,12 +193,12 @@ def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Desk) ->
 
 
 def test_a_plan_of_some_is_guarded_as_well(fleet: Desk) -> None:
-    async def main() -> Blocks:
-        blocks = Blocks()
-        async with open_guarded(settings_of(fleet), blocks) as world:
-            kinds = {**world.kinds, BUCKET: meddling(world.kinds[BUCKET])}
+    async def main() -> BlockedWrites:
+        blocks = BlockedWrites()
+        async with open_engine_read_only(settings_of(fleet), blocks) as engine:
+            kinds = {**engine.kinds, BUCKET: meddling(engine.kinds[BUCKET])}
             with pytest.raises(WriteBlocked):
-                await preview(LOGS, replace(world, kinds=kinds))
+                await preview(LOGS, replace(engine, kinds=kinds))
         return blocks
 
     assert [str(one) for one in asyncio.run(main()).writes] == ["PATCH /storage/v1/b/logs (google)"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.cli.private_files import write_privately
+from setpoint.cli.atomic_files import write_private_file
 from setpoint.errors import UserError
 
 
@@ -14,7 +14,7 @@ def test_it_is_there_for_its_owner_alone_and_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "w"
     path.write_bytes(b"before")
 
-    write_privately(path, [b"one", b"two"])
+    write_private_file(path, [b"one", b"two"])
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_bytes() == b"onetwo"
@@ -30,10 +30,10 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
     path.write_bytes(b"before")
 
     with pytest.raises(UserError, match="no more"):
-        write_privately(path, parts())
+        write_private_file(path, parts())
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("w", b"before")]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--to .*: No such file or directory: name a file in a folder"):
-        write_privately(tmp_path / "none" / "w", [])
+        write_private_file(tmp_path / "none" / "w", [])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Access, open_world
-from setpoint.engine.ports import Query
-from setpoint.engine.previews import Finding, Previewed
+from setpoint.app import StoreAccess, open_engine
+from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import Bug
-from setpoint.previewing import require_same
-from setpoint.worlds.survey import Survey
+from setpoint.preview import require_same_survey
+from setpoint.replay.preview_report import PreviewReport
 from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, CUT, INSTANCE, drift, settings_of, survey_of, with_changed_default, with_revision
 from tests.cli.test_moving import SECRET, writes
@@ -83,14 +83,14 @@ def test_cookies_in_annotations_vouch_under_the_veil_too(desk: Desk) -> None:
 
 def test_what_looks_different_when_it_is_played_back_is_not_kept() -> None:
     refs = [ResourceRef(*BUCKET, "default", f"b{number}") for number in range(5)]
-    live = Survey(tuple(Previewed(ref, Finding.FAILED, trouble="a") for ref in refs))
-    played = Survey(tuple(Previewed(ref, Finding.FAILED, trouble="b") for ref in refs))
+    live = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="a") for ref in refs))
+    played = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="b") for ref in refs))
 
-    require_same(live, live, lambda value: value)
+    require_same_survey(live, live, lambda value: value)
     with pytest.raises(
         Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: looks different when it is played back"
     ):
-        require_same(live, played, lambda value: value)
+        require_same_survey(live, played, lambda value: value)
 
 
 def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_it(
@@ -112,10 +112,10 @@ def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_
 
 async def _change_secrets(desk: Desk) -> None:
     """Somebody gives every Secret another value, and no step has been taken since."""
-    async with open_world(settings_of(desk), Access.WRITE) as world:
-        for one in (await world.store.list(Query(kind="Secret"))).resources:
+    async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
+        for one in (await engine.store.list(ResourceQuery(kind="Secret"))).resources:
             data: Any = dict.fromkeys(one.document["data"], "U2VzYW1lLTU=")  # type: ignore[arg-type] # a map of texts
-            await world.store.replace(one, {**one.document, "data": data})
+            await engine.store.replace(one, {**one.document, "data": data})
 
 
 def test_pods_that_have_to_follow_a_secret_have_to_do_so_under_the_veil_too(desk: Desk) -> None:
@@ -140,9 +140,9 @@ def test_a_kind_of_another_version_is_tried_on_it(fleet: Desk) -> None:
 
     same, changed, raised = (survey_of(fleet, one, file) for one in (None, with_changed_default, with_revision))
 
-    assert same.counts["StorageBucket"] == {Finding.IN_SYNC: 2}
-    assert [one.fields for one in changed.with_finding(Finding.MASKED)] == [("spec.storageClass",)] * 2
-    assert raised.counts["StorageBucket"] == {Finding.ONE_TIME: 2}
+    assert same.counts["StorageBucket"] == {PreviewFinding.IN_SYNC: 2}
+    assert [one.fields for one in changed.with_findings(PreviewFinding.MASKED)] == [("spec.storageClass",)] * 2
+    assert raised.counts["StorageBucket"] == {PreviewFinding.ONE_TIME: 2}
 
 
 def test_what_was_not_asked_is_not_guessed(fleet: Desk) -> None:

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from setpoint.localcloud.faults import Latency
+from setpoint.localcloud.faults import AddLatency
 from tests.cli.desk import Desk, bucket, database
 from tests.cli.programs import Piped
 
@@ -19,11 +19,11 @@ def _socket(desk: Desk) -> Path:
     return desk.folder / ".setpoint" / "state.db.sock"
 
 
-def _in_work(desk: Desk, *options: str) -> Piped:
+def _processing(desk: Desk, *options: str) -> Piped:
     """A process in the middle of a step: the service has been asked for a bucket, and has not answered."""
     daemon = desk.daemon(*options)
     desk.stop_time()
-    desk.in_cloud(lambda cloud: cloud.inject(Latency(3600, method="POST")))
+    desk.in_cloud(lambda cloud: cloud.inject(AddLatency(3600, method="POST")))
     desk.write(bucket("logs"))
     desk.piped("apply", "-f", "manifest.yaml")
     watching = desk.piped("get", "-w")
@@ -61,7 +61,7 @@ def test_the_next_one_may_write_after_the_end(desk: Desk) -> None:
 
 
 def test_what_is_in_work_is_finished_first(desk: Desk) -> None:
-    daemon = _in_work(desk)
+    daemon = _processing(desk)
 
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: re.search('"event":"stopping".*"in_work":1', daemon.text))
@@ -72,7 +72,7 @@ def test_what_is_in_work_is_finished_first(desk: Desk) -> None:
 
 
 def test_what_is_still_in_work_after_the_time_of_grace_is_cut_short(desk: Desk) -> None:
-    daemon = _in_work(desk, "--grace", "10ms")
+    daemon = _processing(desk, "--grace", "10ms")
 
     daemon.send(signal.SIGTERM)
 
@@ -82,7 +82,7 @@ def test_what_is_still_in_work_after_the_time_of_grace_is_cut_short(desk: Desk) 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_second_signal_ends_it_at_once(desk: Desk, number: signal.Signals, code: int) -> None:
-    daemon = _in_work(desk)
+    daemon = _processing(desk)
 
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: _said(daemon, "stopping"))
@@ -94,7 +94,7 @@ def test_a_second_signal_ends_it_at_once(desk: Desk, number: signal.Signals, cod
 
 @pytest.mark.parametrize("options", [("--grace", "10ms"), ()])
 def test_what_was_cut_short_is_taken_up_by_the_next(desk: Desk, options: tuple[str, ...]) -> None:
-    daemon = _in_work(desk, *options)
+    daemon = _processing(desk, *options)
     daemon.send(signal.SIGTERM if options else signal.SIGKILL)
     daemon.end()
     desk.go_on()

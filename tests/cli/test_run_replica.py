@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Opened
-from setpoint.cli.run_command import Orders, replica_for
-from setpoint.clients.budgets import Budgets
-from setpoint.engine.scene import World
+from setpoint.app import OpenedEngine
+from setpoint.cli.commands.run import RunOptions, replica_for
+from setpoint.clients.ratelimit.limiter import QuotaBudgets
+from setpoint.engine.context import EngineContext
 from setpoint.errors import UserError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
@@ -25,13 +25,13 @@ OPTIONS = {
 }
 
 
-def opened(*, shared: bool) -> Opened:
+def opened(*, shared: bool) -> OpenedEngine:
     clock = FakeClock()
-    return Opened(World(MemoryStore(clock, lambda: "uid"), clock, {}), Budgets(), shared=shared)
+    return OpenedEngine(EngineContext(MemoryStore(clock, lambda: "uid"), clock, {}), QuotaBudgets(), shared=shared)
 
 
-def orders(**options: Any) -> Orders:
-    return Orders.of({**OPTIONS, **options})
+def orders(**options: Any) -> RunOptions:
+    return RunOptions.of({**OPTIONS, **options})
 
 
 def test_a_shared_store_makes_it_one_of_many_under_a_name_of_its_own() -> None:

@@ -9,12 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from setpoint import __version__
-from setpoint.cli import terraform_command
+from setpoint.cli.commands import terraform
 from setpoint.cli.main import main
-from setpoint.deployment.provider_plugin import launcher
-from setpoint.deployment.provider_versions import semantic
+from setpoint.deployment.terraform_plugin import launcher, semantic_version
 
-RELEASE = semantic(__version__)
+RELEASE = semantic_version(__version__)
 LAYOUT = Path("registry.terraform.io", "setpoint", "setpoint", RELEASE, "linux_amd64")
 FILE = f"terraform-provider-setpoint_v{RELEASE}"
 
@@ -187,7 +186,7 @@ def test_settings_that_cannot_be_are_refused_with_the_variable_that_names_others
 
 
 def test_a_package_without_its_program_is_noticed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terraform_command, "PROGRAM", "terraform-provider-of-nobody")
+    monkeypatch.setattr(terraform, "PROGRAM", "terraform-provider-of-nobody")
     result = home.run("install")
 
     assert result.exit_code == 1

@@ -116,7 +116,7 @@ def test_a_revision_that_was_raised_for_nothing_is_a_close_look(world: Desk) -> 
 
 
 def test_a_version_that_asks_something_else_is_broken_and_nothing_is_guessed(world: Desk) -> None:
-    made(world, "0.2.0", ("clients/google_calls.py", ('STORAGE = "/storage/v1"', 'STORAGE = "/storage/v2"')))
+    made(world, "0.2.0", ("clients/google/calls.py", ('STORAGE = "/storage/v1"', 'STORAGE = "/storage/v2"')))
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
 

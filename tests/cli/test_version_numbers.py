@@ -2,7 +2,7 @@
 
 import pytest
 
-from setpoint.cli.version_numbers import is_version, means
+from setpoint.cli.upgrade_interpreters import is_version, satisfies
 
 
 @pytest.mark.parametrize("word", ["1", "0.1.0", "1.2rc1", "1.2.post3", "1.2.dev4", "1.2b1.post2.dev3", "0.1.0+ours.2"])
@@ -19,11 +19,11 @@ def test_anything_else_is_never_handed_to_pip(word: str) -> None:
     ("asked", "found"), [("0.2", "0.2.0"), ("0.2.0", "0.2"), ("0.2", "0.2.0+ours"), ("1rc1", "1.0rc1"), ("0", "0.0")]
 )
 def test_one_version_may_be_written_in_several_ways(asked: str, found: str) -> None:
-    assert means(asked, found)
+    assert satisfies(asked, found)
 
 
 @pytest.mark.parametrize(
     ("asked", "found"), [("0.2", "0.20"), ("0.2", "0.2rc1"), ("0.2+ours", "0.2"), ("0.2+ours", "0.2+yours"), ("1", "x")]
 )
 def test_other_versions_are_not_meant(asked: str, found: str) -> None:
-    assert not means(asked, found)
+    assert not satisfies(asked, found)

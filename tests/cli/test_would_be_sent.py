@@ -5,33 +5,33 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from setpoint.app import Access, open_world
-from setpoint.clients.read_only import BlockedWrite
+from setpoint.app import StoreAccess, open_engine
+from setpoint.clients.write_guard import BlockedWrite
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import World
-from setpoint.worlds.survey import Survey
+from setpoint.replay.preview_report import PreviewReport
 from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, CUT, drift, forge, settings_of, survey_of
 from tests.cli.test_moving import SECRET, writes
 from tests.cli.trustees import Keeper, trustee
 
 
-def in_store(desk: Desk, verb: Callable[[World], Awaitable[Any]]) -> None:
+def in_store(desk: Desk, verb: Callable[[EngineContext], Awaitable[Any]]) -> None:
     """Something happens in the store, and no step has been taken since."""
 
     async def main() -> None:
-        async with open_world(settings_of(desk), Access.WRITE) as world:
-            await verb(world)
+        async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
+            await verb(engine)
 
     asyncio.run(main())
 
 
-def told(found: Survey, kind: str) -> Sequence[BlockedWrite]:
+def told(found: PreviewReport, kind: str) -> Sequence[BlockedWrite]:
     return [one for ref, sent in found.requests.items() if ref.kind == kind for one in sent]
 
 
 def test_a_deletion_is_told(fleet: Desk) -> None:
-    in_store(fleet, lambda world: world.store.delete(ResourceRef(*BUCKET, "default", "logs")))
+    in_store(fleet, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "logs")))
 
     found = survey_of(fleet)
 
@@ -46,7 +46,7 @@ def test_an_owner_tells_all_that_it_would_write_and_no_secret(desk: Desk) -> Non
         "kind": "TrusteeConfig",
         "metadata": {"name": "other"},
     }
-    in_store(desk, lambda world: world.store.apply({**new, "spec": {"profileType": "Permissive"}}))
+    in_store(desk, lambda engine: engine.store.apply({**new, "spec": {"profileType": "Permissive"}}))
     desk.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
 
     found = survey_of(desk)
@@ -100,7 +100,7 @@ def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: D
 def test_what_is_sent_is_what_was_told(desk: Desk) -> None:
     desk.apply(bucket("logs"), bucket("more"))
     drift(desk)
-    in_store(desk, lambda world: world.store.delete(ResourceRef(*BUCKET, "default", "more")))
+    in_store(desk, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "more")))
     desk.write(bucket("logs"), bucket("new"))
     desk.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
     desk.in_cloud(lambda cloud: cloud.journal.clear())

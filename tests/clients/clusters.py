@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_credentials import Identity
-from setpoint.clients.kubernetes import Credentials, KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient, KubernetesCredentials
+from setpoint.clients.kubernetes.credentials import ClusterIdentity
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from tests.clients.loopback import http_server
 
 Scene = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -22,11 +22,11 @@ class Tokens:
     """A new token whenever the last one was refused, while there are any."""
 
     left: int = 1
-    held: Identity = field(default_factory=lambda: Identity({"Authorization": "Bearer t0"}))
+    held: ClusterIdentity = field(default_factory=lambda: ClusterIdentity({"Authorization": "Bearer t0"}))
 
-    async def identity(self, refused: Identity | None = None) -> Identity:
+    async def identity(self, refused: ClusterIdentity | None = None) -> ClusterIdentity:
         if refused is self.held and self.left:
-            self.held = Identity({"Authorization": f"Bearer t{self.left}"})
+            self.held = ClusterIdentity({"Authorization": f"Bearer t{self.left}"})
             self.left -= 1
         return self.held
 
@@ -43,8 +43,8 @@ class FakeCluster:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self.requests.append(request)
         self.times.append(asyncio.get_running_loop().time())
-        scene = self.scenes.pop(0) if len(self.scenes) > 1 else self.scenes[0]
-        return await scene(request)
+        context = self.scenes.pop(0) if len(self.scenes) > 1 else self.scenes[0]
+        return await context(request)
 
     @property
     def versions(self) -> list[str]:
@@ -54,12 +54,12 @@ class FakeCluster:
 
 @asynccontextmanager
 async def serving(
-    *scenes: Scene, credentials: Credentials | None = None
+    *scenes: Scene, credentials: KubernetesCredentials | None = None
 ) -> AsyncIterator[tuple[FakeCluster, KubernetesClient]]:
     """A cluster with these scenes, and a client of it."""
     cluster = FakeCluster(list(scenes))
     async with http_server(cluster.answer) as url:
-        client = KubernetesClient(Connection("context test", url), credentials)
+        client = KubernetesClient(ClusterConnection("context test", url), credentials)
         try:
             yield cluster, client
         finally:
@@ -89,48 +89,48 @@ async def begun(request: web.BaseRequest, *events: dict[str, Any]) -> web.Stream
 def tells(*events: dict[str, Any], lasting: float = 0.0) -> Scene:
     """A watch with these events, which ends in good order after so many seconds."""
 
-    async def scene(request: web.BaseRequest) -> web.StreamResponse:
+    async def context(request: web.BaseRequest) -> web.StreamResponse:
         response = await begun(request, *events)
         await asyncio.sleep(lasting)
         return response
 
-    return scene
+    return context
 
 
 def then_is_cut(*events: dict[str, Any], half: bytes = b"") -> Scene:
     """The same, but its connection is reset, maybe in the middle of a line."""
 
-    async def scene(request: web.BaseRequest) -> web.StreamResponse:
+    async def context(request: web.BaseRequest) -> web.StreamResponse:
         response = await begun(request, *events)
         await response.write(half or b"\n")
         assert request.transport is not None
         request.transport.abort()
         return response
 
-    return scene
+    return context
 
 
 def then_is_silent(*events: dict[str, Any]) -> Scene:
     """The same, but nothing more comes, and no end."""
 
-    async def scene(request: web.BaseRequest) -> web.StreamResponse:
+    async def context(request: web.BaseRequest) -> web.StreamResponse:
         response = await begun(request, *events)
         await asyncio.Event().wait()
         return response
 
-    return scene
+    return context
 
 
 def refuses(code: int, reason: str, headers: dict[str, str] | None = None, message: str = "No.") -> Scene:
     """A clear no."""
 
-    async def scene(_request: web.BaseRequest) -> web.StreamResponse:
+    async def context(_request: web.BaseRequest) -> web.StreamResponse:
         said = {"kind": "Status", "code": code, "reason": reason, "message": message}
         return web.Response(
             status=code, body=msgspec.json.encode(said), headers={"Content-Type": "application/json", **(headers or {})}
         )
 
-    return scene
+    return context
 
 
 async def is_cut_at_once(request: web.BaseRequest) -> web.StreamResponse:

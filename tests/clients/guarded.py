@@ -4,25 +4,23 @@ import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from setpoint.clients.breaker import State
-from setpoint.clients.budgets import Budgets, Charge
-from setpoint.clients.callers import Caller
-from setpoint.clients.clock import Clock
-from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
-from setpoint.clients.gate import Budget
-from setpoint.clients.rate import Pace
+from setpoint.clients.clock import MonotonicClock
+from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, BreakerState, CallOutcome, Throttled, Unavailable
+from setpoint.clients.ratelimit.fair_queue import Caller
+from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets, QuotaKey
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
 
-FAST = Pace(start=1000, burst=1000, ceiling=1000, growth=1)
-ONE_A_SECOND = Pace(start=1, burst=1, ceiling=1, growth=1)
+FAST = AimdSettings(start=1000, burst=1000, ceiling=1000, growth=1)
+ONE_A_SECOND = AimdSettings(start=1, burst=1, ceiling=1, growth=1)
 
 
 @dataclass
 class Guarded:
     """A service behind a gate, and what it saw."""
 
-    pace: Pace = FAST
+    pace: AimdSettings = FAST
     places: int = 64
-    clock: Clock | None = None
+    clock: MonotonicClock | None = None
     begun: list[Caller] = field(default_factory=list)
     # By project: when calls began, and from when until when the service wanted none.
     times: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -31,14 +29,14 @@ class Guarded:
     most_inside: int = 0
 
     def __post_init__(self) -> None:
-        self.budgets = Budgets(self.clock, self.places, jitter=lambda: 1.0)
+        self.budgets = QuotaBudgets(self.clock, self.places, jitter=lambda: 1.0)
 
-    def budget(self, project: str = "p") -> Budget:
-        charge = Charge("sql", project, "reads")
+    def budget(self, project: str = "p") -> QuotaBudget:
+        charge = QuotaKey("sql", project, "reads")
         return self.budgets.find(charge) or self.budgets.make(charge, self.pace, "https://sql.test")
 
     async def call(
-        self, caller: Caller, seconds: float = 0.0, ending: Ending | Exception = ANSWERED, project: str = "p"
+        self, caller: Caller, seconds: float = 0.0, ending: CallOutcome | Exception = RESPONDED, project: str = "p"
     ) -> None:
         budget = self.budget(project)
         with await budget.gate.turn(budget, caller, "GET /x") as turn:
@@ -62,5 +60,5 @@ class Guarded:
         return sum(one.waiting for one in self.budgets.snapshot().budgets)
 
     @property
-    def breaker(self) -> State:
-        return self.budgets.snapshot().gates[0].breaker
+    def breaker(self) -> BreakerState:
+        return self.budgets.snapshot().limiters[0].breaker

@@ -13,7 +13,7 @@ from google.auth import _exponential_backoff
 from google.auth.compute_engine import _metadata
 from requests.adapters import HTTPAdapter
 
-from setpoint.clients.google_auth import TokenCredentials
+from setpoint.clients.google.tokens import TokenCredentials
 from setpoint.errors import SetpointError
 from tests.clients.token_servers import (
     CLIENT,

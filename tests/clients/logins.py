@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from setpoint.clients.kube_connection import Exec, Interactive
+from setpoint.clients.kubernetes.kubeconfig import ExecPlugin, InteractiveMode
 
 V1 = "client.authentication.k8s.io/v1"
 
@@ -17,15 +17,15 @@ print(sys.argv[2].replace("RUN", str(len(runs.read_text()))))
 """
 
 
-def printing(folder: Path, printed: str, **more: Any) -> Exec:
+def printing(folder: Path, printed: str, **more: Any) -> ExecPlugin:
     """A command that prints that."""
     args = ("-c", _SCRIPT, str(folder / "runs"), printed)
-    return Exec(sys.executable, args, interactive=Interactive.NEVER, **more)
+    return ExecPlugin(sys.executable, args, interactive=InteractiveMode.NEVER, **more)
 
 
-def running(script: str, *arguments: str, **more: Any) -> Exec:
+def running(script: str, *arguments: str, **more: Any) -> ExecPlugin:
     """A command that does that."""
-    return Exec(sys.executable, ("-c", script, *arguments), **({"interactive": Interactive.NEVER} | more))
+    return ExecPlugin(sys.executable, ("-c", script, *arguments), **({"interactive": InteractiveMode.NEVER} | more))
 
 
 def runs(folder: Path) -> int:

@@ -9,22 +9,24 @@ from typing import Any, TypeVar
 
 from msgspec import Raw
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_endpoints import EVERYTHING, Endpoint, Selection
-from setpoint.clients.kube_watch import Change, WatchEvent, watch
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector
+from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
 
 T = TypeVar("T")
 # In seconds, for what should come at once.
 PATIENCE = 60.0
 
 
-def with_client(kubeconfig: Path | Connection, use: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+def with_client(kubeconfig: Path | ClusterConnection, use: Callable[[KubernetesClient], Awaitable[T]]) -> T:
     """What `use` comes to, with the client that the file describes."""
 
     async def main() -> T:
-        client = KubernetesClient(kubeconfig if isinstance(kubeconfig, Connection) else from_files([kubeconfig]))
+        client = KubernetesClient(
+            kubeconfig if isinstance(kubeconfig, ClusterConnection) else connection_from_files([kubeconfig])
+        )
         try:
             return await use(client)
         finally:
@@ -38,7 +40,7 @@ async def hear(
     endpoint: Endpoint,
     count: int,
     meanwhile: Callable[[], Awaitable[object]],
-    selection: Selection = EVERYTHING,
+    selection: ObjectSelector = ALL_OBJECTS,
 ) -> list[WatchEvent]:
     """So many events of what happens meanwhile, bookmarks left out."""
     since = (await client.list(endpoint)).resource_version
@@ -46,7 +48,7 @@ async def hear(
     async with asyncio.timeout(PATIENCE), aclosing(watch(client, endpoint, since, selection)) as events:
         busy = asyncio.ensure_future(meanwhile())
         async for event in events:
-            if event.change is not Change.BOOKMARK:
+            if event.change is not WatchEventType.BOOKMARK:
                 heard.append(event)
             if len(heard) == count:
                 break

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.breaker import Breaker, State
+from setpoint.clients.ratelimit.circuit_breaker import BreakerState, CircuitBreaker
 
 CALLERS = [f"caller-{number}" for number in range(5)]
 
 
-def breaker(jitter: float = 1.0) -> Breaker:
-    return Breaker(lambda: jitter)
+def breaker(jitter: float = 1.0) -> CircuitBreaker:
+    return CircuitBreaker(lambda: jitter)
 
 
-def opened(at: float = 0.0) -> Breaker:
+def opened(at: float = 0.0) -> CircuitBreaker:
     """Opened just now; the first probe may go a second later."""
     one = breaker()
     opens = [one.unanswered(at, CALLERS[number % 5], is_probe=False) for number in range(20)]
@@ -24,7 +24,7 @@ def opened(at: float = 0.0) -> Breaker:
 def test_opens_when_twenty_calls_of_several_callers_got_no_answer_and_none_did() -> None:
     one = opened()
 
-    assert (one.state, one.openings, one.seconds_until_probe(0.0)) == (State.OPEN, 1, 1.0)
+    assert (one.state, one.openings, one.seconds_until_probe(0.0)) == (BreakerState.OPEN, 1, 1.0)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(CALLERS[:4])), max_size=300))
@@ -34,7 +34,7 @@ def test_few_callers_never_open_it(calls: list[tuple[float, str]]) -> None:
         now += seconds
         one.unanswered(now, key, is_probe=False)
 
-    assert one.state is State.CLOSED
+    assert one.state is BreakerState.CLOSED
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50)), max_size=300))
@@ -71,14 +71,14 @@ def test_a_probe_that_gets_an_answer_closes_it() -> None:
     probing = one.state
     one.answered(1.5)
 
-    assert (probing, one.state, one.seconds_until_probe(1.5)) == (State.PROBING, State.CLOSED, 0.0)
+    assert (probing, one.state, one.seconds_until_probe(1.5)) == (BreakerState.HALF_OPEN, BreakerState.CLOSED, 0.0)
 
 
 def test_any_answer_closes_it() -> None:
     one = opened()
     one.answered(0.1)
 
-    assert one.state is State.CLOSED
+    assert one.state is BreakerState.CLOSED
 
 
 def test_each_probe_in_vain_doubles_the_pause_up_to_a_minute() -> None:
@@ -115,9 +115,9 @@ def test_not_everybody_comes_back_at_the_same_moment(jitter: float, seconds: flo
 def test_a_probe_that_was_given_up_lets_the_next_one_go_at_once() -> None:
     one = opened()
     one.probe()
-    one.probe_given_up()
+    one.abandon_probe()
 
-    assert (one.state, one.seconds_until_probe(1.0)) == (State.OPEN, 0.0)
+    assert (one.state, one.seconds_until_probe(1.0)) == (BreakerState.OPEN, 0.0)
 
 
 def test_calls_from_before_it_opened_change_nothing_when_they_fail() -> None:

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from setpoint.clients.breaker import State
-from setpoint.clients.http import Answer
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_endpoints import Endpoint
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.http import HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.errors import RemoteUnavailable
 from tests.clients.clusters import Tokens
 from tests.clients.script import Script, says
@@ -17,13 +17,13 @@ LEASES = Endpoint("coordination.k8s.io", "v1", "leases", "shop")
 PODS = Endpoint("", "v1", "pods", "shop")
 
 
-def _says(status: int, **headers: str) -> Answer:
+def _says(status: int, **headers: str) -> HttpResponse:
     return says(status, {"metadata": {}, "items": []}, Content_Type="application/json", **headers)
 
 
-def _client(*answers: Answer) -> tuple[KubernetesClient, Script]:
+def _client(*answers: HttpResponse) -> tuple[KubernetesClient, Script]:
     http = Script(*answers)
-    return KubernetesClient(Connection("context prod", "https://a.test"), Tokens(), http), http
+    return KubernetesClient(ClusterConnection("context prod", "https://a.test"), Tokens(), http), http
 
 
 def test_they_go_while_the_cluster_wants_a_pause() -> None:
@@ -45,14 +45,14 @@ def test_one_that_is_answered_tells_all_others_that_the_cluster_is_back() -> Non
     client, _ = _client(_says(200))
     (gate,) = client.budgets._gates.values()
 
-    async def main() -> State:
-        gate.breaker.state, gate.breaker._next_probe = State.OPEN, float("inf")
+    async def main() -> BreakerState:
+        gate.breaker.state, gate.breaker._next_probe = BreakerState.OPEN, float("inf")
         with pytest.raises(RemoteUnavailable):
             await client.list(PODS)
         await client.at_once().list(LEASES)
         return gate.breaker.state
 
-    assert asyncio.run(main()) is State.CLOSED
+    assert asyncio.run(main()) is BreakerState.CLOSED
 
 
 def test_they_are_counted_apart() -> None:

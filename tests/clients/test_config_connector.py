@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp import web
 
-from setpoint.clients.config_connector import ConfigConnector, Controller
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.config_connector import ConfigConnector, ConfigConnectorMode
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.errors import RemoteRefused
 from tests.clients.loopback import http_server
 
@@ -37,7 +37,7 @@ def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitab
 
     async def main() -> T:
         async with http_server(handler) as url:
-            client = KubernetesClient(Connection("test", url))
+            client = KubernetesClient(ClusterConnection("test", url))
             try:
                 return await scenario(ConfigConnector(client))
             finally:
@@ -49,21 +49,23 @@ def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitab
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        ({}, Controller.NOBODY),
-        ({CONTEXT: "no kind", INSTALLATION: "no kind"}, Controller.NOBODY),
-        ({CONTEXT: {}}, Controller.WORKS),
-        ({CONTEXT: {"spec": {"actuationMode": "Reconciling", "googleServiceAccount": "x"}}}, Controller.WORKS),
+        ({}, ConfigConnectorMode.NOBODY),
+        ({CONTEXT: "no kind", INSTALLATION: "no kind"}, ConfigConnectorMode.NOBODY),
+        ({CONTEXT: {}}, ConfigConnectorMode.WORKS),
+        ({CONTEXT: {"spec": {"actuationMode": "Reconciling", "googleServiceAccount": "x"}}}, ConfigConnectorMode.WORKS),
         (
             {CONTEXT: {"spec": {"actuationMode": "Paused"}}, INSTALLATION: {"spec": {"mode": "cluster"}}},
-            Controller.PAUSED,
+            ConfigConnectorMode.PAUSED,
         ),
-        ({INSTALLATION: {"spec": {"mode": "namespaced"}}}, Controller.NOBODY),
-        ({INSTALLATION: {"spec": {"mode": "cluster"}}}, Controller.EVERYWHERE),
-        ({INSTALLATION: {}}, Controller.EVERYWHERE),
-        ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, Controller.PAUSED),
+        ({INSTALLATION: {"spec": {"mode": "namespaced"}}}, ConfigConnectorMode.NOBODY),
+        ({INSTALLATION: {"spec": {"mode": "cluster"}}}, ConfigConnectorMode.CLUSTER_WIDE),
+        ({INSTALLATION: {}}, ConfigConnectorMode.CLUSTER_WIDE),
+        ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, ConfigConnectorMode.PAUSED),
     ],
 )
-def test_who_works_in_a_namespace_is_told_by_the_switches(objects: dict[str, Any], expected: Controller) -> None:
+def test_who_works_in_a_namespace_is_told_by_the_switches(
+    objects: dict[str, Any], expected: ConfigConnectorMode
+) -> None:
     assert _play(objects, lambda theirs: theirs.controller("team")) is expected
 
 
@@ -75,11 +77,11 @@ def test_whoever_may_not_look_is_not_told_that_nobody_is_there() -> None:
 def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
     objects: dict[str, Any] = {CONTEXT: {"spec": {"googleServiceAccount": "x"}}}
 
-    async def scenario(theirs: ConfigConnector) -> Controller:
+    async def scenario(theirs: ConfigConnector) -> ConfigConnectorMode:
         await theirs.pause("team")
         return await theirs.controller("team")
 
-    assert _play(objects, scenario) is Controller.PAUSED
+    assert _play(objects, scenario) is ConfigConnectorMode.PAUSED
     assert objects[CONTEXT]["spec"] == {"googleServiceAccount": "x", "actuationMode": "Paused"}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from setpoint.clients.daemon_messages import Failure, raised, told
+from setpoint.clients.admin_api import ErrorBody, error_body, error_from
 from setpoint.errors import RemoteRefused, SetpointError
 
 
@@ -19,12 +19,12 @@ OURS = sorted((one for one in _all_below(SetpointError) if one.__module__ == "se
 
 @pytest.mark.parametrize("error", OURS, ids=lambda error: error.__name__)
 def test_every_error_arrives_as_what_it_was(error: type[SetpointError]) -> None:
-    arrived = raised(told(error("what, where, what to do")))
+    arrived = error_from(error_body(error("what, where, what to do")))
 
     assert (type(arrived), str(arrived)) == (error, "what, where, what to do")
 
 
 def test_an_error_of_another_version_is_a_clear_no() -> None:
-    arrived = raised(Failure("FromTheFuture", "no"))
+    arrived = error_from(ErrorBody("FromTheFuture", "no"))
 
     assert (type(arrived), str(arrived)) == (RemoteRefused, "no")

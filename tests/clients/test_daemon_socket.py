@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.clients.daemon_socket import LONGEST_PATH, address_of, link_beside, make_way, remove_from
+from setpoint.clients.admin_api import MAX_SOCKET_PATH, find_socket, prepare_socket, remove_socket, socket_link
 from setpoint.errors import StoreError
 
 
@@ -30,7 +30,7 @@ def _store(folder: Path, name: str = "state.db") -> Path:
 @contextmanager
 def listening(store: Path, **environment: str) -> Iterator[Path]:
     """The address at which somebody listens for the store."""
-    address = make_way(store, environment)
+    address = prepare_socket(store, environment)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(address))
         listening.listen()
@@ -42,14 +42,14 @@ def test_what_a_killed_process_left_is_replaced(folder: Path, left: str) -> None
     store, killed = _store(folder), socket.socket(socket.AF_UNIX)
     with killed:
         if left == "socket":
-            killed.bind(str(link_beside(store)))
+            killed.bind(str(socket_link(store)))
         elif left == "file":
-            link_beside(store).touch()
+            socket_link(store).touch()
         else:
-            link_beside(store).symlink_to(folder / "nowhere")
+            socket_link(store).symlink_to(folder / "nowhere")
 
     with listening(store), socket.socket(socket.AF_UNIX) as client:
-        client.connect(str(link_beside(store)))
+        client.connect(str(socket_link(store)))
 
 
 @pytest.mark.parametrize("runtime", ["runtime", "nowhere"])
@@ -61,14 +61,14 @@ def test_a_long_path_leads_to_a_short_one(folder: Path, monkeypatch: pytest.Monk
     store = _store(deep)
 
     with listening(store, XDG_RUNTIME_DIR=str(folder / runtime)) as address:
-        found = address_of(store)
-    remove_from(store)
+        found = find_socket(store)
+    remove_socket(store)
 
     above = folder / runtime if runtime == "runtime" else folder
     assert found == address
     assert address.parent == above / f"setpoint-{os.geteuid()}"
     assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
-    assert len(str(address)) <= LONGEST_PATH < len(str(link_beside(store)))
+    assert len(str(address)) <= MAX_SOCKET_PATH < len(str(socket_link(store)))
     assert [one.name for one in (*deep.iterdir(), *address.parent.iterdir())] == ["state.db"]
 
 
@@ -79,24 +79,24 @@ def test_a_folder_that_others_can_write_to_is_not_used(folder: Path, monkeypatch
     (folder / ("d" * 100)).mkdir()
 
     with pytest.raises(StoreError, match="is not this user's alone"):
-        make_way(_store(folder / ("d" * 100)), {})
+        prepare_socket(_store(folder / ("d" * 100)), {})
 
 
 def test_a_place_that_cannot_be_cleared_is_an_error_of_ours(folder: Path) -> None:
     store = _store(folder)
-    link_beside(store).mkdir()
+    socket_link(store).mkdir()
 
     with pytest.raises(StoreError, match="cannot listen on"):
-        make_way(store, {})
+        prepare_socket(store, {})
 
 
 @pytest.mark.parametrize("there", ["nothing", "file"])
 def test_nobody_is_found_where_there_is_no_socket(folder: Path, there: str) -> None:
     store = _store(folder)
     if there == "file":
-        link_beside(store).touch()
+        socket_link(store).touch()
 
-    assert address_of(store) is None
+    assert find_socket(store) is None
 
 
 def test_a_strangers_socket_is_told_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_strangers_socket_is_told_nothing(folder: Path, monkeypatch: pytest.Mo
         return os.stat_result(found)
 
     with listening(store):
-        ours = address_of(store)
+        ours = find_socket(store)
         monkeypatch.setattr(Path, "lstat", as_a_strangers)
 
-        assert (ours, address_of(store)) == (link_beside(store), None)
+        assert (ours, find_socket(store)) == (socket_link(store), None)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.fair_queue import FairQueue, Rotation, Share, next_queue
+from setpoint.clients.ratelimit.fair_queue import FailedShare, FairQueue, RoundRobin, next_queue
 
 pytestmark = pytest.mark.laws
 
@@ -46,7 +46,7 @@ class Office:
     """Queues before one counter, and what happened there."""
 
     queues: list[FairQueue[Ask]] = field(default_factory=lambda: [FairQueue() for _ in range(QUEUES)])
-    share: Share = field(default_factory=Share)
+    share: FailedShare = field(default_factory=FailedShare)
     tickets: int = 0
     waiting: list[Ask] = field(default_factory=list)
     given: list[Given] = field(default_factory=list)
@@ -193,7 +193,7 @@ def test_when_there_is_no_room_for_those_that_failed_the_others_go_on() -> None:
 
 
 def test_who_leaves_the_line_takes_no_turn_from_the_next_call_of_the_same_caller() -> None:
-    line: Rotation[str] = Rotation()
+    line: RoundRobin[str] = RoundRobin()
     for ticket, (key, call) in enumerate([("a", "a1"), ("b", "b1"), ("a", "a2")]):
         line.add(key, call, ticket)
     line.remove("a", "a1")

@@ -5,10 +5,9 @@ from collections import Counter
 
 import pytest
 
-from setpoint.clients.breaker import State
-from setpoint.clients.callers import Caller
-from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
-from setpoint.clients.rate import Pace
+from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, BreakerState, CallOutcome, Throttled, Unavailable
+from setpoint.clients.ratelimit.fair_queue import Caller
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.errors import RemoteUnavailable
 from tests.clients.guarded import ONE_A_SECOND, Guarded
 from tests.clients.made_up_time import ManualClock, run
@@ -31,7 +30,7 @@ def test_a_call_that_nobody_is_in_the_way_of_does_not_give_way_to_anybody() -> N
 
 def test_figures_tell_what_has_happened() -> None:
     async def main() -> Guarded:
-        service = Guarded(Pace(start=2, burst=1, ceiling=2, growth=0.25))
+        service = Guarded(AimdSettings(start=2, burst=1, ceiling=2, growth=0.25))
         await service.call(Caller("a"))
         await service.call(Caller("a"), ending=Throttled())
         await service.call(Caller("b"))
@@ -43,8 +42,8 @@ def test_figures_tell_what_has_happened() -> None:
         (("sql", "p", "reads"), 1.25, 0, 3, 1)
     ]
     assert figures.budgets[0].seconds_waited == pytest.approx(0.5 + 1.0)
-    assert [(one.service, one.in_flight, one.breaker, one.openings, one.turned_away) for one in figures.gates] == [
-        ("sql", 0, State.CLOSED, 0, 0)
+    assert [(one.service, one.in_flight, one.breaker, one.openings, one.rejected) for one in figures.limiters] == [
+        ("sql", 0, BreakerState.CLOSED, 0, 0)
     ]
 
 
@@ -213,7 +212,7 @@ def test_those_that_failed_leave_a_quarter_of_the_places_to_the_others() -> None
 
 
 def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None:
-    async def again_and_again(service: Guarded, caller: Caller, ending: Ending | Exception) -> None:
+    async def again_and_again(service: Guarded, caller: Caller, ending: CallOutcome | Exception) -> None:
         while True:
             try:
                 await service.call(caller, 0.05, ending)
@@ -221,9 +220,9 @@ def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None
                 continue
 
     async def main() -> list[Caller]:
-        service = Guarded(Pace(start=50, burst=50, ceiling=50, growth=1))
+        service = Guarded(AimdSettings(start=50, burst=50, ceiling=50, growth=1))
         failing = [again_and_again(service, Caller(f"f{n}", failed=True), RemoteUnavailable("500")) for n in range(600)]
-        others = [again_and_again(service, Caller(f"h{n}"), ANSWERED) for n in range(50)]
+        others = [again_and_again(service, Caller(f"h{n}"), RESPONDED) for n in range(50)]
         tasks = [asyncio.create_task(one) for one in failing + others]
         while len(service.begun) < 3000:
             await asyncio.sleep(1.0)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.callers import Caller
-from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
-from setpoint.clients.rate import Pace
+from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
+from setpoint.clients.ratelimit.fair_queue import Caller
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from tests.clients.guarded import FAST, ONE_A_SECOND, Guarded
 from tests.clients.made_up_time import run
 
@@ -25,11 +25,11 @@ class Visit:
     caller: Caller
     project: str
     seconds: float
-    ending: Ending
+    ending: CallOutcome
     cancelled_after: float | None
 
 
-ENDINGS = st.sampled_from([ANSWERED, Throttled(), Throttled(3.0), Unavailable(), Unavailable(2.0)])
+ENDINGS = st.sampled_from([RESPONDED, Throttled(), Throttled(3.0), Unavailable(), Unavailable(2.0)])
 # Halves of a second, so that much happens in the same moment.
 HALVES = st.integers(0, 8).map(lambda half: half / 2)
 VISITS = st.lists(
@@ -45,7 +45,7 @@ VISITS = st.lists(
     ),
     max_size=40,
 )
-PACES = st.sampled_from([FAST, ONE_A_SECOND, Pace(start=4, burst=2, ceiling=8, growth=4)])
+PACES = st.sampled_from([FAST, ONE_A_SECOND, AimdSettings(start=4, burst=2, ceiling=8, growth=4)])
 
 
 async def visit(service: Guarded, one: Visit) -> bool:
@@ -61,7 +61,7 @@ async def visit(service: Guarded, one: Visit) -> bool:
 
 @given(VISITS, PACES, st.integers(1, 4))
 def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_again(
-    visits: list[Visit], pace: Pace, places: int
+    visits: list[Visit], pace: AimdSettings, places: int
 ) -> None:
     async def main() -> tuple[Guarded, list[bool], int]:
         service = Guarded(pace, places)
@@ -77,12 +77,12 @@ def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_aga
     assert all(was_done for one, was_done in zip(visits, done, strict=True) if one.cancelled_after is None)
     assert most <= places
     assert service.most_inside == places
-    assert ([one.in_flight for one in figures.gates], service.waiting) == ([0], 0)
+    assert ([one.in_flight for one in figures.limiters], service.waiting) == ([0], 0)
 
 
 @given(VISITS, PACES, st.integers(1, 64))
 def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
-    visits: list[Visit], pace: Pace, places: int
+    visits: list[Visit], pace: AimdSettings, places: int
 ) -> None:
     async def main() -> Guarded:
         service = Guarded(pace, places)

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from setpoint.clients.breaker import State
-from setpoint.clients.callers import Caller
-from setpoint.clients.endings import Throttled, Unavailable
-from setpoint.clients.rate import Pace
+from setpoint.clients.ratelimit.circuit_breaker import BreakerState, Throttled, Unavailable
+from setpoint.clients.ratelimit.fair_queue import Caller
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.errors import RemoteUnavailable
 from tests.clients.guarded import Guarded
 from tests.clients.made_up_time import run
@@ -37,27 +36,27 @@ def test_calls_to_a_service_that_is_down_fail_at_once_and_say_so() -> None:
 
 
 def test_those_that_wait_are_turned_away_when_the_service_goes_down() -> None:
-    async def main() -> tuple[int, int, State]:
-        service = Guarded(Pace(start=1, burst=20, ceiling=1, growth=1))
+    async def main() -> tuple[int, int, BreakerState]:
+        service = Guarded(AimdSettings(start=1, burst=20, ceiling=1, growth=1))
         calls = [service.call(Caller(number), 0.5, DOWN) for number in range(100)]
         told = await asyncio.gather(*calls, return_exceptions=True)
         return sum(one is not DOWN for one in told), service.waiting, service.breaker
 
-    assert run(main()) == (80, 0, State.OPEN)
+    assert run(main()) == (80, 0, BreakerState.OPEN)
 
 
 def test_one_resource_alone_never_makes_a_service_look_down() -> None:
-    async def main() -> State:
+    async def main() -> BreakerState:
         service = Guarded()
         for _ in range(100):
             await outage(service, callers=1)
         return service.breaker
 
-    assert run(main()) is State.CLOSED
+    assert run(main()) is BreakerState.CLOSED
 
 
 def test_one_call_at_a_time_goes_to_see_and_its_answer_opens_the_way_for_all() -> None:
-    async def main() -> tuple[list[str], State]:
+    async def main() -> tuple[list[str], BreakerState]:
         service = Guarded()
         await outage(service)
         await asyncio.sleep(1.0)
@@ -65,8 +64,8 @@ def test_one_call_at_a_time_goes_to_see_and_its_answer_opens_the_way_for_all() -
         seen += await asyncio.gather(*(service.call(Caller(key)) for key in "abc"))
         return [type(one).__name__ for one in seen], service.breaker
 
-    turned_away = "RemoteUnavailable"
-    assert run(main()) == (["NoneType", turned_away, turned_away, "NoneType", "NoneType", "NoneType"], State.CLOSED)
+    rejected = "RemoteUnavailable"
+    assert run(main()) == (["NoneType", rejected, rejected, "NoneType", "NoneType", "NoneType"], BreakerState.CLOSED)
 
 
 def test_a_probe_in_vain_lengthens_the_pause() -> None:
@@ -85,8 +84,8 @@ def test_a_probe_in_vain_lengthens_the_pause() -> None:
 
 @pytest.mark.parametrize(("cancelled_after", "was_under_way"), [(0.5, 0), (1.5, 1)])
 def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: float, was_under_way: int) -> None:
-    async def main() -> tuple[int, State]:
-        service = Guarded(Pace(start=0.5, burst=20, ceiling=0.5, growth=1))
+    async def main() -> tuple[int, BreakerState]:
+        service = Guarded(AimdSettings(start=0.5, burst=20, ceiling=0.5, growth=1))
         await outage(service)
         await asyncio.sleep(1.0)
         # It waits for a second, and then for its answer.
@@ -98,11 +97,11 @@ def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: 
         await service.call(Caller("b"))
         return under_way, service.breaker
 
-    assert run(main()) == (was_under_way, State.CLOSED)
+    assert run(main()) == (was_under_way, BreakerState.CLOSED)
 
 
 def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project() -> None:
-    async def main() -> State:
+    async def main() -> BreakerState:
         service = Guarded()
         await asyncio.gather(*(service.call(Caller(number), ending=Unavailable(30.0)) for number in range(20)))
         await asyncio.sleep(1.0)
@@ -111,14 +110,14 @@ def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project(
         await service.call(Caller("a"), project="q")
         return service.breaker
 
-    assert run(main()) is State.CLOSED
+    assert run(main()) is BreakerState.CLOSED
 
 
 def test_a_service_that_only_says_no_is_there() -> None:
-    async def main() -> State:
+    async def main() -> BreakerState:
         service = Guarded()
         for _ in range(10):
             await asyncio.gather(*(service.call(Caller(number), ending=Throttled()) for number in range(20)))
         return service.breaker
 
-    assert run(main()) is State.CLOSED
+    assert run(main()) is BreakerState.CLOSED

@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.google import (
-    Anonymous,
-    Auth,
-    Call,
-    Credentials,
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import (
+    AnonymousCredentials,
+    GoogleAuth,
     GoogleClient,
+    GoogleCredentials,
     GoogleSettings,
-    Service,
     credentials_for,
     settings_from,
 )
-from setpoint.clients.google_auth import TokenCredentials
-from setpoint.clients.google_errors import seconds_to_wait
-from setpoint.clients.http import Answer, HttpClient
+from setpoint.clients.google.errors import retry_after
+from setpoint.clients.google.tokens import TokenCredentials
+from setpoint.clients.http import HttpClient, HttpResponse
 from setpoint.errors import (
     OperationRunning,
     RemoteConflict,
@@ -32,7 +31,7 @@ from setpoint.errors import (
 )
 from tests.clients.script import Script, says, says_no
 
-BUCKET = Call(Service.STORAGE, ("b", "some-bucket"))
+BUCKET = GoogleCall(GoogleService.STORAGE, ("b", "some-bucket"))
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
@@ -50,8 +49,8 @@ class Tokens:
         return {"Authorization": f"Bearer token-{self.given}"}
 
 
-def client(http: HttpClient, credentials: Credentials | None = None) -> GoogleClient:
-    return GoogleClient(http, GoogleSettings(), credentials or Anonymous())
+def client(http: HttpClient, credentials: GoogleCredentials | None = None) -> GoogleClient:
+    return GoogleClient(http, GoogleSettings(), credentials or AnonymousCredentials())
 
 
 # --- Settings --------------------------------------------------------------------------------------------------------
@@ -60,8 +59,8 @@ def client(http: HttpClient, credentials: Credentials | None = None) -> GoogleCl
 @pytest.mark.parametrize(
     ("environment", "settings"),
     [
-        ({}, GoogleSettings("https://sqladmin.googleapis.com", "https://storage.googleapis.com", Auth.DEFAULT)),
-        ({"SETPOINT_GCP_AUTH": "anonymous"}, GoogleSettings(auth=Auth.ANONYMOUS)),
+        ({}, GoogleSettings("https://sqladmin.googleapis.com", "https://storage.googleapis.com", GoogleAuth.DEFAULT)),
+        ({"SETPOINT_GCP_AUTH": "anonymous"}, GoogleSettings(auth=GoogleAuth.ANONYMOUS)),
         ({"STORAGE_EMULATOR_HOST": "http://localhost:1"}, GoogleSettings(storage="http://localhost:1")),
         ({"STORAGE_EMULATOR_HOST": "localhost:1"}, GoogleSettings(storage="http://localhost:1")),
         ({"STORAGE_EMULATOR_HOST": "http://[::1]:1/storage/v1/"}, GoogleSettings(storage="http://[::1]:1")),
@@ -91,8 +90,10 @@ def test_says_what_is_wrong_with_a_setting(environment: dict[str, str], told: st
     assert str(caught.value) == told
 
 
-@pytest.mark.parametrize(("auth", "kind"), [(Auth.ANONYMOUS, Anonymous), (Auth.DEFAULT, TokenCredentials)])
-def test_the_settings_name_the_credentials(auth: Auth, kind: type[Credentials]) -> None:
+@pytest.mark.parametrize(
+    ("auth", "kind"), [(GoogleAuth.ANONYMOUS, AnonymousCredentials), (GoogleAuth.DEFAULT, TokenCredentials)]
+)
+def test_the_settings_name_the_credentials(auth: GoogleAuth, kind: type[GoogleCredentials]) -> None:
     assert type(credentials_for(GoogleSettings(auth=auth))) is kind
 
 
@@ -102,7 +103,7 @@ def test_the_settings_name_the_credentials(auth: Auth, kind: type[Credentials]) 
 def test_quotes_every_part_of_a_path_and_query() -> None:
     http = Script(says(200, {}))
 
-    asyncio.run(client(http).get(Call(Service.STORAGE, ("b", "x", "o", "a/b c?"), {"generation": "1&2"})))
+    asyncio.run(client(http).get(GoogleCall(GoogleService.STORAGE, ("b", "x", "o", "a/b c?"), {"generation": "1&2"})))
 
     assert http.requests[0].url == (
         "https://storage.googleapis.com/storage/v1/b/x/o/a%2Fb%20c%3F?generation=1%262&alt=json&prettyPrint=false"
@@ -161,7 +162,7 @@ def test_not_found_is_absence_and_nothing_else_is() -> None:
 
 
 def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
-    page = Answer(404, {"Content-Type": "text/html; charset=UTF-8"}, b"<html>404</html>")
+    page = HttpResponse(404, {"Content-Type": "text/html; charset=UTF-8"}, b"<html>404</html>")
 
     for method in ("GET", "DELETE"):
         error = error_of(client(Script(page)), method)
@@ -183,9 +184,9 @@ def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
         ("GET", says_no(429, "rateLimitExceeded"), RemoteUnavailable),
         ("GET", says_no(500, "backendError"), RemoteUnavailable),
         ("GET", says_no(503, "backendError"), RemoteUnavailable),
-        ("GET", Answer(502, {}, b"<html>"), RemoteUnavailable),
-        ("GET", Answer(302, {}, b""), RemoteRefused),
-        ("GET", Answer(400, {}, b'{"error": "invalid_grant"}'), RemoteRefused),
+        ("GET", HttpResponse(502, {}, b"<html>"), RemoteUnavailable),
+        ("GET", HttpResponse(302, {}, b""), RemoteRefused),
+        ("GET", HttpResponse(400, {}, b'{"error": "invalid_grant"}'), RemoteRefused),
         ("POST", says_no(404, "instanceDoesNotExist"), RemoteRefused),
         ("PATCH", says_no(404, "notFound"), RemoteConflict),
         ("POST", says_no(409, "conflict"), RemoteConflict),
@@ -199,13 +200,13 @@ def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
     ],
 )
 def test_every_refusal_becomes_the_error_that_decides_the_retry(
-    method: str, answer: Answer, kind: type[SetpointError]
+    method: str, answer: HttpResponse, kind: type[SetpointError]
 ) -> None:
     assert type(error_of(client(Script(answer)), method)) is kind
 
 
 def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
-    secret = Call(Service.SQL, ("projects", "p", "users"), {"password": "hunter2"})
+    secret = GoogleCall(GoogleService.SQL, ("projects", "p", "users"), {"password": "hunter2"})
     google = client(Script(says_no(403, "forbidden", "The caller does not have\n permission")))
 
     with pytest.raises(RemoteRefused) as caught:
@@ -228,7 +229,7 @@ def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
     ],
 )
 def test_knows_how_long_the_service_asks_to_wait(header: str, seconds: float | None) -> None:
-    assert seconds_to_wait(Answer(503, {"Retry-After": header}, b""), NOW) == seconds
+    assert retry_after(HttpResponse(503, {"Retry-After": header}, b""), NOW) == seconds
 
 
 def test_the_time_to_wait_goes_with_the_error() -> None:

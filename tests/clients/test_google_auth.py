@@ -8,10 +8,10 @@ from math import inf
 
 import pytest
 
-from setpoint.clients.google import GoogleClient, GoogleSettings
-from setpoint.clients.google_auth import OLD, PAUSE, Token, TokenCredentials
-from setpoint.clients.google_calls import Call, Service
-from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
+from setpoint.clients.google.tokens import FAILURE_PAUSE, REFRESH_BEFORE_EXPIRY, AccessToken, TokenCredentials
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError
 from tests.clients.made_up_time import ManualClock
 
@@ -30,12 +30,12 @@ class Counted:
     def __post_init__(self) -> None:
         self.go.set()
 
-    def fetch(self) -> Token:
+    def fetch(self) -> AccessToken:
         self.fetched += 1
         assert self.go.wait(10)
         if self.error is not None:
             raise self.error
-        return Token(bearer(f"t{self.fetched}"), self.seconds)
+        return AccessToken(bearer(f"t{self.fetched}"), self.seconds)
 
 
 def bearer(token: str) -> Mapping[str, str]:
@@ -104,7 +104,7 @@ def test_for_a_moment_after_a_failure_nobody_tries_again() -> None:
 
     async def main() -> list[int]:
         tokens, fetched = tokens_from(source, clock), []
-        for seconds in (0.0, PAUSE / 2, PAUSE / 2):
+        for seconds in (0.0, FAILURE_PAUSE / 2, FAILURE_PAUSE / 2):
             clock.advance(seconds)
             with pytest.raises(RemoteRefused, match="no token"):
                 await tokens.headers()
@@ -122,7 +122,7 @@ def test_after_a_failure_all_is_well_again() -> None:
         with pytest.raises(RemoteUnavailable):
             await tokens.headers()
         source.error = None
-        clock.advance(PAUSE)
+        clock.advance(FAILURE_PAUSE)
         return await tokens.headers()
 
     assert asyncio.run(main()) == bearer("t2")
@@ -172,7 +172,7 @@ def test_a_token_is_used_until_it_is_old() -> None:
     async def main() -> Mapping[str, str]:
         tokens = tokens_from(source, clock)
         await tokens.headers()
-        clock.advance(HOUR - OLD)
+        clock.advance(HOUR - REFRESH_BEFORE_EXPIRY)
         return await tokens.headers()
 
     assert asyncio.run(main()) == bearer("t1")
@@ -185,7 +185,7 @@ def test_nobody_waits_while_an_old_token_is_replaced() -> None:
     async def main() -> list[Mapping[str, str]]:
         tokens = tokens_from(source, clock)
         await tokens.headers()
-        clock.advance(HOUR - OLD + 1)
+        clock.advance(HOUR - REFRESH_BEFORE_EXPIRY + 1)
         source.go.clear()
         found = [await tokens.headers() for _ in range(3)]
         source.go.set()
@@ -231,9 +231,9 @@ def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
     async def main() -> list[int]:
         tokens, fetched = tokens_from(source, clock), []
         await tokens.headers()
-        clock.advance(HOUR - OLD + 1)
+        clock.advance(HOUR - REFRESH_BEFORE_EXPIRY + 1)
         source.error = RemoteUnavailable("no token")
-        for seconds in (0.0, PAUSE / 2, PAUSE / 2):
+        for seconds in (0.0, FAILURE_PAUSE / 2, FAILURE_PAUSE / 2):
             clock.advance(seconds)
             assert await tokens.headers() == bearer("t1")
             await until(lambda: not tokens.is_fetching)
@@ -282,11 +282,11 @@ class Api(HttpClient):
         self.taken = bearer(taken)
         self.statuses: list[int] = []
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         await asyncio.sleep(0)
         status = 200 if request.headers["authorization"] == self.taken["authorization"] else 401
         self.statuses.append(status)
-        return Answer(status, {}, b"{}")
+        return HttpResponse(status, {}, b"{}")
 
 
 def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all() -> None:
@@ -294,7 +294,7 @@ def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all(
 
     async def main() -> list[bytes | None]:
         google = GoogleClient(api, GoogleSettings(), tokens_from(source))
-        buckets = (Call(Service.STORAGE, ("b", f"bucket-{number}")) for number in range(20))
+        buckets = (GoogleCall(GoogleService.STORAGE, ("b", f"bucket-{number}")) for number in range(20))
         return await asyncio.gather(*map(google.get, buckets))
 
     assert asyncio.run(main()) == [b"{}"] * 20
@@ -309,7 +309,7 @@ def test_no_token_is_shown() -> None:
     async def main() -> list[object]:
         tokens = tokens_from(Counted())
         headers = await tokens.headers()
-        return [tokens, vars(tokens), Token(headers), Request("GET", "https://x/y?token=t1", headers, b"t1")]
+        return [tokens, vars(tokens), AccessToken(headers), HttpRequest("GET", "https://x/y?token=t1", headers, b"t1")]
 
     shown = [repr(one) for one in asyncio.run(main())]
     assert [one for one in shown if "t1" in one] == []

@@ -7,38 +7,44 @@ from datetime import UTC, datetime
 
 import pytest
 
-from setpoint.clients.breaker import State
-from setpoint.clients.budgets import BudgetFigures, Budgets
-from setpoint.clients.callers import Caller, caller, calling_for
-from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
-from setpoint.clients.google import Anonymous, Auth, Call, GoogleClient, GoogleSettings, Service
-from setpoint.clients.google_errors import ending_of
-from setpoint.clients.google_quotas import ELSEWHERE, charge_for, pace_for, subject_of
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.rate import Pace
+from setpoint.clients.google.calls import (
+    EMULATOR_RATE,
+    GoogleCall,
+    GoogleService,
+    default_caller_key,
+    initial_rate,
+    quota_key,
+)
+from setpoint.clients.google.client import AnonymousCredentials, GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.clients.google.errors import outcome_of
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, BreakerState, CallOutcome, Throttled, Unavailable
+from setpoint.clients.ratelimit.fair_queue import Caller, caller, on_behalf_of
+from setpoint.clients.ratelimit.limiter import BudgetStats, QuotaBudgets
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.errors import RemoteUnavailable
-from setpoint.localcloud.clock import Clock
-from setpoint.localcloud.faults import Quota
+from setpoint.localcloud.clock import CloudClock
+from setpoint.localcloud.faults import LimitRequests
 from setpoint.localcloud.server import LocalCloud
 from tests.clients.made_up_time import ManualClock, run
 from tests.clients.script import Script, says, says_no
 
-INSTANCE = Call(Service.SQL, ("projects", "p", "instances", "db"))
-BUCKET = Call(Service.STORAGE, ("b", "some-bucket"))
+INSTANCE = GoogleCall(GoogleService.SQL, ("projects", "p", "instances", "db"))
+BUCKET = GoogleCall(GoogleService.STORAGE, ("b", "some-bucket"))
 
 
-def instance(name: str, project: str = "p") -> Call:
-    return Call(Service.SQL, ("projects", project, "instances", name))
+def instance(name: str, project: str = "p") -> GoogleCall:
+    return GoogleCall(GoogleService.SQL, ("projects", project, "instances", name))
 
 
 def client(http: HttpClient) -> GoogleClient:
-    return GoogleClient(http, GoogleSettings(), Anonymous())
+    return GoogleClient(http, GoogleSettings(), AnonymousCredentials())
 
 
 class Unreachable(HttpClient):
     """Nobody is there."""
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         raise RemoteUnavailable(f"{request}: cannot connect")
 
 
@@ -49,23 +55,23 @@ class Unreachable(HttpClient):
     ("method", "call", "charge"),
     [
         ("GET", INSTANCE, ("sql", "p", "reads")),
-        ("GET", Call(Service.SQL, ("projects", "p", "operations", "o")), ("sql", "p", "reads")),
-        ("GET", Call(Service.SQL, ("flags",)), ("sql", "", "reads")),
-        ("POST", Call(Service.SQL, ("projects", "p", "instances")), ("sql", "p", "writes")),
+        ("GET", GoogleCall(GoogleService.SQL, ("projects", "p", "operations", "o")), ("sql", "p", "reads")),
+        ("GET", GoogleCall(GoogleService.SQL, ("flags",)), ("sql", "", "reads")),
+        ("POST", GoogleCall(GoogleService.SQL, ("projects", "p", "instances")), ("sql", "p", "writes")),
         ("DELETE", instance("db", "q"), ("sql", "q", "writes")),
         ("GET", BUCKET, ("storage", "", "reads")),
-        ("GET", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "reads")),
+        ("GET", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "reads")),
         ("PATCH", BUCKET, ("storage", "", "writes")),
-        ("POST", Call(Service.STORAGE, ("b", "x", "lockRetentionPolicy")), ("storage", "", "writes")),
-        ("DELETE", Call(Service.STORAGE, ("b", "x", "o", "y")), ("storage", "", "writes")),
-        ("POST", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
+        ("POST", GoogleCall(GoogleService.STORAGE, ("b", "x", "lockRetentionPolicy")), ("storage", "", "writes")),
+        ("DELETE", GoogleCall(GoogleService.STORAGE, ("b", "x", "o", "y")), ("storage", "", "writes")),
+        ("POST", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
         ("DELETE", BUCKET, ("storage", "", "buckets")),
     ],
 )
 def test_a_call_is_charged_to_what_google_counts_together(
-    method: str, call: Call, charge: tuple[str, str, str]
+    method: str, call: GoogleCall, charge: tuple[str, str, str]
 ) -> None:
-    assert charge_for(method, call) == charge
+    assert quota_key(method, call) == charge
 
 
 @pytest.mark.parametrize(
@@ -74,40 +80,40 @@ def test_a_call_is_charged_to_what_google_counts_together(
         ("GET", INSTANCE, ("sql", "billed", "reads")),
         ("GET", BUCKET, ("storage", "billed", "reads")),
         ("PATCH", BUCKET, ("storage", "billed", "writes")),
-        ("GET", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "billed", "reads")),
+        ("GET", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "billed", "reads")),
         # How many buckets a project gets in a minute is the project's own.
-        ("POST", Call(Service.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
+        ("POST", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
         ("DELETE", BUCKET, ("storage", "billed", "buckets")),
     ],
 )
 def test_a_call_is_charged_to_the_project_that_the_credentials_name(
-    method: str, call: Call, charge: tuple[str, str, str]
+    method: str, call: GoogleCall, charge: tuple[str, str, str]
 ) -> None:
-    assert charge_for(method, call, "billed") == charge
+    assert quota_key(method, call, "billed") == charge
 
 
 @pytest.mark.parametrize(
     ("address", "pace"),
     [
-        ("https://sqladmin.googleapis.com", Pace(start=25, burst=100, ceiling=100, growth=0.5)),
-        ("https://sqladmin-mine.p.googleapis.com", Pace(start=25, burst=100, ceiling=100, growth=0.5)),
-        ("http://localhost:8080", ELSEWHERE),
-        ("https://googleapis.com.test", ELSEWHERE),
+        ("https://sqladmin.googleapis.com", AimdSettings(start=25, burst=100, ceiling=100, growth=0.5)),
+        ("https://sqladmin-mine.p.googleapis.com", AimdSettings(start=25, burst=100, ceiling=100, growth=0.5)),
+        ("http://localhost:8080", EMULATOR_RATE),
+        ("https://googleapis.com.test", EMULATOR_RATE),
     ],
 )
-def test_google_s_figures_are_for_google_alone(address: str, pace: Pace) -> None:
-    assert pace_for("GET", INSTANCE, address) == pace
+def test_google_s_figures_are_for_google_alone(address: str, pace: AimdSettings) -> None:
+    assert initial_rate("GET", INSTANCE, address) == pace
 
 
 @pytest.mark.parametrize(
     ("call", "subject"),
     [
-        (Call(Service.SQL, ("projects", "p", "instances", "db", "databases", "x")), INSTANCE.parts),
-        (Call(Service.STORAGE, ("b", "some-bucket", "o", "y")), BUCKET.parts),
+        (GoogleCall(GoogleService.SQL, ("projects", "p", "instances", "db", "databases", "x")), INSTANCE.parts),
+        (GoogleCall(GoogleService.STORAGE, ("b", "some-bucket", "o", "y")), BUCKET.parts),
     ],
 )
-def test_a_call_that_nobody_claims_is_the_call_of_what_it_is_about(call: Call, subject: tuple[str, ...]) -> None:
-    assert subject_of(call) == subject
+def test_a_call_that_nobody_claims_is_the_call_of_what_it_is_about(call: GoogleCall, subject: tuple[str, ...]) -> None:
+    assert default_caller_key(call) == subject
 
 
 # --- What answers say ------------------------------------------------------------------------------------------------
@@ -116,28 +122,30 @@ def test_a_call_that_nobody_claims_is_the_call_of_what_it_is_about(call: Call, s
 @pytest.mark.parametrize(
     ("answer", "ending"),
     [
-        (says(200, {}), ANSWERED),
-        (says(200, {}, Retry_After="7"), ANSWERED),
-        (says_no(404, "notFound"), ANSWERED),
-        (says_no(403, "forbidden"), ANSWERED),
-        (says_no(409, "operationInProgress", Retry_After="7"), ANSWERED),
+        (says(200, {}), RESPONDED),
+        (says(200, {}, Retry_After="7"), RESPONDED),
+        (says_no(404, "notFound"), RESPONDED),
+        (says_no(403, "forbidden"), RESPONDED),
+        (says_no(409, "operationInProgress", Retry_After="7"), RESPONDED),
         (says_no(429, "rateLimitExceeded"), Throttled()),
         (says_no(429, "rateLimitExceeded", Retry_After="7"), Throttled(7.0)),
         (says_no(403, "rateLimitExceeded"), Throttled()),
         (says_no(403, "userRateLimitExceeded", Retry_After="7"), Throttled(7.0)),
         (says_no(500, "backendError"), Unavailable()),
         (says_no(503, "backendError", Retry_After="7"), Unavailable(7.0)),
-        (Answer(502, {}, b"<html>"), Unavailable()),
+        (HttpResponse(502, {}, b"<html>"), Unavailable()),
     ],
 )
-def test_an_answer_says_whether_the_service_is_there_and_has_had_enough(answer: Answer, ending: Ending) -> None:
-    assert ending_of(answer) == ending
+def test_an_answer_says_whether_the_service_is_there_and_has_had_enough(
+    answer: HttpResponse, ending: CallOutcome
+) -> None:
+    assert outcome_of(answer) == ending
 
 
 # --- All calls -------------------------------------------------------------------------------------------------------
 
 
-def figures(google: GoogleClient) -> dict[str, BudgetFigures]:
+def figures(google: GoogleClient) -> dict[str, BudgetStats]:
     return {"/".join(one.charge): one for one in google.budgets.snapshot().budgets}
 
 
@@ -169,7 +177,7 @@ def test_who_waits_for_a_token_holds_no_place() -> None:
         google = GoogleClient(Script(says(200, {})), GoogleSettings(), Slow())
         call = asyncio.create_task(google.get(INSTANCE))
         await asyncio.sleep(30.0)
-        before = google.budgets.snapshot().gates
+        before = google.budgets.snapshot().limiters
         await call
         return before
 
@@ -211,7 +219,7 @@ def test_projects_share_what_the_credentials_charge_to_one() -> None:
 
 def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten() -> None:
     class Slow(Script):
-        async def send(self, request: Request) -> Answer:
+        async def send(self, request: HttpRequest) -> HttpResponse:
             await asyncio.sleep(1.0)
             return await super().send(request)
 
@@ -242,7 +250,7 @@ def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
 
 
 def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None:
-    async def main() -> tuple[str, list[State]]:
+    async def main() -> tuple[str, list[BreakerState]]:
         google = client(Unreachable())
         calls = (google.get(instance(f"db-{number}")) for number in range(20))
         await asyncio.gather(*calls, return_exceptions=True)
@@ -250,29 +258,29 @@ def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None
             await google.get(INSTANCE)
         with pytest.raises(RemoteUnavailable, match="cannot connect"):
             await google.get(BUCKET)
-        return str(caught.value), [one.breaker for one in google.budgets.snapshot().gates]
+        return str(caught.value), [one.breaker for one in google.budgets.snapshot().limiters]
 
     told = (
         "GET /sql/v1beta4/projects/p/instances/db: not sent: https://sqladmin.googleapis.com has not answered any call "
         "for a while; now and then one call is sent to see, and all are when it answers again"
     )
-    assert run(main()) == (told, [State.OPEN, State.CLOSED])
+    assert run(main()) == (told, [BreakerState.OPEN, BreakerState.CLOSED])
 
 
 def test_an_object_that_the_service_always_stumbles_over_does_not_stop_the_others() -> None:
-    async def main() -> State:
+    async def main() -> BreakerState:
         google = client(Script(says_no(500, "backendError")))
         for _ in range(200):
             with pytest.raises(RemoteUnavailable, match="500"):
                 await google.get(INSTANCE)
-        return google.budgets.snapshot().gates[0].breaker
+        return google.budgets.snapshot().limiters[0].breaker
 
-    assert run(main()) is State.CLOSED
+    assert run(main()) is BreakerState.CLOSED
 
 
 def test_whoever_drives_the_steps_says_for_whom_a_call_is() -> None:
     async def call(google: GoogleClient, key: str, order: list[str], *, failed: bool) -> None:
-        with calling_for(key, failed=failed):
+        with on_behalf_of(key, failed=failed):
             await google.get(INSTANCE)
         order.append(key)
 
@@ -289,7 +297,7 @@ def test_whoever_drives_the_steps_says_for_whom_a_call_is() -> None:
 
 
 def test_outside_of_it_nobody_in_particular_calls() -> None:
-    with calling_for("a", failed=True):
+    with on_behalf_of("a", failed=True):
         inside = caller.get()
 
     assert (inside, caller.get()) == (Caller("a", failed=True), None)
@@ -310,14 +318,14 @@ def test_two_hundred_calls_at_once_all_succeed_within_a_quota_of_fifty_a_second(
             return
 
     async def main() -> Counter[int | None]:
-        async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
-            cloud.inject(Quota(requests_per_second=50))
-            settings = GoogleSettings(cloud.url, cloud.url, Auth.ANONYMOUS)
-            google = GoogleClient(HttpClient(), settings, budgets=Budgets(clock))
+        async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+            cloud.inject(LimitRequests(requests_per_second=50))
+            settings = GoogleSettings(cloud.url, cloud.url, GoogleAuth.ANONYMOUS)
+            google = GoogleClient(HttpClient(), settings, budgets=QuotaBudgets(clock))
             calls = asyncio.gather(*(until_it_succeeds(google, number) for number in range(200)))
             while not calls.done():
                 await asyncio.sleep(0)
-                if google.budgets.snapshot().gates[0].in_flight == 0:
+                if google.budgets.snapshot().limiters[0].in_flight == 0:
                     # Whoever is left waits for the time to pass.
                     clock.advance(0.1)
                     cloud.advance(0.1)

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import iam
 
 from setpoint import __version__
-from setpoint.clients.google_auth import TokenCredentials
+from setpoint.clients.google.tokens import TokenCredentials
 from setpoint.errors import RemoteRefused
 from tests.clients.identities import (
     IMPERSONATE,

@@ -11,7 +11,7 @@ import requests
 from aiohttp import web
 from requests.adapters import HTTPAdapter
 
-from setpoint.clients.google_auth import TokenCredentials
+from setpoint.clients.google.tokens import TokenCredentials
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.clients.identities import (
     VARIABLE,
@@ -93,7 +93,7 @@ def test_a_server_that_is_gone_is_looked_for_again_later(machine: Machine, way: 
 
 
 def test_a_server_that_takes_too_long_is_asked_again_later(machine: Machine) -> None:
-    machine.patch.setattr("setpoint.clients.google_token_calls.SECONDS", 0.05)
+    machine.patch.setattr("setpoint.clients.google.application_default.TOKEN_TIMEOUT", 0.05)
 
     async def main() -> None:
         never = asyncio.Event()

@@ -4,29 +4,29 @@ import asyncio
 
 import pytest
 
-from setpoint.clients.google import Anonymous, Call, GoogleClient, GoogleSettings, Service
-from setpoint.clients.google_pages import name_in, pages_of
-from setpoint.clients.http import Answer
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings, item_name, list_pages
+from setpoint.clients.http import HttpResponse
 from setpoint.errors import RemoteUnavailable
 from tests.clients.script import Script, says
 
-LIST = Call(Service.STORAGE, ("b",), {"project": "p"})
+LIST = GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"})
 
 
-def _listed(*answers: Answer) -> tuple[list[list[bytes]], list[str]]:
+def _listed(*answers: HttpResponse) -> tuple[list[list[bytes]], list[str]]:
     """The items of each page, as they came, and what was asked."""
 
     async def read() -> tuple[list[list[bytes]], list[str]]:
         script = Script(*answers)
-        google = GoogleClient(script, GoogleSettings(), Anonymous())
-        pages = [list(map(bytes, page)) async for page in pages_of(google, LIST, "the buckets of project p")]
+        google = GoogleClient(script, GoogleSettings(), AnonymousCredentials())
+        pages = [list(map(bytes, page)) async for page in list_pages(google, LIST, "the buckets of project p")]
         return pages, [request.url.partition("?")[2] for request in script.requests]
 
     return asyncio.run(read())
 
 
 def test_items_are_the_very_bytes_that_came() -> None:
-    pages, asked = _listed(Answer(200, {}, b'{"items": [{"name":"a" , "x":1.0}, {"name":"b"}], "kind": "k"}'))
+    pages, asked = _listed(HttpResponse(200, {}, b'{"items": [{"name":"a" , "x":1.0}, {"name":"b"}], "kind": "k"}'))
 
     assert pages == [[b'{"name":"a" , "x":1.0}', b'{"name":"b"}']]
     assert asked == ["project=p&maxResults=1000&alt=json&prettyPrint=false"]
@@ -47,10 +47,10 @@ def test_a_list_that_leads_back_to_itself_ends() -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"items": 3}', b'{"nextPageToken": 3}'])
 def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
     with pytest.raises(RemoteUnavailable, match="the buckets of project p: the answer is not what it should be"):
-        _listed(Answer(200, {}, body))
+        _listed(HttpResponse(200, {}, body))
 
 
 @pytest.mark.parametrize("item", [b"{}", b'{"name": 3}', b"3"])
 def test_an_item_without_a_name_is_nobodys(item: bytes) -> None:
     with pytest.raises(RemoteUnavailable):
-        name_in(item, "p")
+        item_name(item, "p")

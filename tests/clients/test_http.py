@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 from setpoint import __version__
-from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.errors import RemoteUnavailable
 from tests.clients.loopback import Conversation, http_server, raw_server, says
 
 
-async def ask(request: Request) -> Answer:
+async def ask(request: HttpRequest) -> HttpResponse:
     client = HttpClient()
     try:
         return await client.send(request)
@@ -27,9 +27,9 @@ async def echo(request: web.BaseRequest) -> web.Response:
 
 
 def test_gives_status_headers_and_body_as_they_came() -> None:
-    async def main() -> Answer:
+    async def main() -> HttpResponse:
         async with http_server(echo) as url:
-            return await ask(Request("POST", f"{url}/a%2Fb?c=%25", body=b'{"d":1}'))
+            return await ask(HttpRequest("POST", f"{url}/a%2Fb?c=%25", body=b'{"d":1}'))
 
     answer = asyncio.run(main())
 
@@ -40,9 +40,9 @@ def test_says_who_it_is() -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         return web.Response(text=request.headers["User-Agent"])
 
-    async def main() -> Answer:
+    async def main() -> HttpResponse:
         async with http_server(handler) as url:
-            return await ask(Request("GET", url))
+            return await ask(HttpRequest("GET", url))
 
     assert asyncio.run(main()).body == f"setpoint/{__version__}".encode()
 
@@ -55,7 +55,7 @@ def test_uses_a_connection_again() -> None:
     async def main() -> set[bytes]:
         client = HttpClient()
         async with http_server(handler) as url:
-            peers = {(await client.send(Request("GET", url))).body for _ in range(3)}
+            peers = {(await client.send(HttpRequest("GET", url))).body for _ in range(3)}
             await client.close()
             return peers
 
@@ -68,7 +68,7 @@ def test_can_be_used_again_after_it_was_closed() -> None:
         statuses = []
         async with http_server(echo) as url:
             for _ in range(2):
-                statuses.append((await client.send(Request("GET", url))).status)
+                statuses.append((await client.send(HttpRequest("GET", url))).status)
                 await client.close()
         return statuses
 
@@ -79,9 +79,9 @@ def test_says_that_an_order_without_a_body_is_empty() -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         return web.Response(text=request.headers["Content-Length"])
 
-    async def main() -> Answer:
+    async def main() -> HttpResponse:
         async with http_server(handler) as url:
-            return await ask(Request("POST", url))
+            return await ask(HttpRequest("POST", url))
 
     assert asyncio.run(main()).body == b"0"
 
@@ -93,9 +93,9 @@ def test_does_not_go_where_it_is_sent() -> None:
         asked.append(request.path)
         return web.Response(status=307, headers={"Location": "/elsewhere"})
 
-    async def main() -> Answer:
+    async def main() -> HttpResponse:
         async with http_server(handler) as url:
-            return await ask(Request("GET", f"{url}/here"))
+            return await ask(HttpRequest("GET", f"{url}/here"))
 
     assert asyncio.run(main()).status == 307
     assert asked == ["/here"]
@@ -119,7 +119,7 @@ async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 def test_a_broken_answer_is_no_answer(conversation: Conversation) -> None:
     async def main() -> None:
         async with raw_server(conversation) as place:
-            await ask(Request("GET", f"http://{place}/path?password=hunter2", {"Authorization": "Bearer hunter2"}))
+            await ask(HttpRequest("GET", f"http://{place}/path?password=hunter2", {"Authorization": "Bearer hunter2"}))
 
     told = message_of(main)
 
@@ -130,7 +130,7 @@ def test_a_broken_answer_is_no_answer(conversation: Conversation) -> None:
 def test_no_tls_is_no_answer() -> None:
     async def main() -> None:
         async with http_server(echo) as url:
-            await ask(Request("GET", url.replace("http://", "https://") + "/path?password=hunter2"))
+            await ask(HttpRequest("GET", url.replace("http://", "https://") + "/path?password=hunter2"))
 
     told = message_of(main)
 
@@ -144,7 +144,7 @@ def test_nobody_there_is_no_answer() -> None:
         port = taken.getsockname()[1]
 
         async def main() -> None:
-            await ask(Request("PUT", f"http://127.0.0.1:{port}/path?password=hunter2", body=b"hunter2"))
+            await ask(HttpRequest("PUT", f"http://127.0.0.1:{port}/path?password=hunter2", body=b"hunter2"))
 
         told = message_of(main)
 
@@ -155,7 +155,7 @@ def test_nobody_there_is_no_answer() -> None:
 @pytest.mark.parametrize("address", ["http://no-such-host.invalid/path", "http:///path"])
 def test_a_wrong_address_is_no_answer(address: str) -> None:
     async def main() -> None:
-        await ask(Request("GET", f"{address}?password=hunter2"))
+        await ask(HttpRequest("GET", f"{address}?password=hunter2"))
 
     told = message_of(main)
 
@@ -172,7 +172,7 @@ def test_an_answer_that_takes_too_long_is_no_answer() -> None:
             raise AssertionError
 
         async with http_server(handler) as url:
-            await ask(Request("GET", f"{url}/path", seconds=0.05))
+            await ask(HttpRequest("GET", f"{url}/path", seconds=0.05))
 
     assert message_of(main) == "GET /path: no answer within 0.05 s"
 

@@ -6,14 +6,14 @@ import socket
 import pytest
 from aiohttp import web
 
-from setpoint.clients.http import Answer, HttpClient, Request, Stream
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, ResponseStream
 from setpoint.errors import RemoteUnavailable
 from tests.clients.loopback import Conversation, http_server, raw_server, says
 
 BEGUN = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-async def read_all(stream: Stream) -> list[bytes]:
+async def read_all(stream: ResponseStream) -> list[bytes]:
     """Every piece, up to the end."""
     pieces = []
     while piece := await stream.read():
@@ -44,7 +44,7 @@ def test_gives_what_has_come_before_the_rest_comes() -> None:
 
         async with http_server(handler) as url:
             client = HttpClient()
-            stream = await client.open(Request("GET", url), silence=10)
+            stream = await client.open(HttpRequest("GET", url), idle_timeout=10)
             first = await stream.read()
             go_on.set()
             rest = await read_all(stream)
@@ -56,10 +56,10 @@ def test_gives_what_has_come_before_the_rest_comes() -> None:
 
 
 def test_can_be_read_as_a_whole() -> None:
-    async def main() -> Answer:
+    async def main() -> HttpResponse:
         async with http_server(echo) as url:
             client = HttpClient()
-            stream = await client.open(Request("POST", f"{url}/a", body=b"body"), silence=10)
+            stream = await client.open(HttpRequest("POST", f"{url}/a", body=b"body"), idle_timeout=10)
             answer = await stream.whole()
             await client.close()
             assert client.counts["POST", url.removeprefix("http://"), "418"] == 1
@@ -74,7 +74,7 @@ def test_notices_when_the_other_side_is_gone_without_a_word() -> None:
     async def main() -> int:
         async with raw_server(says(f"{BEGUN}4\r\nhere\r\n")) as place:
             client = HttpClient()
-            stream = await client.open(Request("GET", f"http://{place}/"), silence=10)
+            stream = await client.open(HttpRequest("GET", f"http://{place}/"), idle_timeout=10)
             connection = stream._response.connection
             assert connection is not None
             assert connection.transport is not None
@@ -103,7 +103,9 @@ def test_what_breaks_off_is_told(conversation: Conversation) -> None:
         client = HttpClient()
         async with raw_server(conversation) as place:
             try:
-                await read_all(await client.open(Request("GET", f"http://{place}/path?password=hunter2"), silence=10))
+                await read_all(
+                    await client.open(HttpRequest("GET", f"http://{place}/path?password=hunter2"), idle_timeout=10)
+                )
             finally:
                 await client.close()
 
@@ -123,7 +125,7 @@ def test_a_silence_ends_it() -> None:
         client = HttpClient()
         async with http_server(silent) as url:
             try:
-                await read_all(await client.open(Request("GET", f"{url}/path"), silence=0.05))
+                await read_all(await client.open(HttpRequest("GET", f"{url}/path"), idle_timeout=0.05))
             finally:
                 await client.close()
 
@@ -136,7 +138,7 @@ def test_an_answer_that_does_not_begin_in_time_is_none() -> None:
         client = HttpClient()
         async with http_server(never) as url:
             try:
-                await client.open(Request("GET", f"{url}/path", seconds=0.05), silence=10)
+                await client.open(HttpRequest("GET", f"{url}/path", seconds=0.05), idle_timeout=10)
             finally:
                 await client.close()
                 assert client.counts["GET", url.removeprefix("http://"), "<error>"] == 1
@@ -153,7 +155,7 @@ def test_nobody_there_is_no_answer() -> None:
         async def main() -> None:
             client = HttpClient()
             try:
-                await client.open(Request("GET", f"http://127.0.0.1:{port}/path"), silence=10)
+                await client.open(HttpRequest("GET", f"http://127.0.0.1:{port}/path"), idle_timeout=10)
             finally:
                 await client.close()
 
@@ -172,12 +174,12 @@ def test_goes_through_the_proxy_that_it_is_given(monkeypatch: pytest.MonkeyPatch
         await writer.drain()
         writer.close()
 
-    async def main() -> Answer:
+    async def main() -> HttpResponse:
         server = await asyncio.start_server(proxy, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         client = HttpClient(f"http://me:hunter2@127.0.0.1:{port}")
         async with server:
-            answer = await client.send(Request("GET", "http://no-such-host.invalid/path"))
+            answer = await client.send(HttpRequest("GET", "http://no-such-host.invalid/path"))
             await client.close()
         return answer
 

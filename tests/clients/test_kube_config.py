@@ -5,23 +5,23 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_config import connection_from, from_files
-from setpoint.clients.kube_connection import (
-    Anybody,
-    Authority,
-    Bearer,
-    Certificate,
-    Connection,
-    Exec,
-    File,
+from setpoint.clients.kubernetes.contexts import connection_from_environment, connection_from_files
+from setpoint.clients.kubernetes.kubeconfig import (
+    BasicAuth,
+    BearerToken,
+    CertificateAuthority,
+    ClientCertificate,
+    ClusterConnection,
+    ExecPlugin,
+    FileText,
     Impersonation,
-    Inline,
-    Interactive,
+    InlineText,
+    InteractiveMode,
     Login,
-    Nobody,
-    Password,
+    NoLogin,
+    ServerTrust,
+    SkipVerify,
     SystemRoots,
-    Trust,
 )
 from setpoint.errors import UserError
 from tests.clients.kubeconfigs import config, encoded, written
@@ -30,8 +30,8 @@ V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
 
 
-def read(folder: Path, content: object, context: str | None = None) -> Connection:
-    return from_files([written(folder / "config", content)], context)
+def read(folder: Path, content: object, context: str | None = None) -> ClusterConnection:
+    return connection_from_files([written(folder / "config", content)], context)
 
 
 # --- What it comes to -------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def read(folder: Path, content: object, context: str | None = None) -> Connectio
 def test_takes_the_current_context(tmp_path: Path) -> None:
     connection = read(tmp_path, config(context={"namespace": "shop"}))
 
-    assert connection == Connection(
+    assert connection == ClusterConnection(
         f"context prod of {tmp_path / 'config'}", "https://prod.test:6443", SystemRoots(), namespace="shop"
     )
 
@@ -72,14 +72,14 @@ def test_takes_any_address(server: str, address: str, tmp_path: Path) -> None:
     ("cluster", "trust"),
     [
         ({}, SystemRoots()),
-        ({"certificate-authority-data": encoded("PEM")}, Authority("PEM")),
-        ({"certificate-authority": "ca.crt"}, Authority("from a file")),
-        ({"insecure-skip-tls-verify": True}, Anybody()),
+        ({"certificate-authority-data": encoded("PEM")}, CertificateAuthority("PEM")),
+        ({"certificate-authority": "ca.crt"}, CertificateAuthority("from a file")),
+        ({"insecure-skip-tls-verify": True}, SkipVerify()),
         # As with kubectl: a member without a value is one that is not there.
         ({"certificate-authority": None, "extensions": None}, SystemRoots()),
     ],
 )
-def test_trusts_whom_it_says(cluster: dict[str, Any], trust: Trust, tmp_path: Path) -> None:
+def test_trusts_whom_it_says(cluster: dict[str, Any], trust: ServerTrust, tmp_path: Path) -> None:
     written(tmp_path / "ca.crt", "from a file")
 
     assert read(tmp_path, config(cluster)).trust == trust
@@ -97,21 +97,24 @@ def test_what_else_a_cluster_says_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("user", "login"),
     [
-        ({}, Nobody()),
-        ({"token": "t"}, Bearer(Inline("t"))),
-        ({"tokenFile": "/run/token"}, Bearer(File(Path("/run/token"), "tokenFile"))),
-        ({"tokenFile": "/run/token", "token": "t"}, Bearer(File(Path("/run/token"), "tokenFile"), "t")),
-        ({"username": "me", "password": "p"}, Password("me", "p")),
+        ({}, NoLogin()),
+        ({"token": "t"}, BearerToken(InlineText("t"))),
+        ({"tokenFile": "/run/token"}, BearerToken(FileText(Path("/run/token"), "tokenFile"))),
+        ({"tokenFile": "/run/token", "token": "t"}, BearerToken(FileText(Path("/run/token"), "tokenFile"), "t")),
+        ({"username": "me", "password": "p"}, BasicAuth("me", "p")),
         (
             {"exec": {"apiVersion": V1BETA1, "command": "aws", "args": ["eks"], "env": [{"name": "A", "value": "b"}]}},
-            Exec("aws", ("eks",), (("A", "b"),), V1BETA1, Interactive.IF_AVAILABLE),
+            ExecPlugin("aws", ("eks",), (("A", "b"),), V1BETA1, InteractiveMode.IF_AVAILABLE),
         ),
         (
             {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never", "installHint": "get it"}},
-            Exec("x", api_version=V1, interactive=Interactive.NEVER, install_hint="get it"),
+            ExecPlugin("x", api_version=V1, interactive=InteractiveMode.NEVER, install_hint="get it"),
         ),
         # As with kubectl: a command is not asked when something else is at hand.
-        ({"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never"}, "token": "t"}, Bearer(Inline("t"))),
+        (
+            {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never"}, "token": "t"},
+            BearerToken(InlineText("t")),
+        ),
     ],
 )
 def test_logs_in_as_it_says(user: dict[str, Any], login: Login, tmp_path: Path) -> None:
@@ -123,7 +126,9 @@ def test_a_client_certificate_may_be_here_and_its_key_there(tmp_path: Path) -> N
 
     connection = read(tmp_path, config(user=user))
 
-    assert connection.certificate == Certificate(Inline("CERT"), File(tmp_path / "keys" / "me.key", "client-key"))
+    assert connection.certificate == ClientCertificate(
+        InlineText("CERT"), FileText(tmp_path / "keys" / "me.key", "client-key")
+    )
 
 
 def test_acts_as_somebody_else(tmp_path: Path) -> None:
@@ -144,7 +149,7 @@ def test_a_command_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path)
 
     login = read(tmp_path, config(cluster, user)).login
 
-    assert isinstance(login, Exec)
+    assert isinstance(login, ExecPlugin)
     assert login.cluster == {
         "server": "https://prod.test:6443",
         "certificate-authority-data": encoded("PEM"),
@@ -161,13 +166,13 @@ def test_paths_are_those_of_their_file(tmp_path: Path) -> None:
     written(tmp_path / "a" / "config", config({"certificate-authority": "ca.crt"}, user))
     written(tmp_path / "b" / "config", config({}, run, "stage"))
     files = [tmp_path / "a" / "config", tmp_path / "b" / "config"]
-    first, second = from_files(files), from_files(files, "stage")
+    first, second = connection_from_files(files), connection_from_files(files, "stage")
 
-    assert first.trust == Authority("PEM")
-    assert first.login == Bearer(File(tmp_path / "a" / "token", "tokenFile"))
+    assert first.trust == CertificateAuthority("PEM")
+    assert first.login == BearerToken(FileText(tmp_path / "a" / "token", "tokenFile"))
     assert first.certificate is not None
-    assert first.certificate.key == File(tmp_path / "a" / ".." / "me.key", "client-key")
-    assert isinstance(second.login, Exec)
+    assert first.certificate.key == FileText(tmp_path / "a" / ".." / "me.key", "client-key")
+    assert isinstance(second.login, ExecPlugin)
     assert second.login.command == str(tmp_path / "b" / "bin" / "login")
 
 
@@ -194,14 +199,14 @@ def test_kubeconfig_names_the_files_and_those_that_are_not_there_are_left_out(tm
     first, second = written(tmp_path / "a", config()), written(tmp_path / "b", config(name="stage"))
     named = f"{tmp_path / 'none'}::{first}:{second}"
 
-    assert connection_from({"KUBECONFIG": named}).server == "https://prod.test:6443"
-    assert connection_from({"KUBECONFIG": named}, "stage").server == "https://stage.test:6443"
+    assert connection_from_environment({"KUBECONFIG": named}).server == "https://prod.test:6443"
+    assert connection_from_environment({"KUBECONFIG": named}, "stage").server == "https://stage.test:6443"
 
 
 def test_without_it_the_file_at_home_is_meant(tmp_path: Path) -> None:
     written(tmp_path / ".kube" / "config", config())
 
-    assert connection_from({"HOME": str(tmp_path)}).server == "https://prod.test:6443"
+    assert connection_from_environment({"HOME": str(tmp_path)}).server == "https://prod.test:6443"
 
 
 def pod(folder: Path) -> dict[str, str]:
@@ -213,33 +218,33 @@ def pod(folder: Path) -> dict[str, str]:
 
 
 def test_in_a_pod_the_cluster_around_it_is_meant(tmp_path: Path) -> None:
-    connection = connection_from(pod(tmp_path), account=tmp_path)
+    connection = connection_from_environment(pod(tmp_path), account=tmp_path)
 
-    assert connection == Connection(
+    assert connection == ClusterConnection(
         "the cluster around this pod",
         "https://10.0.0.1:443",
-        Authority("PEM"),
+        CertificateAuthority("PEM"),
         namespace="shop",
-        login=Bearer(File(tmp_path / "token", "the service account's token")),
+        login=BearerToken(FileText(tmp_path / "token", "the service account's token")),
     )
 
 
 def test_in_a_pod_with_ipv6_the_address_has_its_brackets(tmp_path: Path) -> None:
     environment = pod(tmp_path) | {"KUBERNETES_SERVICE_HOST": "fd00::1"}
 
-    assert connection_from(environment, account=tmp_path).server == "https://[fd00::1]:443"
+    assert connection_from_environment(environment, account=tmp_path).server == "https://[fd00::1]:443"
 
 
 def test_in_a_pod_kubeconfig_counts_more(tmp_path: Path) -> None:
     environment = pod(tmp_path) | {"KUBECONFIG": str(written(tmp_path / "config", config()))}
 
-    assert connection_from(environment, account=tmp_path).server == "https://prod.test:6443"
+    assert connection_from_environment(environment, account=tmp_path).server == "https://prod.test:6443"
 
 
 def test_a_context_that_is_named_is_one_of_a_file_also_in_a_pod(tmp_path: Path) -> None:
     written(tmp_path / "home" / ".kube" / "config", config())
 
-    assert connection_from(pod(tmp_path), "prod", tmp_path).server == "https://prod.test:6443"
+    assert connection_from_environment(pod(tmp_path), "prod", tmp_path).server == "https://prod.test:6443"
 
 
 def test_says_when_a_pod_has_half_an_account(tmp_path: Path) -> None:
@@ -247,4 +252,4 @@ def test_says_when_a_pod_has_half_an_account(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").unlink()
 
     with pytest.raises(UserError, match=r"cannot read .*ca\.crt: No such file or directory: mount the service account"):
-        connection_from(environment, account=tmp_path)
+        connection_from_environment(environment, account=tmp_path)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_config import connection_from, from_files
+from setpoint.clients.kubernetes.contexts import connection_from_environment, connection_from_files
 from setpoint.errors import UserError
 from tests.clients.kubeconfigs import config, encoded, written
 
@@ -15,13 +15,13 @@ V1 = "client.authentication.k8s.io/v1"
 def refused(folder: Path, content: object, context: str | None = None) -> str:
     """What is said, with `config` for the path of the file."""
     with pytest.raises(UserError) as caught:
-        from_files([written(folder / "config", content)], context)
+        connection_from_files([written(folder / "config", content)], context)
     return str(caught.value).replace(str(folder / "config"), "config").replace(str(folder), "folder")
 
 
 def test_no_file_at_all(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        connection_from({"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"})
+        connection_from_environment({"KUBECONFIG": f"{tmp_path}/a:{tmp_path}/b"})
 
     assert str(caught.value) == (
         f"there is no kubeconfig at {tmp_path}/a, {tmp_path}/b: put one there, or name one in KUBECONFIG"
@@ -30,7 +30,7 @@ def test_no_file_at_all(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        from_files([tmp_path])
+        connection_from_files([tmp_path])
 
     assert str(caught.value) == f"cannot read the kubeconfig {tmp_path}: Is a directory: allow it, or name another"
 
@@ -39,7 +39,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "config").write_bytes(b"\xff\xfe")
 
     with pytest.raises(UserError, match="this is no kubeconfig: it is not UTF-8 text"):
-        from_files([tmp_path / "config"])
+        connection_from_files([tmp_path / "config"])
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.clients.kube_connection import (
-    Bearer,
-    Certificate,
-    Connection,
-    File,
+from setpoint.clients.kubernetes.credentials import ClusterIdentity, KubeconfigCredentials
+from setpoint.clients.kubernetes.kubeconfig import (
+    BasicAuth,
+    BearerToken,
+    ClientCertificate,
+    ClusterConnection,
+    FileText,
     Impersonation,
-    Inline,
+    InlineText,
     Login,
-    Nobody,
-    Password,
+    NoLogin,
 )
-from setpoint.clients.kube_credentials import Identity, KubeCredentials
 from setpoint.errors import RemoteRefused
 from tests.clients.logins import V1, printing, running, runs
 from tests.clients.made_up_time import ManualClock
@@ -28,11 +28,11 @@ SERVER = "https://a.test"
 TOKEN = json.dumps({"apiVersion": V1, "status": {"token": "tRUN"}})
 
 
-def to_cluster(login: Login) -> Connection:
-    return Connection("context prod", SERVER, login=login)
+def to_cluster(login: Login) -> ClusterConnection:
+    return ClusterConnection("context prod", SERVER, login=login)
 
 
-def bearer(identity: Identity) -> str:
+def bearer(identity: ClusterIdentity) -> str:
     return identity.headers["Authorization"].removeprefix("Bearer ")
 
 
@@ -42,22 +42,24 @@ def bearer(identity: Identity) -> str:
 @pytest.mark.parametrize(
     ("login", "header"),
     [
-        (Nobody(), None),
-        (Bearer(Inline(" t\n")), "Bearer t"),
-        (Password("me", "p:ü"), f"Basic {b64encode('me:p:ü'.encode()).decode()}"),
+        (NoLogin(), None),
+        (BearerToken(InlineText(" t\n")), "Bearer t"),
+        (BasicAuth("me", "p:ü"), f"Basic {b64encode('me:p:ü'.encode()).decode()}"),
     ],
 )
 def test_shows_who_we_are(login: Login, header: str | None) -> None:
-    identity = asyncio.run(KubeCredentials(to_cluster(login)).identity())
+    identity = asyncio.run(KubeconfigCredentials(to_cluster(login)).identity())
 
     assert identity.headers.get("Authorization") == header
 
 
 def test_acts_as_somebody_else() -> None:
     other = Impersonation("jane", "7", ("a", "b"), (("example.org/scope", ("x", "y")),))
-    connection = Connection("context prod", SERVER, login=Bearer(Inline("t")), impersonation=other, compressed=False)
+    connection = ClusterConnection(
+        "context prod", SERVER, login=BearerToken(InlineText("t")), impersonation=other, compressed=False
+    )
 
-    identity = asyncio.run(KubeCredentials(connection).identity())
+    identity = asyncio.run(KubeconfigCredentials(connection).identity())
 
     assert list(identity.headers.items()) == [
         ("Authorization", "Bearer t"),
@@ -72,15 +74,15 @@ def test_acts_as_somebody_else() -> None:
 
 
 def test_a_token_is_sent_to_nobody_who_listens_in_the_clear() -> None:
-    connection = Connection("context prod", "http://a.test", login=Bearer(Inline("t")))
+    connection = ClusterConnection("context prod", "http://a.test", login=BearerToken(InlineText("t")))
 
-    identity = asyncio.run(KubeCredentials(connection).identity())
+    identity = asyncio.run(KubeconfigCredentials(connection).identity())
 
     assert (dict(identity.headers), identity.tls) == ({}, None)
 
 
 def test_no_secret_is_printed() -> None:
-    identity = asyncio.run(KubeCredentials(to_cluster(Bearer(Inline("hunter2")))).identity())
+    identity = asyncio.run(KubeconfigCredentials(to_cluster(BearerToken(InlineText("hunter2")))).identity())
 
     assert "hunter2" not in repr(identity)
 
@@ -88,7 +90,7 @@ def test_no_secret_is_printed() -> None:
 @pytest.mark.parametrize("token", ["", " \n", "two words", "two\nlines", "ü"])
 def test_a_token_that_cannot_be_one_is_not_sent(token: str) -> None:
     with pytest.raises(RemoteRefused, match="the token of the kubeconfig is none: it is empty, or has spaces in it"):
-        asyncio.run(KubeCredentials(to_cluster(Bearer(Inline(token)))).identity())
+        asyncio.run(KubeconfigCredentials(to_cluster(BearerToken(InlineText(token)))).identity())
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ def test_a_token_that_cannot_be_one_is_not_sent(token: str) -> None:
 
 def test_a_token_file_is_read_again_after_a_minute_and_when_its_token_is_refused(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", ManualClock()
-    credentials = KubeCredentials(to_cluster(Bearer(File(file, "tokenFile"))), clock=clock)
+    credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(file, "tokenFile"))), clock=clock)
 
     async def main() -> list[str]:
         seen = []
@@ -112,9 +114,9 @@ def test_a_token_file_is_read_again_after_a_minute_and_when_its_token_is_refused
 
 def test_a_new_token_needs_no_new_connections(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    credentials = KubeCredentials(to_cluster(Bearer(File(file, "tokenFile"))))
+    credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(file, "tokenFile"))))
 
-    async def main() -> list[Identity]:
+    async def main() -> list[ClusterIdentity]:
         file.write_text("a", encoding="utf-8")
         first = await credentials.identity()
         file.write_text("b", encoding="utf-8")
@@ -129,9 +131,9 @@ def test_a_new_token_needs_no_new_connections(tmp_path: Path) -> None:
 def test_a_file_that_has_not_changed_leaves_us_who_we_are(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", ManualClock()
     file.write_text("a", encoding="utf-8")
-    credentials = KubeCredentials(to_cluster(Bearer(File(file, "tokenFile"))), clock=clock)
+    credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(file, "tokenFile"))), clock=clock)
 
-    async def main() -> list[Identity]:
+    async def main() -> list[ClusterIdentity]:
         first = await credentials.identity()
         clock.advance(100)
         return [first, await credentials.identity(), await credentials.identity(refused=first)]
@@ -144,7 +146,7 @@ def test_a_file_that_has_not_changed_leaves_us_who_we_are(tmp_path: Path) -> Non
 def test_a_file_that_goes_away_for_a_moment_is_remembered(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", ManualClock()
     file.write_text("a", encoding="utf-8")
-    credentials = KubeCredentials(to_cluster(Bearer(File(file, "tokenFile"))), clock=clock)
+    credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(file, "tokenFile"))), clock=clock)
 
     async def main() -> str:
         await credentials.identity()
@@ -156,7 +158,7 @@ def test_a_file_that_goes_away_for_a_moment_is_remembered(tmp_path: Path) -> Non
 
 
 def test_a_file_that_never_was_there_is_told(tmp_path: Path) -> None:
-    credentials = KubeCredentials(to_cluster(Bearer(File(tmp_path / "token", "tokenFile"))))
+    credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(tmp_path / "token", "tokenFile"))))
 
     with pytest.raises(RemoteRefused) as caught:
         asyncio.run(credentials.identity())
@@ -167,17 +169,19 @@ def test_a_file_that_never_was_there_is_told(tmp_path: Path) -> None:
 
 
 def test_the_token_of_the_kubeconfig_stands_in_for_a_file_that_is_not_there(tmp_path: Path) -> None:
-    credentials = KubeCredentials(to_cluster(Bearer(File(tmp_path / "token", "tokenFile"), "t")))
+    credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(tmp_path / "token", "tokenFile"), "t")))
 
     assert bearer(asyncio.run(credentials.identity())) == "t"
 
 
 def test_a_new_certificate_is_shown_on_new_connections(tmp_path: Path) -> None:
     signer, clock = Signer(), ManualClock()
-    files = Certificate(File(tmp_path / "crt", "client-certificate"), File(tmp_path / "key", "client-key"))
-    credentials = KubeCredentials(Connection("context prod", SERVER, certificate=files), clock=clock)
+    files = ClientCertificate(
+        FileText(tmp_path / "crt", "client-certificate"), FileText(tmp_path / "key", "client-key")
+    )
+    credentials = KubeconfigCredentials(ClusterConnection("context prod", SERVER, certificate=files), clock=clock)
 
-    async def main() -> list[Identity]:
+    async def main() -> list[ClusterIdentity]:
         seen = []
         for name in ("me", "me again"):
             pair = signer.for_user(name, [])
@@ -199,9 +203,9 @@ def test_a_new_certificate_is_shown_on_new_connections(tmp_path: Path) -> None:
 
 
 def test_a_command_runs_once_for_all_who_ask(tmp_path: Path) -> None:
-    credentials = KubeCredentials(to_cluster(printing(tmp_path, TOKEN)))
+    credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)))
 
-    async def main() -> list[Identity]:
+    async def main() -> list[ClusterIdentity]:
         return await asyncio.gather(*(credentials.identity() for _ in range(20)))
 
     assert [bearer(one) for one in asyncio.run(main())] == ["t1"] * 20
@@ -211,7 +215,7 @@ def test_a_command_runs_once_for_all_who_ask(tmp_path: Path) -> None:
 def test_a_command_runs_again_when_what_it_printed_has_expired(tmp_path: Path) -> None:
     clock = ManualClock()
     status = {"token": "tRUN", "expirationTimestamp": "2999-01-01T00:00:00Z"}
-    credentials = KubeCredentials(
+    credentials = KubeconfigCredentials(
         to_cluster(printing(tmp_path, json.dumps({"apiVersion": V1, "status": status}))), clock=clock
     )
 
@@ -227,7 +231,7 @@ def test_a_command_runs_again_when_what_it_printed_has_expired(tmp_path: Path) -
 
 def test_what_has_expired_already_is_not_asked_for_over_and_over(tmp_path: Path) -> None:
     status = {"token": "tRUN", "expirationTimestamp": "2001-01-01T00:00:00Z"}
-    credentials = KubeCredentials(
+    credentials = KubeconfigCredentials(
         to_cluster(printing(tmp_path, json.dumps({"apiVersion": V1, "status": status}))), clock=ManualClock()
     )
 
@@ -239,7 +243,7 @@ def test_what_has_expired_already_is_not_asked_for_over_and_over(tmp_path: Path)
 
 def test_a_refused_token_is_replaced_once_for_all_who_were_refused(tmp_path: Path) -> None:
     clock = ManualClock()
-    credentials = KubeCredentials(to_cluster(printing(tmp_path, TOKEN)), clock=clock)
+    credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)), clock=clock)
 
     async def main() -> list[str]:
         first = await credentials.identity()
@@ -252,7 +256,7 @@ def test_a_refused_token_is_replaced_once_for_all_who_were_refused(tmp_path: Pat
 
 
 def test_a_token_that_is_refused_at_once_is_not_asked_for_again(tmp_path: Path) -> None:
-    credentials = KubeCredentials(to_cluster(printing(tmp_path, TOKEN)), clock=ManualClock())
+    credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)), clock=ManualClock())
 
     async def main() -> bool:
         first = await credentials.identity()
@@ -265,7 +269,7 @@ def test_a_token_that_is_refused_at_once_is_not_asked_for_again(tmp_path: Path) 
 def test_a_failure_is_told_to_all_who_ask_and_the_command_runs_again_later(tmp_path: Path) -> None:
     clock = ManualClock()
     script = f"import sys; open({str(tmp_path / 'runs')!r}, 'a').write('x'); sys.exit('no')"
-    credentials = KubeCredentials(to_cluster(running(script)), clock=clock)
+    credentials = KubeconfigCredentials(to_cluster(running(script)), clock=clock)
 
     async def main() -> int:
         failed = await asyncio.gather(*(credentials.identity() for _ in range(5)), return_exceptions=True)
@@ -281,7 +285,7 @@ def test_a_failure_is_told_to_all_who_ask_and_the_command_runs_again_later(tmp_p
 
 
 def test_whoever_gives_up_leaves_the_others_waiting(tmp_path: Path) -> None:
-    credentials = KubeCredentials(to_cluster(printing(tmp_path, TOKEN)))
+    credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)))
 
     async def main() -> str:
         first, second = (asyncio.create_task(credentials.identity()) for _ in range(2))

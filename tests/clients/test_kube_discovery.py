@@ -6,19 +6,19 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_discovery import Discovery, Served
-from setpoint.clients.kube_endpoints import Endpoint
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
 ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-DEPLOYMENT = Served(
+DEPLOYMENT = ApiResource(
     "apps", "v1", "Deployment", "deployments", True, frozenset({"get", "list"}), frozenset({"scale", "status"})
 )
-NODE = Served("", "v1", "Node", "nodes", False, frozenset({"get"}))
+NODE = ApiResource("", "v1", "Node", "nodes", False, frozenset({"get"}))
 
 APPS = {
     "resources": [
@@ -39,32 +39,32 @@ class Served404(HttpClient):
         self.answers = dict(answers)
         self.asked: list[str] = []
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         path = request.url.removeprefix("https://a.test")
         self.asked.append(path)
         await asyncio.sleep(0)
         found = self.answers.get(path)
         if found is None:
-            return Answer(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
-        return found if isinstance(found, Answer) else says(found)
+            return HttpResponse(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
+        return found if isinstance(found, HttpResponse) else says(found)
 
 
-def says(body: object, content_type: str = "application/json") -> Answer:
-    return Answer(200, {"Content-Type": content_type}, msgspec.json.encode(body))
+def says(body: object, content_type: str = "application/json") -> HttpResponse:
+    return HttpResponse(200, {"Content-Type": content_type}, msgspec.json.encode(body))
 
 
 def discovery(answers: Mapping[str, object]) -> tuple[Discovery, Served404]:
     http = Served404(**answers)
-    return Discovery(KubernetesClient(Connection("context prod", "https://a.test"), http=http)), http
+    return Discovery(KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)), http
 
 
 @pytest.mark.parametrize(
     ("api_version", "kind", "served"), [("apps/v1", "Deployment", DEPLOYMENT), ("v1", "Node", NODE)]
 )
-def test_finds_a_kind_with_one_request(api_version: str, kind: str, served: Served) -> None:
+def test_finds_a_kind_with_one_request(api_version: str, kind: str, served: ApiResource) -> None:
     found, http = discovery({"/apis/apps/v1": APPS, "/api/v1": CORE})
 
-    async def main() -> list[Served]:
+    async def main() -> list[ApiResource]:
         return [await found.find(api_version, kind) for _ in range(2)]
 
     assert asyncio.run(main()) == [served] * 2
@@ -90,7 +90,7 @@ def test_says_that_a_kind_is_not_there(answers: Mapping[str, object]) -> None:
 def test_a_kind_that_was_not_there_a_moment_ago_is_found() -> None:
     found, http = discovery({})
 
-    async def main() -> Served:
+    async def main() -> ApiResource:
         with pytest.raises(KindNotServed):
             await found.find("a.io/v1", "Widget")
         http.answers["/apis/a.io/v1"] = WIDGETS
@@ -123,7 +123,7 @@ def test_nobody_is_told_no_by_a_look_that_began_before_they_asked() -> None:
 
 
 def test_no_answer_is_not_taken_for_a_no() -> None:
-    found, _ = discovery({"/apis/a.io/v1": Answer(503, {}, b"")})
+    found, _ = discovery({"/apis/a.io/v1": HttpResponse(503, {}, b"")})
 
     with pytest.raises(RemoteUnavailable):
         asyncio.run(found.find("a.io/v1", "Widget"))
@@ -212,7 +212,7 @@ PLAIN = {
     "/api/v1": CORE,
     "/apis/apps/v1": APPS,
     "/apis/apps/v1beta2": {"resources": [{"name": "deployments", "kind": "Deployment", "namespaced": True}]},
-    "/apis/metrics.k8s.io/v1": Answer(503, {}, b""),
+    "/apis/metrics.k8s.io/v1": HttpResponse(503, {}, b""),
 }
 
 
@@ -222,7 +222,7 @@ def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, obj
 
     served, silent = asyncio.run(found.everything())
 
-    older = Served("apps", "v1beta2", "Deployment", "deployments", True)
+    older = ApiResource("apps", "v1beta2", "Deployment", "deployments", True)
     assert (list(served), silent) == ([NODE, DEPLOYMENT, older], frozenset({"metrics.k8s.io"}))
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.endings import ANSWERED, Ending, Throttled, Unavailable
-from setpoint.clients.http import Answer
-from setpoint.clients.kube_errors import ending_of, is_absence, refusal
+from setpoint.clients.http import HttpResponse
+from setpoint.clients.kubernetes.errors import error_for_response, is_not_found, outcome_of
+from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.errors import (
     AlreadyExists,
     HeldByOthers,
@@ -23,14 +23,14 @@ from tests.clients.script import says
 POD = "GET /api/v1/namespaces/shop/pods/web"
 
 
-def status(code: int, reason: str, message: str = "No.", details: dict[str, Any] | None = None) -> Answer:
+def status(code: int, reason: str, message: str = "No.", details: dict[str, Any] | None = None) -> HttpResponse:
     """Kubernetes' form of an error."""
     said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
     return says(code, said | {"message": message, "details": details or {}}, Content_Type="application/json")
 
 
-def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8", **headers: str) -> Answer:
-    return Answer(code, {"Content-Type": content_type, **headers}, words.encode())
+def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8", **headers: str) -> HttpResponse:
+    return HttpResponse(code, {"Content-Type": content_type, **headers}, words.encode())
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8",
         ),
     ],
 )
-def test_an_answer_stands_for_an_error(answer: Answer, kind: type[RemoteError], told: str | None) -> None:
-    error = refusal(POD, answer)
+def test_an_answer_stands_for_an_error(answer: HttpResponse, kind: type[RemoteError], told: str | None) -> None:
+    error = error_for_response(POD, answer)
 
     assert type(error) is kind
     assert told is None or str(error) == f"{POD}: {told}"
@@ -117,7 +117,7 @@ def test_names_those_who_hold_a_field() -> None:
         {"reason": "FieldManagerConflict", "message": "in other words", "field": ".spec.x"},
     ]
 
-    error = refusal("PATCH /x", status(409, "Conflict", "Apply failed", {"causes": causes}))
+    error = error_for_response("PATCH /x", status(409, "Conflict", "Apply failed", {"causes": causes}))
 
     assert isinstance(error, HeldByOthers)
     assert error.held == (
@@ -139,7 +139,7 @@ def test_names_every_field_that_is_wrong() -> None:
         {"reason": "FieldValueForbidden", "message": "no such thing"},
     ]
 
-    error = refusal("POST /x", status(422, "Invalid", "many things are wrong", {"causes": causes}))
+    error = error_for_response("POST /x", status(422, "Invalid", "many things are wrong", {"causes": causes}))
 
     assert isinstance(error, RemoteInvalid)
     assert error.causes == (
@@ -156,14 +156,14 @@ def test_names_every_field_that_is_wrong() -> None:
     ("answer", "after"),
     [
         (text(429, "Too many requests, please try again later.", Retry_After="x"), None),
-        (Answer(429, {"Retry-After": "7"}, b""), 7.0),
+        (HttpResponse(429, {"Retry-After": "7"}, b""), 7.0),
         (status(429, "TooManyRequests", details={"retryAfterSeconds": 3}), 3.0),
         (status(504, "Timeout", details={"retryAfterSeconds": 1}), 1.0),
         (status(503, "ServiceUnavailable"), None),
     ],
 )
-def test_waits_as_long_as_it_is_asked_to(answer: Answer, after: float | None) -> None:
-    error = refusal(POD, answer)
+def test_waits_as_long_as_it_is_asked_to(answer: HttpResponse, after: float | None) -> None:
+    error = error_for_response(POD, answer)
 
     assert isinstance(error, RemoteUnavailable)
     assert error.after == after
@@ -181,30 +181,30 @@ def test_waits_as_long_as_it_is_asked_to(answer: Answer, after: float | None) ->
         (says(200, {}), False),
     ],
 )
-def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: Answer, absent: bool) -> None:
-    assert is_absence(answer, "web") is absent
+def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: HttpResponse, absent: bool) -> None:
+    assert is_not_found(answer, "web") is absent
 
 
 @pytest.mark.parametrize(
     ("answer", "ending"),
     [
-        (says(200, {}), ANSWERED),
-        (status(404, "NotFound"), ANSWERED),
-        (status(409, "Conflict"), ANSWERED),
+        (says(200, {}), RESPONDED),
+        (status(404, "NotFound"), RESPONDED),
+        (status(409, "Conflict"), RESPONDED),
         (text(429, "Too many requests, please try again later.", **{"Retry-After": "1"}), Throttled(1.0)),
         # One kind that is not there yet is no reason to ask for less of the others, nor is a webhook that fails.
-        (status(429, "TooManyRequests", "storage is (re)initializing", {"retryAfterSeconds": 1}), ANSWERED),
-        (status(500, "InternalError", "failed calling webhook"), ANSWERED),
+        (status(429, "TooManyRequests", "storage is (re)initializing", {"retryAfterSeconds": 1}), RESPONDED),
+        (status(500, "InternalError", "failed calling webhook"), RESPONDED),
         (status(503, "ServiceUnavailable"), Unavailable(None)),
         (text(502, "<html>", "text/html"), Unavailable(None)),
     ],
 )
-def test_tells_the_api_server_from_the_object(answer: Answer, ending: Ending) -> None:
-    assert ending_of(answer) == ending
+def test_tells_the_api_server_from_the_object(answer: HttpResponse, ending: CallOutcome) -> None:
+    assert outcome_of(answer) == ending
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"details": []}', b'{"code": "x"}', b"\xff"])
 def test_an_answer_that_makes_no_sense_is_still_one(body: bytes) -> None:
-    error = refusal(POD, Answer(503, {"Content-Type": "application/json"}, body))
+    error = error_for_response(POD, HttpResponse(503, {"Content-Type": "application/json"}, body))
 
     assert isinstance(error, RemoteUnavailable)

@@ -11,25 +11,24 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients import kube_exec
-from setpoint.clients.kube_connection import Exec, Interactive
-from setpoint.clients.kube_exec import Proof, Surroundings, log_in
-from setpoint.clients.kube_tls import Pair
+from setpoint.clients.kubernetes import credentials
+from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, PemKeyPair, run_exec_plugin
+from setpoint.clients.kubernetes.kubeconfig import ExecPlugin, InteractiveMode
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.clients.logins import V1, printing, running
 
-AROUND = Surroundings(has_terminal=False, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+AROUND = ExecEnvironment(has_terminal=False, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def credential(**status: Any) -> str:
     return json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": status})
 
 
-def proof_of(login: Exec, around: Surroundings = AROUND) -> Proof:
-    return asyncio.run(log_in(login, around))
+def proof_of(login: ExecPlugin, around: ExecEnvironment = AROUND) -> LoginResult:
+    return asyncio.run(run_exec_plugin(login, around))
 
 
-def refused(login: Exec) -> str:
+def refused(login: ExecPlugin) -> str:
     with pytest.raises(RemoteRefused) as caught:
         proof_of(login)
     return str(caught.value).replace(login.command, "command")
@@ -38,18 +37,18 @@ def refused(login: Exec) -> str:
 @pytest.mark.parametrize(
     ("status", "proof"),
     [
-        ({"token": "t"}, Proof("Bearer t")),
-        ({"clientCertificateData": "CERT", "clientKeyData": "KEY"}, Proof(None, Pair("CERT", "KEY"))),
+        ({"token": "t"}, LoginResult("Bearer t")),
+        ({"clientCertificateData": "CERT", "clientKeyData": "KEY"}, LoginResult(None, PemKeyPair("CERT", "KEY"))),
         (
             {"token": "t", "clientCertificateData": "CERT", "clientKeyData": "KEY"},
-            Proof("Bearer t", Pair("CERT", "KEY")),
+            LoginResult("Bearer t", PemKeyPair("CERT", "KEY")),
         ),
         # Not used to the last second.
-        ({"token": "t", "expirationTimestamp": "2026-01-01T00:05:00Z"}, Proof("Bearer t", None, 290.0)),
-        ({"token": "t", "expirationTimestamp": None}, Proof("Bearer t")),
+        ({"token": "t", "expirationTimestamp": "2026-01-01T00:05:00Z"}, LoginResult("Bearer t", None, 290.0)),
+        ({"token": "t", "expirationTimestamp": None}, LoginResult("Bearer t")),
     ],
 )
-def test_takes_what_it_prints(status: dict[str, Any], proof: Proof, tmp_path: Path) -> None:
+def test_takes_what_it_prints(status: dict[str, Any], proof: LoginResult, tmp_path: Path) -> None:
     assert proof_of(printing(tmp_path, credential(**status))) == proof
 
 
@@ -63,7 +62,7 @@ print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"t
 def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
     login = running(SHOWS, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"})
 
-    proof = proof_of(login, Surroundings({**os.environ, "A": "from around", "B": "from around"}, has_terminal=False))
+    proof = proof_of(login, ExecEnvironment({**os.environ, "A": "from around", "B": "from around"}, has_terminal=False))
 
     assert proof.authorization is not None
     info, a, b, arguments = json.loads(bytes.fromhex(proof.authorization.removeprefix("Bearer ")))
@@ -78,7 +77,7 @@ def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
 def test_nobody_is_asked_where_there_is_no_terminal() -> None:
     asks = "import sys; sys.exit(sys.stdin.read() or 'nobody there')"
 
-    assert refused(running(asks, interactive=Interactive.IF_AVAILABLE)) == (
+    assert refused(running(asks, interactive=InteractiveMode.IF_AVAILABLE)) == (
         "command cannot log in: it ends with 1 and says: nobody there"
     )
 
@@ -128,7 +127,7 @@ def test_says_what_it_says_when_it_fails() -> None:
 
 
 def test_says_how_to_get_what_is_not_there() -> None:
-    login = Exec("no-such-command", interactive=Interactive.NEVER, install_hint="run\n  apt install it")
+    login = ExecPlugin("no-such-command", interactive=InteractiveMode.NEVER, install_hint="run\n  apt install it")
 
     assert refused(login) == (
         "cannot run command, which logs in: No such file or directory: install it (run apt install it)"
@@ -136,15 +135,15 @@ def test_says_how_to_get_what_is_not_there() -> None:
 
 
 def test_what_has_to_ask_somebody_is_not_run_without() -> None:
-    assert refused(running("", interactive=Interactive.ALWAYS)) == (
+    assert refused(running("", interactive=InteractiveMode.ALWAYS)) == (
         "command logs in at a terminal only, and there is none: log in with another user of the kubeconfig"
     )
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = f"sleep 60 & echo $! > {shlex.quote(str(tmp_path / 'child'))}; wait"
-    login = Exec("sh", ("-c", script), interactive=Interactive.NEVER)
-    monkeypatch.setattr(kube_exec, "SECONDS", 0.5)
+    login = ExecPlugin("sh", ("-c", script), interactive=InteractiveMode.NEVER)
+    monkeypatch.setattr(credentials, "SECONDS", 0.5)
 
     with pytest.raises(RemoteUnavailable) as caught:
         proof_of(login)
@@ -157,7 +156,7 @@ def test_what_nobody_waits_for_is_ended(tmp_path: Path) -> None:
     async def main() -> int:
         file = tmp_path / "pid"
         script = f"import os, pathlib, time; pathlib.Path({str(file)!r}).write_text(str(os.getpid())); time.sleep(60)"
-        waiting = asyncio.create_task(log_in(running(script), AROUND))
+        waiting = asyncio.create_task(run_exec_plugin(running(script), AROUND))
         while not (file.exists() and file.read_text()):
             await asyncio.sleep(0.01)
         waiting.cancel()

@@ -8,12 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.endings import ANSWERED
-from setpoint.clients.http import Answer
-from setpoint.clients.kube_config import current_context, from_text
-from setpoint.clients.kube_connection import Bearer, Inline
-from setpoint.clients.kube_errors import ending_of, refusal
-from setpoint.clients.kubernetes import _as_yaml
+from setpoint.clients.http import HttpResponse
+from setpoint.clients.kubernetes.client import _yaml_safe
+from setpoint.clients.kubernetes.contexts import connection_from_untrusted_text, current_context
+from setpoint.clients.kubernetes.errors import error_for_response, outcome_of
+from setpoint.clients.kubernetes.kubeconfig import BearerToken, InlineText
+from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
 from setpoint.errors import RemoteInvalid, UserError
 
 CONFIG = {
@@ -26,10 +26,10 @@ CONFIG = {
 
 
 def test_a_kubeconfig_is_read_from_its_text() -> None:
-    connection = from_text(yaml.safe_dump(CONFIG), "config of Secret shop/access", "b")
+    connection = connection_from_untrusted_text(yaml.safe_dump(CONFIG), "config of Secret shop/access", "b")
 
     assert connection.name == "context b of config of Secret shop/access"
-    assert connection.login == Bearer(Inline("hunter2"))
+    assert connection.login == BearerToken(InlineText("hunter2"))
     assert "hunter2" not in repr(connection)
 
 
@@ -50,7 +50,7 @@ def test_it_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster
     }
 
     with pytest.raises(UserError) as caught:
-        from_text(yaml.safe_dump(config), "the Secret")
+        connection_from_untrusted_text(yaml.safe_dump(config), "the Secret")
 
     assert str(caught.value).startswith(f"the Secret: context a: {told}: a kubeconfig that is handed over")
 
@@ -58,7 +58,7 @@ def test_it_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster
 def test_what_is_no_kubeconfig_is_told_without_its_text() -> None:
     for text in ("hunter2: [", "users: hunter2", "a: 1\n---\nhunter2: 2"):
         with pytest.raises(UserError) as caught:
-            from_text(text, "the Secret")
+            connection_from_untrusted_text(text, "the Secret")
         assert "hunter2" not in str(caught.value)
 
 
@@ -79,7 +79,7 @@ def test_the_current_context_is_known_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.laws
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3))
 def test_what_is_applied_reads_the_same_as_yaml(tree: dict[str, str]) -> None:
-    sent = _as_yaml(json.dumps(tree, ensure_ascii=False).encode())
+    sent = _yaml_safe(json.dumps(tree, ensure_ascii=False).encode())
 
     assert json.loads(sent) == tree
     assert yaml.load(sent.decode(), Loader=yaml.CBaseLoader) == tree
@@ -91,13 +91,13 @@ def test_an_apply_with_fields_that_do_not_exist_is_a_refusal_and_no_outage() -> 
         "  .spec.paussed: field not declared in schema\n  .spec.replicas: expected numeric (int or float), got string"
     )
     body = json.dumps({"kind": "Status", "code": 500, "message": message}).encode()
-    answer = Answer(500, {"Content-Type": "application/json"}, body)
+    answer = HttpResponse(500, {"Content-Type": "application/json"}, body)
 
-    error = refusal("PATCH /x", answer)
+    error = error_for_response("PATCH /x", answer)
 
     assert isinstance(error, RemoteInvalid)
     assert error.causes == (
         ("spec.paussed", "field not declared in schema"),
         ("spec.replicas", "expected numeric (int or float), got string"),
     )
-    assert ending_of(answer) is ANSWERED
+    assert outcome_of(answer) is RESPONDED

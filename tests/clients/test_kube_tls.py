@@ -12,10 +12,17 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
-from setpoint.clients.http import Answer, HttpClient, Request, Tls
-from setpoint.clients.kube_connection import Anybody, Authority, Certificate, Connection, Inline, SystemRoots, Trust
-from setpoint.clients.kube_credentials import KubeCredentials
-from setpoint.clients.kube_tls import Pair, context_for
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, TlsOptions
+from setpoint.clients.kubernetes.credentials import KubeconfigCredentials, PemKeyPair, tls_context
+from setpoint.clients.kubernetes.kubeconfig import (
+    CertificateAuthority,
+    ClientCertificate,
+    ClusterConnection,
+    InlineText,
+    ServerTrust,
+    SkipVerify,
+    SystemRoots,
+)
 from setpoint.errors import RemoteRefused
 from tests.clients.logins import V1, printing
 from tests.clients.loopback import http_server
@@ -23,7 +30,7 @@ from tests.cluster.certificates import Authority as Signer
 from tests.cluster.certificates import KeyPair
 
 SIGNER = Signer()
-CA = Authority(SIGNER.certificate.decode())
+CA = CertificateAuthority(SIGNER.certificate.decode())
 
 
 def server_side(folder: Path, *names: str, asks_for: Signer | None = None) -> ssl.SSLContext:
@@ -48,29 +55,29 @@ async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
     return web.Response(text=" ".join(names) or "nobody")
 
 
-def ask(server: ssl.SSLContext, connection: Connection) -> Answer:
-    async def main() -> Answer:
+def ask(server: ssl.SSLContext, connection: ClusterConnection) -> HttpResponse:
+    async def main() -> HttpResponse:
         http = HttpClient()
         async with http_server(shows_whom_it_sees, server) as url:
-            identity = await KubeCredentials(connection).identity()
+            identity = await KubeconfigCredentials(connection).identity()
             try:
-                return await http.send(Request("GET", f"{url}/path", tls=identity.tls))
+                return await http.send(HttpRequest("GET", f"{url}/path", tls=identity.tls))
             finally:
                 await http.close()
 
     return asyncio.run(main())
 
 
-def trusting(trust: Trust, server_name: str | None = None) -> Connection:
-    return Connection("context prod", "https://a.test", trust, server_name)
+def trusting(trust: ServerTrust, server_name: str | None = None) -> ClusterConnection:
+    return ClusterConnection("context prod", "https://a.test", trust, server_name)
 
 
 def test_trusts_whom_its_authority_has_signed(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "localhost"), trusting(CA)).status == 200
 
 
-@pytest.mark.parametrize("trust", [SystemRoots(), Authority(Signer().certificate.decode())])
-def test_trusts_nobody_else(trust: Trust, tmp_path: Path) -> None:
+@pytest.mark.parametrize("trust", [SystemRoots(), CertificateAuthority(Signer().certificate.decode())])
+def test_trusts_nobody_else(trust: ServerTrust, tmp_path: Path) -> None:
     with pytest.raises(RemoteRefused) as caught:
         ask(server_side(tmp_path, "localhost"), trusting(trust))
 
@@ -88,13 +95,13 @@ def test_the_server_has_to_be_called_as_it_should_be(tmp_path: Path) -> None:
 
 
 def test_trusts_anybody_if_it_is_told_to(tmp_path: Path) -> None:
-    assert ask(server_side(tmp_path, "other"), trusting(Anybody())).status == 200
+    assert ask(server_side(tmp_path, "other"), trusting(SkipVerify())).status == 200
 
 
 def test_shows_the_client_certificate(tmp_path: Path) -> None:
     pair = SIGNER.for_user("me", [])
-    certificate = Certificate(Inline(pair.certificate.decode()), Inline(pair.key.decode()))
-    connection = Connection("context prod", "https://a.test", CA, certificate=certificate)
+    certificate = ClientCertificate(InlineText(pair.certificate.decode()), InlineText(pair.key.decode()))
+    connection = ClusterConnection("context prod", "https://a.test", CA, certificate=certificate)
 
     assert ask(server_side(tmp_path, "localhost", asks_for=SIGNER), connection).body == b"me"
 
@@ -105,7 +112,7 @@ def test_shows_the_certificate_that_a_command_prints(tmp_path: Path) -> None:
         f'{{"apiVersion": "{V1}", "status": {{"clientCertificateData": {_quoted(pair.certificate)}, '
         f'"clientKeyData": {_quoted(pair.key)}}}}}'
     )
-    connection = Connection("context prod", "https://a.test", CA, login=printing(tmp_path, printed))
+    connection = ClusterConnection("context prod", "https://a.test", CA, login=printing(tmp_path, printed))
 
     assert ask(server_side(tmp_path, "localhost", asks_for=SIGNER), connection).body == b"me"
 
@@ -131,9 +138,9 @@ def test_trusts_the_same_through_a_proxy(tmp_path: Path) -> None:
         seen: list[int | str] = []
         async with http_server(shows_whom_it_sees, server_side(tmp_path, "kubernetes")) as url, proxy:
             for name in ("kubernetes", "other"):
-                tls = Tls(context_for(trusting(CA), None), name)
+                tls = TlsOptions(tls_context(trusting(CA), None), name)
                 try:
-                    seen.append((await http.send(Request("GET", f"{url}/path", tls=tls))).status)
+                    seen.append((await http.send(HttpRequest("GET", f"{url}/path", tls=tls))).status)
                 except RemoteRefused as error:
                     seen.append(type(error).__name__)
             await http.close()
@@ -161,9 +168,9 @@ def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
             is_over.wait()
 
     async def main(port: int) -> list[str]:
-        http, tls = HttpClient(), Tls(context_for(trusting(CA), None), "localhost")
+        http, tls = HttpClient(), TlsOptions(tls_context(trusting(CA), None), "localhost")
         before = _sockets()
-        asking = asyncio.create_task(http.send(Request("GET", f"https://127.0.0.1:{port}/", tls=tls)))
+        asking = asyncio.create_task(http.send(HttpRequest("GET", f"https://127.0.0.1:{port}/", tls=tls)))
         await asyncio.to_thread(asked.wait)
         asking.cancel()
         await asyncio.wait([asking])
@@ -189,16 +196,16 @@ def _sockets() -> set[str]:
 @pytest.mark.parametrize("pem", ["", "nothing", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"])
 def test_an_authority_that_is_none_is_told(pem: str) -> None:
     with pytest.raises(RemoteRefused) as caught:
-        context_for(trusting(Authority(pem)), None)
+        tls_context(trusting(CertificateAuthority(pem)), None)
 
     assert str(caught.value) == "context prod: its certificate authority is no certificate in PEM: write it anew"
 
 
-def locked(pair: KeyPair) -> Pair:
+def locked(pair: KeyPair) -> PemKeyPair:
     """With a key that has a password: OpenSSL would ask for it at the terminal."""
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     key = serialization.load_pem_private_key(pair.key, None)
-    return Pair(
+    return PemKeyPair(
         pair.certificate.decode(),
         key.private_bytes(encoding, form, serialization.BestAvailableEncryption(b"hunter2")).decode(),
     )
@@ -210,23 +217,23 @@ ONE, OTHER = SIGNER.for_user("me", []), SIGNER.for_user("me", [])
 @pytest.mark.parametrize(
     "pair",
     [
-        Pair("", ""),
-        Pair("nothing", "nothing"),
-        Pair(ONE.certificate.decode(), OTHER.key.decode()),
+        PemKeyPair("", ""),
+        PemKeyPair("nothing", "nothing"),
+        PemKeyPair(ONE.certificate.decode(), OTHER.key.decode()),
         locked(ONE),
     ],
     ids=["empty", "no PEM", "another key", "with a password"],
 )
-def test_a_certificate_that_cannot_be_shown_is_told(pair: Pair) -> None:
+def test_a_certificate_that_cannot_be_shown_is_told(pair: PemKeyPair) -> None:
     with pytest.raises(RemoteRefused, match="context prod: its client certificate and key do not fit together, or"):
-        context_for(trusting(SystemRoots()), pair)
+        tls_context(trusting(SystemRoots()), pair)
 
 
 def test_no_key_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
-    context_for(trusting(CA), Pair(ONE.certificate.decode(), ONE.key.decode()))
+    tls_context(trusting(CA), PemKeyPair(ONE.certificate.decode(), ONE.key.decode()))
     with pytest.raises(RemoteRefused):
-        context_for(trusting(CA), Pair(ONE.certificate.decode(), OTHER.key.decode()))
+        tls_context(trusting(CA), PemKeyPair(ONE.certificate.decode(), OTHER.key.decode()))
 
     assert list(tmp_path.iterdir()) == []

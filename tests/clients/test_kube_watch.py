@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from aiohttp import web
 
-from setpoint.clients.kube_endpoints import Endpoint, Form, Selection
-from setpoint.clients.kube_watch import Patience, WatchEvent, watch
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
+from setpoint.clients.kubernetes.watch import WatchEvent, WatchTimeouts, watch
 from setpoint.errors import KindNotServed, RemoteError, RemoteExpired, RemoteRefused, RemoteUnavailable
 from tests.clients.clusters import (
     FakeCluster,
@@ -29,10 +29,10 @@ from tests.clients.made_up_time import run
 
 PODS = Endpoint("", "v1", "pods", "shop")
 # The longest delays.
-PATIENCE = Patience(jitter=lambda: 1.0)
+PATIENCE = WatchTimeouts(jitter=lambda: 1.0)
 
 
-async def hear(client: KubernetesClient, count: int, patience: Patience = PATIENCE) -> list[str]:
+async def hear(client: KubernetesClient, count: int, patience: WatchTimeouts = PATIENCE) -> list[str]:
     """The first events, as change and resource version."""
     heard: list[str] = []
     async with aclosing(watch(client, PODS, "5", patience=patience)) as events:
@@ -76,7 +76,7 @@ def test_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes() -> None:
         queries = []
         for dice in (0.0, 1.0):
             async with serving(tells(event("ADDED", 6))) as (cluster, client):
-                await hear(client, 1, Patience(jitter=lambda dice=dice: dice))  # type: ignore[misc]  # bound at once
+                await hear(client, 1, WatchTimeouts(jitter=lambda dice=dice: dice))  # type: ignore[misc]  # bound at once
                 queries.append(dict(cluster.requests[0].rel_url.query))
         return queries
 
@@ -93,7 +93,7 @@ def test_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes() -> None:
 
 def test_watches_what_is_selected_and_as_much_of_it_as_is_wanted() -> None:
     async def main() -> FakeCluster:
-        selection = Selection("app=web", "metadata.name=web", Form.METADATA)
+        selection = ObjectSelector("app=web", "metadata.name=web", Representation.METADATA)
         async with serving(tells(event("ADDED", 6))) as (cluster, client):
             async with aclosing(watch(client, PODS, "5", selection)) as events:
                 await anext(events)
@@ -108,9 +108,9 @@ def test_watches_what_is_selected_and_as_much_of_it_as_is_wanted() -> None:
 
 
 def test_tells_every_change_and_every_bookmark() -> None:
-    scene = tells(event("ADDED", 6), event("MODIFIED", 7), event("BOOKMARK", 9), event("DELETED", 10))
+    context = tells(event("ADDED", 6), event("MODIFIED", 7), event("BOOKMARK", 9), event("DELETED", 10))
 
-    events, _ = heard(4, scene)
+    events, _ = heard(4, context)
 
     assert events == ["ADDED 6", "MODIFIED 7", "BOOKMARK 9", "DELETED 10"]
 
@@ -269,7 +269,7 @@ def test_a_server_that_comes_back_in_time_is_given_another_minute() -> None:
 def until_left(left: asyncio.Event) -> Scene:
     """One event; then empty lines until nobody is there any more."""
 
-    async def scene(request: web.BaseRequest) -> web.StreamResponse:
+    async def context(request: web.BaseRequest) -> web.StreamResponse:
         response = await begun(request, event("ADDED", 6))
         try:
             while True:
@@ -279,7 +279,7 @@ def until_left(left: asyncio.Event) -> Scene:
             left.set()
         return response
 
-    return scene
+    return context
 
 
 def test_whoever_leaves_closes_the_connection() -> None:

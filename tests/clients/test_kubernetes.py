@@ -7,21 +7,20 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_endpoints import (
-    Deletion,
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient, ObjectPage
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import (
+    ApiWriteOptions,
+    DeleteOptions,
+    DeletePropagation,
     Endpoint,
-    Form,
-    Paging,
-    Patch,
-    Propagation,
-    Selection,
-    UnknownFields,
-    Write,
+    FieldValidation,
+    ObjectSelector,
+    PageRequest,
+    PatchType,
+    Representation,
 )
-from setpoint.clients.kube_pages import Page
-from setpoint.clients.kubernetes import KubernetesClient
 from setpoint.errors import Bug, ManifestInvalid, RemoteConflict, RemoteExpired, RemoteRefused, RemoteUnavailable
 from tests.clients.clusters import Tokens
 from tests.clients.made_up_time import run
@@ -31,14 +30,14 @@ from tests.clients.script import says as says_anything
 PODS = Endpoint("", "v1", "pods", "shop")
 POD = PODS.named("web")
 DEPLOYMENTS = Endpoint("apps", "v1", "deployments")
-CONNECTION = Connection("context prod", "https://a.test")
+CONNECTION = ClusterConnection("context prod", "https://a.test")
 
 
-def says(status: int, body: object = None, **headers: str) -> Answer:
+def says(status: int, body: object = None, **headers: str) -> HttpResponse:
     return says_anything(status, body, Content_Type="application/json", **headers)
 
 
-def says_no(status: int, reason: str, **details: object) -> Answer:
+def says_no(status: int, reason: str, **details: object) -> HttpResponse:
     said = {"kind": "Status", "code": status, "reason": reason, "message": "No.", "details": details}
     return says(status, said)
 
@@ -47,7 +46,9 @@ def client(http: HttpClient, tokens: Tokens | None = None) -> KubernetesClient:
     return KubernetesClient(CONNECTION, tokens or Tokens(), http)
 
 
-def sent(call: Callable[[KubernetesClient], Coroutine[Any, Any, object]], answer: Answer | None = None) -> Request:
+def sent(
+    call: Callable[[KubernetesClient], Coroutine[Any, Any, object]], answer: HttpResponse | None = None
+) -> HttpRequest:
     """The one request that a call sends."""
     http = Script(answer or says(200, {"metadata": {}}))
     asyncio.run(call(client(http)))
@@ -89,7 +90,7 @@ def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
         "get": lambda one: one.get(PODS),
         "delete": lambda one: one.delete(PODS),
         "replace": lambda one: one.replace(PODS, {}),
-        "patch": lambda one: one.patch(PODS, {}, Patch.MERGE),
+        "patch": lambda one: one.patch(PODS, {}, PatchType.MERGE),
         "apply": lambda one: one.apply(PODS, {}),
     }
 
@@ -100,7 +101,7 @@ def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
 
 def test_a_server_may_be_below_a_path() -> None:
     http = Script(says(200, {}))
-    one = KubernetesClient(Connection("context prod", "https://a.test/k8s/c-1"), Tokens(), http)
+    one = KubernetesClient(ClusterConnection("context prod", "https://a.test/k8s/c-1"), Tokens(), http)
 
     asyncio.run(one.get(POD))
 
@@ -112,7 +113,7 @@ def test_a_server_may_be_below_a_path() -> None:
 
 def test_reads_an_object_or_its_metadata_from_the_store_or_from_the_cache() -> None:
     whole = sent(lambda one: one.get(POD))
-    part = sent(lambda one: one.get(POD, Form.METADATA, cached=True))
+    part = sent(lambda one: one.get(POD, Representation.METADATA, cached=True))
 
     assert (whole.method, whole.url) == ("GET", "https://a.test/api/v1/namespaces/shop/pods/web")
     assert (whole.headers["Accept"], whole.headers["Authorization"]) == ("application/json", "Bearer t0")
@@ -121,9 +122,9 @@ def test_reads_an_object_or_its_metadata_from_the_store_or_from_the_cache() -> N
 
 
 def test_lists_what_is_selected() -> None:
-    selection = Selection("app=web,tier!=db", "metadata.name=web", Form.METADATA)
+    selection = ObjectSelector("app=web,tier!=db", "metadata.name=web", Representation.METADATA)
 
-    request = sent(lambda one: one.list(PODS, selection, Paging(2, "token")))
+    request = sent(lambda one: one.list(PODS, selection, PageRequest(2, "token")))
 
     assert request.url == (
         "https://a.test/api/v1/namespaces/shop/pods?labelSelector=app%3Dweb%2Ctier%21%3Ddb"
@@ -135,7 +136,7 @@ def test_lists_what_is_selected() -> None:
 
 
 def test_a_list_may_be_what_the_server_has_at_hand() -> None:
-    request = sent(lambda one: one.list(DEPLOYMENTS, paging=Paging(0, resource_version="0")))
+    request = sent(lambda one: one.list(DEPLOYMENTS, paging=PageRequest(0, resource_version="0")))
 
     assert request.url == "https://a.test/apis/apps/v1/deployments?resourceVersion=0"
 
@@ -146,7 +147,7 @@ def test_a_list_may_be_what_the_server_has_at_hand() -> None:
         (lambda one: one.create(POD, {"a": 1}), "POST", "/api/v1/namespaces/shop/pods", "application/json"),
         (lambda one: one.replace(POD, Raw(b'{"a":1}')), "PUT", "/api/v1/namespaces/shop/pods/web", "application/json"),
         (
-            lambda one: one.patch(POD.status, {"a": 1}, Patch.MERGE),
+            lambda one: one.patch(POD.status, {"a": 1}, PatchType.MERGE),
             "PATCH",
             "/api/v1/namespaces/shop/pods/web/status",
             "application/merge-patch+json",
@@ -167,7 +168,7 @@ def test_writes_json(call: Callable[..., Any], method: str, path: str, content_t
 
 
 def test_a_write_says_for_whom_it_is_and_whether_it_is_meant() -> None:
-    options = Write("me", dry_run=True, unknown=UnknownFields.DROPPED)
+    options = ApiWriteOptions("me", dry_run=True, unknown=FieldValidation.DROPPED)
 
     request = sent(lambda one: one.apply(POD, {}, options, force=True))
 
@@ -177,7 +178,7 @@ def test_a_write_says_for_whom_it_is_and_whether_it_is_meant() -> None:
 def test_a_json_patch_is_a_list() -> None:
     patch = [{"op": "remove", "path": "/a"}]
 
-    request = sent(lambda one: one.patch(POD, patch, Patch.JSON))
+    request = sent(lambda one: one.patch(POD, patch, PatchType.JSON))
 
     assert (request.headers["Content-Type"], request.body) == (
         "application/json-patch+json",
@@ -190,13 +191,13 @@ def test_a_json_patch_is_a_list() -> None:
     [
         (None, b'{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}'),
         (
-            Deletion("u", "7", Propagation.FOREGROUND, dry_run=True),
+            DeleteOptions("u", "7", DeletePropagation.FOREGROUND, dry_run=True),
             b'{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground",'
             b'"preconditions":{"uid":"u","resourceVersion":"7"},"dryRun":["All"]}',
         ),
     ],
 )
-def test_deletes_only_what_is_meant(options: Deletion | None, body: bytes) -> None:
+def test_deletes_only_what_is_meant(options: DeleteOptions | None, body: bytes) -> None:
     request = sent(lambda one: one.delete(POD, options))
 
     assert (request.method, request.body) == ("DELETE", body)
@@ -217,11 +218,11 @@ def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to
     assert asyncio.run(gone().get(POD)) is None
     assert asyncio.run(gone().delete(POD)) is None
     with pytest.raises(RemoteConflict):
-        asyncio.run(gone().patch(POD, {}, Patch.MERGE))
+        asyncio.run(gone().patch(POD, {}, PatchType.MERGE))
 
 
 def test_another_server_s_page_is_no_answer() -> None:
-    page = Answer(200, {"Content-Type": "text/html"}, b"<html>Please log in")
+    page = HttpResponse(200, {"Content-Type": "text/html"}, b"<html>Please log in")
 
     with pytest.raises(
         RemoteUnavailable, match="GET /api/v1/namespaces/shop/pods/web: the answer is not what it should"
@@ -229,11 +230,11 @@ def test_another_server_s_page_is_no_answer() -> None:
         asyncio.run(client(Script(page)).get(POD))
 
 
-def listing(names: list[str], token: str = "", version: str = "7") -> Answer:
+def listing(names: list[str], token: str = "", version: str = "7") -> HttpResponse:
     return says(200, {"metadata": {"resourceVersion": version, "continue": token}, "items": [{"n": n} for n in names]})
 
 
-async def all_pages(http: HttpClient, size: int = 500) -> list[Page]:
+async def all_pages(http: HttpClient, size: int = 500) -> list[ObjectPage]:
     return [page async for page in client(http).pages(PODS, size=size)]
 
 
@@ -247,7 +248,7 @@ def test_the_objects_of_a_page_stay_bytes() -> None:
 def test_an_empty_list_may_have_no_items() -> None:
     page = asyncio.run(client(Script(says(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS))
 
-    assert page == Page((), "7", "", is_first=True)
+    assert page == ObjectPage((), "7", "", is_first=True)
 
 
 def test_a_list_that_is_none_is_no_answer() -> None:
@@ -286,7 +287,7 @@ def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
 
 def test_one_page_that_took_too_long_is_told() -> None:
     with pytest.raises(RemoteExpired):
-        asyncio.run(client(Script(says_no(410, "Expired"))).list(PODS, paging=Paging(1, "t")))
+        asyncio.run(client(Script(says_no(410, "Expired"))).list(PODS, paging=PageRequest(1, "t")))
 
 
 # --- Who we are -------------------------------------------------------------------------------------------------------

@@ -8,15 +8,16 @@ from math import inf
 import pytest
 from aiohttp import web
 
-from setpoint.clients.breaker import State
-from setpoint.clients.budgets import GateFigures
-from setpoint.clients.google import Auth, Call, GoogleClient, GoogleSettings, Service
-from setpoint.clients.http import HttpClient, Request, permitted
-from setpoint.clients.permits import Attempt, permitted_by, seconds_for, unrestricted
+from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed, unfenced
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient, HttpRequest, fenced_request
+from setpoint.clients.ratelimit.circuit_breaker import BreakerState
+from setpoint.clients.ratelimit.limiter import LimiterStats
 from setpoint.errors import LeaseLost, RemoteUnavailable
 from tests.clients.loopback import http_server
 
-WRITE = Attempt("POST", "/b")
+WRITE = FencedWrite("POST", "/b")
 
 
 @dataclass(slots=True)
@@ -26,7 +27,7 @@ class Allowing:
     seconds: float = inf
     asked: list[str] = field(default_factory=list)
 
-    def check(self, attempt: Attempt) -> float:
+    def check(self, attempt: FencedWrite) -> float:
         self.asked.append(str(attempt))
         return self.seconds
 
@@ -37,25 +38,25 @@ class Refusing:
 
     refused: list[str] = field(default_factory=list)
 
-    def check(self, attempt: Attempt) -> float:
+    def check(self, attempt: FencedWrite) -> float:
         self.refused.append(str(attempt))
         raise LeaseLost(f"{attempt}: not now")
 
 
 def test_without_a_permit_everything_may_be_written() -> None:
-    assert seconds_for(WRITE) == inf
+    assert seconds_allowed(WRITE) == inf
 
 
 def test_every_permit_has_to_agree_and_the_shortest_time_counts() -> None:
-    with permitted_by(Allowing(5.0)), permitted_by(Allowing(3.0), Allowing(9.0)):
-        inside = seconds_for(WRITE)
-    with permitted_by(Refusing()), permitted_by(Allowing()), pytest.raises(LeaseLost):
-        seconds_for(WRITE)
-    with permitted_by(Allowing()), permitted_by(Refusing()), pytest.raises(LeaseLost):
-        seconds_for(WRITE)
+    with fenced_by(Allowing(5.0)), fenced_by(Allowing(3.0), Allowing(9.0)):
+        inside = seconds_allowed(WRITE)
+    with fenced_by(Refusing()), fenced_by(Allowing()), pytest.raises(LeaseLost):
+        seconds_allowed(WRITE)
+    with fenced_by(Allowing()), fenced_by(Refusing()), pytest.raises(LeaseLost):
+        seconds_allowed(WRITE)
 
     assert inside == 3.0
-    assert seconds_for(WRITE) == inf
+    assert seconds_allowed(WRITE) == inf
 
 
 def test_a_permit_holds_for_the_tasks_that_are_started_inside_and_for_no_others() -> None:
@@ -64,10 +65,10 @@ def test_a_permit_holds_for_the_tasks_that_are_started_inside_and_for_no_others(
 
         async def ask() -> float:
             await before.wait()
-            return seconds_for(WRITE)
+            return seconds_allowed(WRITE)
 
         outside = asyncio.create_task(ask())
-        with permitted_by(Allowing(5.0)):
+        with fenced_by(Allowing(5.0)):
             inside = asyncio.create_task(ask())
         before.set()
         return [await outside, await inside]
@@ -76,11 +77,11 @@ def test_a_permit_holds_for_the_tasks_that_are_started_inside_and_for_no_others(
 
 
 def test_what_is_no_write_in_the_sense_of_a_permit_can_be_sent_all_the_same() -> None:
-    with permitted_by(Refusing()):
-        with unrestricted():
-            inside = seconds_for(WRITE)
+    with fenced_by(Refusing()):
+        with unfenced():
+            inside = seconds_allowed(WRITE)
         with pytest.raises(LeaseLost):
-            seconds_for(WRITE)
+            seconds_allowed(WRITE)
 
     assert inside == inf
 
@@ -110,8 +111,8 @@ async def _sent(method: str) -> tuple[list[str], Refusing]:
         return web.Response(text="ok")
 
     async with http_server(handler) as url:
-        request = Request(method, f"{url}/b/logs?key=secret")
-        with permitted_by(permit):
+        request = HttpRequest(method, f"{url}/b/logs?key=secret")
+        with fenced_by(permit):
             with suppress(LeaseLost):
                 await client.send(request)
             with suppress(LeaseLost):
@@ -121,11 +122,11 @@ async def _sent(method: str) -> tuple[list[str], Refusing]:
 
 
 def test_a_write_has_no_more_time_than_its_permit_leaves() -> None:
-    write = Request("PUT", "http://service/b", seconds=60.0)
-    with permitted_by(Allowing(7.5)):
-        cut, read = permitted(write), permitted(Request("GET", "http://service/b"))
-    with permitted_by(Allowing(90.0)):
-        whole = permitted(write)
+    write = HttpRequest("PUT", "http://service/b", seconds=60.0)
+    with fenced_by(Allowing(7.5)):
+        cut, read = fenced_request(write), fenced_request(HttpRequest("GET", "http://service/b"))
+    with fenced_by(Allowing(90.0)):
+        whole = fenced_request(write)
 
     assert (cut.seconds, read.seconds, whole.seconds) == (7.5, 60.0, 60.0)
 
@@ -140,8 +141,8 @@ def test_a_write_that_outlives_its_permit_is_given_up() -> None:
 
         async with http_server(handler) as url:
             try:
-                with permitted_by(Allowing(0.01)):
-                    await client.send(Request("PUT", url))
+                with fenced_by(Allowing(0.01)):
+                    await client.send(HttpRequest("PUT", url))
             finally:
                 await client.close()
 
@@ -150,15 +151,15 @@ def test_a_write_that_outlives_its_permit_is_given_up() -> None:
 
 
 def test_a_write_that_is_refused_says_nothing_about_the_service() -> None:
-    async def main() -> GateFigures:
-        settings = GoogleSettings(storage="http://service", auth=Auth.ANONYMOUS)
+    async def main() -> LimiterStats:
+        settings = GoogleSettings(storage="http://service", auth=GoogleAuth.ANONYMOUS)
         google = GoogleClient(HttpClient(), settings)
-        with permitted_by(Refusing()), pytest.raises(LeaseLost):
-            await google.post(Call(Service.STORAGE, ("b",), {"project": "p"}), {"name": "logs"})
+        with fenced_by(Refusing()), pytest.raises(LeaseLost):
+            await google.post(GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), {"name": "logs"})
         await google.close()
-        (gate,) = google.budgets.snapshot().gates
+        (gate,) = google.budgets.snapshot().limiters
         return gate
 
     gate = asyncio.run(main())
 
-    assert (gate.in_flight, gate.breaker, gate.turned_away) == (0, State.CLOSED, 0)
+    assert (gate.in_flight, gate.breaker, gate.rejected) == (0, BreakerState.CLOSED, 0)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.rate import LONGEST_PAUSE, Pace, Rate
+from setpoint.clients.ratelimit.token_bucket import MAX_RETRY_AFTER, AimdSettings, AimdTokenBucket
 
 pytestmark = pytest.mark.laws
 
-PACE = Pace(start=10, burst=5, ceiling=40, growth=2)
+PACE = AimdSettings(start=10, burst=5, ceiling=40, growth=2)
 
 
 @st.composite
-def paces(draw: st.DrawFn) -> Pace:
+def paces(draw: st.DrawFn) -> AimdSettings:
     floor, start, ceiling = sorted(draw(st.tuples(*[st.floats(0.25, 500)] * 3)))
-    return Pace(start, draw(st.integers(1, 50)), ceiling, draw(st.floats(0.01, 100)), floor)
+    return AimdSettings(start, draw(st.integers(1, 50)), ceiling, draw(st.floats(0.01, 100)), floor)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TooMany:
 STORIES = st.lists(
     st.builds(Wait, st.floats(0, 100))
     | st.builds(Calls, st.integers(1, 12), st.floats(0, 1))
-    | st.builds(TooMany, st.none() | st.floats(0, 2 * LONGEST_PAUSE)),
+    | st.builds(TooMany, st.none() | st.floats(0, 2 * MAX_RETRY_AFTER)),
     max_size=8,
 )
 
@@ -54,7 +54,7 @@ STORIES = st.lists(
 class Told:
     """What happened: when each call went, and which rate held from when on."""
 
-    rate: Rate
+    rate: AimdTokenBucket
     now: float = 0.0
     went: list[float] = field(default_factory=list)
     rates: list[tuple[float, float]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Told:
                     self.call(seconds)
             case TooMany(after):
                 self.rate.throttled(self.went[-1] if self.went else self.now, self.now, after)
-                self.pauses.append((self.now, self.now + min(after or 0.0, LONGEST_PAUSE)))
+                self.pauses.append((self.now, self.now + min(after or 0.0, MAX_RETRY_AFTER)))
         self.note()
 
     def call(self, seconds: float) -> None:
@@ -94,8 +94,8 @@ class Told:
         return sum(rate * max(min(end, until) - max(start, since), 0.0) for (start, rate), (end, _) in spans)
 
 
-def told(pace: Pace, story: list[Wait | Calls | TooMany]) -> Told:
-    result = Told(Rate(pace))
+def told(pace: AimdSettings, story: list[Wait | Calls | TooMany]) -> Told:
+    result = Told(AimdTokenBucket(pace))
     for part in story:
         result.tell(part)
     return result
@@ -103,7 +103,7 @@ def told(pace: Pace, story: list[Wait | Calls | TooMany]) -> Told:
 
 @given(paces(), STORIES)
 def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(
-    pace: Pace, story: list[Wait | Calls | TooMany]
+    pace: AimdSettings, story: list[Wait | Calls | TooMany]
 ) -> None:
     what = told(pace, story)
 
@@ -114,7 +114,7 @@ def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(
 
 @given(paces(), STORIES)
 def test_no_call_goes_before_the_time_that_the_service_asked_for(
-    pace: Pace, story: list[Wait | Calls | TooMany]
+    pace: AimdSettings, story: list[Wait | Calls | TooMany]
 ) -> None:
     what = told(pace, story)
 
@@ -122,7 +122,7 @@ def test_no_call_goes_before_the_time_that_the_service_asked_for(
 
 
 @given(paces(), STORIES)
-def test_the_rate_stays_between_floor_and_ceiling(pace: Pace, story: list[Wait | Calls | TooMany]) -> None:
+def test_the_rate_stays_between_floor_and_ceiling(pace: AimdSettings, story: list[Wait | Calls | TooMany]) -> None:
     what = told(pace, story)
 
     assert all(pace.floor <= rate <= pace.ceiling for _, rate in what.rates)
@@ -130,7 +130,7 @@ def test_the_rate_stays_between_floor_and_ceiling(pace: Pace, story: list[Wait |
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.data())
 def test_calls_that_were_under_way_together_lower_the_rate_once(starts: list[float], data: st.DataObject) -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     ends = sorted(data.draw(st.floats(1, 2)) for _ in starts)
     for start, end in zip(starts, ends, strict=True):
         rate.throttled(start, end, None)
@@ -139,7 +139,7 @@ def test_calls_that_were_under_way_together_lower_the_rate_once(starts: list[flo
 
 
 def test_a_call_that_went_after_the_fall_lowers_the_rate_again() -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
     rate.throttled(1.5, 2.0, None)
 
@@ -147,7 +147,7 @@ def test_a_call_that_went_after_the_fall_lowers_the_rate_again() -> None:
 
 
 def test_a_fall_takes_the_burst_with_it() -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
 
     assert rate.seconds_until_free(1.0) == 0.2
@@ -167,7 +167,7 @@ def test_a_rate_that_nobody_uses_up_does_not_rise() -> None:
 
 
 def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
     rate.answered(0.5, 1.5)
 
@@ -175,7 +175,7 @@ def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> N
 
 
 def test_one_answer_at_most_doubles_a_low_rate() -> None:
-    rate = Rate(Pace(start=0.5, burst=1, ceiling=1000, growth=100))
+    rate = AimdTokenBucket(AimdSettings(start=0.5, burst=1, ceiling=1000, growth=100))
     assert rate.take(0.0)
     rate.answered(0.0, 0.1)
 
@@ -183,7 +183,7 @@ def test_one_answer_at_most_doubles_a_low_rate() -> None:
 
 
 def test_what_has_filled_before_a_rise_has_filled_at_the_old_rate() -> None:
-    rate = Rate(Pace(start=0.5, burst=1, ceiling=1000, growth=100))
+    rate = AimdTokenBucket(AimdSettings(start=0.5, burst=1, ceiling=1000, growth=100))
     assert rate.take(0.0)
     rate.answered(0.0, 1.0)
 
@@ -191,7 +191,7 @@ def test_what_has_filled_before_a_rise_has_filled_at_the_old_rate() -> None:
 
 
 def test_after_a_pause_one_call_goes_and_the_others_at_the_rate() -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, 7.0)
 
     assert rate.seconds_until_free(1.0) == 7.0
@@ -200,7 +200,7 @@ def test_after_a_pause_one_call_goes_and_the_others_at_the_rate() -> None:
 
 
 def test_a_pause_is_not_shortened_by_a_later_word() -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, 7.0)
     rate.throttled(0.0, 2.0, 1.0)
 
@@ -209,14 +209,14 @@ def test_a_pause_is_not_shortened_by_a_later_word() -> None:
 
 @pytest.mark.parametrize("after", [1e9, float("inf")])
 def test_nobody_can_stop_us_for_longer_than_an_hour(after: float) -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 0.0, after)
 
     assert rate.pause_left(0.0) == 3600.0
 
 
 def test_a_call_that_was_not_made_counts_for_nothing() -> None:
-    rate = Rate(PACE)
+    rate = AimdTokenBucket(PACE)
     taken = [rate.take(0.0) for _ in range(6)]
     rate.give_back()
 

@@ -10,10 +10,10 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.callers import calling_for
-from setpoint.clients.http import Answer, HttpClient, Request, Tap, tapped_by
-from setpoint.clients.read_only import BlockedWrite, Blocks, ReadOnly, redacted
-from setpoint.core.values import Json
+from setpoint.clients.http import HttpClient, HttpInterceptor, HttpRequest, HttpResponse, intercepted_by
+from setpoint.clients.ratelimit.fair_queue import on_behalf_of
+from setpoint.clients.write_guard import BlockedWrite, BlockedWrites, WriteGuard, redacted
+from setpoint.core.values.json_types import Json
 from setpoint.errors import Bug, RemoteError, RemoteUnavailable, SetpointError, WriteBlocked
 from tests.clients.loopback import http_server
 from tests.laws.json_values import json_values
@@ -22,7 +22,9 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW")
 BODY = json.dumps({"labels": {"a": "b"}, "versioning": {"enabled": True}, "rootPassword": "hunter2"}).encode()
 
 
-async def _sent(client: HttpClient, requests: Sequence[Request], path: str = "/b/logs") -> tuple[list[str], list[str]]:
+async def _sent(
+    client: HttpClient, requests: Sequence[HttpRequest], path: str = "/b/logs"
+) -> tuple[list[str], list[str]]:
     """The methods that arrived, and what was said to those whose requests did not."""
     arrived, told = list[str](), list[str]()
 
@@ -33,7 +35,7 @@ async def _sent(client: HttpClient, requests: Sequence[Request], path: str = "/b
     async with http_server(handler) as url:
         for one in requests:
             try:
-                await client.send(Request(one.method, f"{url}{path}{one.url}", body=one.body))
+                await client.send(HttpRequest(one.method, f"{url}{path}{one.url}", body=one.body))
             except WriteBlocked as error:
                 told.append(str(error))
         await client.close()
@@ -42,9 +44,9 @@ async def _sent(client: HttpClient, requests: Sequence[Request], path: str = "/b
 
 @pytest.mark.parametrize("method", METHODS)
 def test_only_reads_arrive(method: str) -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
 
-    arrived, told = asyncio.run(_sent(HttpClient(tap=ReadOnly("google", blocks)), [Request(method, "")]))
+    arrived, told = asyncio.run(_sent(HttpClient(interceptor=WriteGuard("google", blocks)), [HttpRequest(method, "")]))
 
     is_read = method in ("GET", "HEAD")
     assert arrived == ([method] if is_read else [])
@@ -52,12 +54,12 @@ def test_only_reads_arrive(method: str) -> None:
 
 
 def test_a_write_is_on_record_with_all_that_it_would_have_done_and_nothing_that_nobody_may_see() -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
 
     async def scenario() -> list[str]:
-        with calling_for("StorageBucket default/logs", failed=False):
-            client = HttpClient(tap=ReadOnly("google", blocks))
-            return (await _sent(client, [Request("PATCH", "?key=secret", body=BODY)]))[1]
+        with on_behalf_of("StorageBucket default/logs", failed=False):
+            client = HttpClient(interceptor=WriteGuard("google", blocks))
+            return (await _sent(client, [HttpRequest("PATCH", "?key=secret", body=BODY)]))[1]
 
     told = asyncio.run(scenario())
 
@@ -70,20 +72,22 @@ def test_a_write_is_on_record_with_all_that_it_would_have_done_and_nothing_that_
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{", b"[1]", b'"text"', b"null"])
 def test_whatever_the_body_is_the_write_is_stopped(body: bytes) -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
 
-    arrived, told = asyncio.run(_sent(HttpClient(tap=ReadOnly("google", blocks)), [Request("POST", "", body=body)]))
+    arrived, told = asyncio.run(
+        _sent(HttpClient(interceptor=WriteGuard("google", blocks)), [HttpRequest("POST", "", body=body)])
+    )
 
     assert (arrived, len(told), len(blocks.writes)) == ([], 1, 1)
 
 
 def test_a_client_that_somebody_made_for_himself_is_stopped_as_well() -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
 
     async def scenario() -> tuple[list[str], list[str]]:
-        with tapped_by(ReadOnly("elsewhere", blocks)):
+        with intercepted_by(WriteGuard("elsewhere", blocks)):
             # In a task of its own, too.
-            return await asyncio.create_task(_sent(HttpClient(), [Request("GET", ""), Request("PUT", "")]))
+            return await asyncio.create_task(_sent(HttpClient(), [HttpRequest("GET", ""), HttpRequest("PUT", "")]))
 
     arrived, told = asyncio.run(scenario())
 
@@ -92,15 +96,15 @@ def test_a_client_that_somebody_made_for_himself_is_stopped_as_well() -> None:
 
 
 def test_an_answer_that_comes_bit_by_bit_is_asked_for_like_any_other() -> None:
-    async def scenario(tap: Tap) -> None:
-        client = HttpClient(tap=tap)
+    async def scenario(interceptor: HttpInterceptor) -> None:
+        client = HttpClient(interceptor=interceptor)
         try:
-            await client.open(Request("POST", "http://127.0.0.1:1/b"), 1.0)
+            await client.open(HttpRequest("POST", "http://127.0.0.1:1/b"), 1.0)
         finally:
             await client.close()
 
     with pytest.raises(WriteBlocked):
-        asyncio.run(scenario(ReadOnly("google", Blocks())))
+        asyncio.run(scenario(WriteGuard("google", BlockedWrites())))
     with pytest.raises(Bug, match="bit by bit"):
         asyncio.run(scenario(Knowing()))
 
@@ -114,8 +118,8 @@ def test_an_answer_that_comes_bit_by_bit_is_asked_for_like_any_other() -> None:
 )
 def test_a_cluster_may_be_asked_what_it_would_do(method: str, query: str, body: bytes) -> None:
     def arrived(*, is_cluster: bool) -> list[str]:
-        tap = ReadOnly("own", Blocks(), is_cluster=is_cluster)
-        return asyncio.run(_sent(HttpClient(tap=tap), [Request(method, query, body=body)]))[0]
+        interceptor = WriteGuard("own", BlockedWrites(), is_cluster=is_cluster)
+        return asyncio.run(_sent(HttpClient(interceptor=interceptor), [HttpRequest(method, query, body=body)]))[0]
 
     assert arrived(is_cluster=True) == [method]
     assert arrived(is_cluster=False) == []
@@ -135,9 +139,9 @@ def test_a_cluster_may_be_asked_what_it_would_do(method: str, query: str, body: 
     ],
 )
 def test_what_is_not_surely_a_rehearsal_is_none(method: str, query: str, body: bytes) -> None:
-    client = HttpClient(tap=ReadOnly("own", Blocks(), is_cluster=True))
+    client = HttpClient(interceptor=WriteGuard("own", BlockedWrites(), is_cluster=True))
 
-    assert asyncio.run(_sent(client, [Request(method, query, body=body)]))[0] == []
+    assert asyncio.run(_sent(client, [HttpRequest(method, query, body=body)]))[0] == []
 
 
 # --- What is behind it ------------------------------------------------------------------------------------------------
@@ -149,31 +153,31 @@ class Knowing:
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def asked(self, request: Request) -> Answer | None:
-        return None if request.url.endswith("/unknown") else Answer(200, {}, b"known")
+    def asked(self, request: HttpRequest) -> HttpResponse | None:
+        return None if request.url.endswith("/unknown") else HttpResponse(200, {}, b"known")
 
-    def answered(self, request: Request, answer: Answer) -> Answer:
+    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         self.heard.append(answer.body.decode())
-        return Answer(answer.status, answer.headers, b"heard")
+        return HttpResponse(answer.status, answer.headers, b"heard")
 
-    def failed(self, request: Request, error: RemoteError) -> None:
+    def failed(self, request: HttpRequest, error: RemoteError) -> None:
         self.heard.append(type(error).__name__)
 
 
 def test_reads_meet_what_is_behind_and_writes_do_not() -> None:
     async def scenario() -> tuple[list[bytes], list[str]]:
         behind = Knowing()
-        client = HttpClient(tap=ReadOnly("google", Blocks(), behind=behind))
+        client = HttpClient(interceptor=WriteGuard("google", BlockedWrites(), behind=behind))
 
         async def handler(_request: web.BaseRequest) -> web.Response:
             return web.Response(text="asked")
 
         async with http_server(handler) as url:
-            read = [(await client.send(Request("GET", f"{url}{path}"))).body for path in ("/known", "/unknown")]
+            read = [(await client.send(HttpRequest("GET", f"{url}{path}"))).body for path in ("/known", "/unknown")]
             with pytest.raises(WriteBlocked):
-                await client.send(Request("POST", f"{url}/known"))
+                await client.send(HttpRequest("POST", f"{url}/known"))
         with pytest.raises(RemoteUnavailable):
-            await client.send(Request("GET", f"{url}/unknown"))
+            await client.send(HttpRequest("GET", f"{url}/unknown"))
         await client.close()
         return read, behind.heard
 
@@ -204,7 +208,7 @@ def _bodies_with_secrets(draw: st.DrawFn) -> Json:
 
 @given(_bodies_with_secrets())
 def test_no_secret_is_on_record(body: Json) -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
 
     error = blocks.stop("google", "POST", "/b", body)
 
@@ -218,9 +222,9 @@ def test_a_body_without_secrets_is_on_record_as_it_is(body: Json) -> None:
 
 @given(st.sampled_from(METHODS), st.text(st.sampled_from("dryRunAll=&?"), max_size=20), st.booleans())
 def test_what_passes_is_a_read_or_a_rehearsal(method: str, query: str, is_cluster: bool) -> None:  # drawn
-    blocks = Blocks()
+    blocks = BlockedWrites()
     try:
-        ReadOnly("own", blocks, is_cluster=is_cluster).asked(Request(method, f"http://service/b?{query}"))
+        WriteGuard("own", blocks, is_cluster=is_cluster).asked(HttpRequest(method, f"http://service/b?{query}"))
         passed = True
     except SetpointError:
         passed = False

@@ -18,12 +18,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from setpoint.clients.callers import calling_for
-from setpoint.clients.google_auth import Token, TokenCredentials
-from setpoint.clients.http import HttpClient, Request
-from setpoint.clients.kube_exec import Proof, Surroundings, log_in
-from setpoint.clients.read_only import Blocks
-from setpoint.clients.seal import sealed_by, trusted
+from setpoint.clients.google.tokens import AccessToken, TokenCredentials
+from setpoint.clients.http import HttpClient, HttpRequest
+from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, run_exec_plugin
+from setpoint.clients.ratelimit.fair_queue import on_behalf_of
+from setpoint.clients.write_guard import BlockedWrites, exempt_from_guard, process_guarded_by
 from setpoint.errors import WriteBlocked
 from tests.clients.logins import printing
 from tests.clients.loopback import http_server
@@ -122,9 +121,9 @@ def _in_a_task(way: Way, port: int) -> None:
 )
 @pytest.mark.parametrize("told", WAYS)
 def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None], port: int) -> None:
-    blocks, expected = Blocks(), f"{told.strip().format(port=port)} (past our client)"
+    blocks, expected = BlockedWrites(), f"{told.strip().format(port=port)} (past our client)"
 
-    with sealed_by(blocks), pytest.raises(WriteBlocked) as raised:
+    with process_guarded_by(blocks), pytest.raises(WriteBlocked) as raised:
         where(WAYS[told], port)
 
     assert [str(one) for one in blocks.writes] == [expected]
@@ -134,29 +133,33 @@ def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None
 
 @pytest.mark.parametrize("told", WAYS)
 def test_outside_everybody_may(told: str, port: int) -> None:
-    with sealed_by(Blocks()):
+    with process_guarded_by(BlockedWrites()):
         pass
 
     WAYS[told](port)
 
 
 def test_it_is_told_on_whose_behalf(port: int) -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
 
-    with sealed_by(blocks), calling_for("StorageBucket default/logs", failed=False), pytest.raises(WriteBlocked):
+    with (
+        process_guarded_by(blocks),
+        on_behalf_of("StorageBucket default/logs", failed=False),
+        pytest.raises(WriteBlocked),
+    ):
         _with_a_socket(port)
 
     assert [one.caller for one in blocks.writes] == ["StorageBucket default/logs"]
 
 
 def test_a_thread_that_was_there_before_and_those_who_log_in_go_on(port: int) -> None:
-    blocks = Blocks()
+    blocks = BlockedWrites()
     with ThreadPoolExecutor(1) as threads:
         before = threads.submit(threading.current_thread).result()
-        with sealed_by(blocks):
+        with process_guarded_by(blocks):
             threads.submit(_with_a_socket, port).result()
             assert threads.submit(threading.current_thread).result() is before
-            with trusted():
+            with exempt_from_guard():
                 _in_a_task(_with_a_socket, port)
 
     assert blocks.writes == []
@@ -170,7 +173,7 @@ def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
             await may_go.wait()
             _with_a_socket(port)
 
-        with sealed_by(Blocks()):
+        with process_guarded_by(BlockedWrites()):
             task = asyncio.create_task(later())
             await asyncio.sleep(0)
         may_go.set()
@@ -186,8 +189,8 @@ def test_our_client_connects() -> None:
     async def main() -> bytes:
         client = HttpClient()
         async with http_server(handler) as url:
-            with sealed_by(Blocks()):
-                answer = await client.send(Request("GET", f"{url}/b"))
+            with process_guarded_by(BlockedWrites()):
+                answer = await client.send(HttpRequest("GET", f"{url}/b"))
             await client.close()
         return answer.body
 
@@ -198,16 +201,16 @@ def test_whoever_looks_may_log_in(port: int, tmp_path: Path) -> None:
     class Source:
         """Asks a server, with a client of its own."""
 
-        def fetch(self) -> Token:
+        def fetch(self) -> AccessToken:
             _with_the_standard_library(port)
-            return Token({"authorization": "Bearer t"}, 60.0)
+            return AccessToken({"authorization": "Bearer t"}, 60.0)
 
-    async def main() -> tuple[Mapping[str, str], Proof]:
-        with sealed_by(blocks):
+    async def main() -> tuple[Mapping[str, str], LoginResult]:
+        with process_guarded_by(blocks):
             headers = await TokenCredentials(Source, ManualClock()).headers()
             login = printing(tmp_path, '{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "t"}}')
-            return headers, await log_in(login, Surroundings(has_terminal=False))
+            return headers, await run_exec_plugin(login, ExecEnvironment(has_terminal=False))
 
-    blocks = Blocks()
-    assert asyncio.run(main()) == ({"authorization": "Bearer t"}, Proof("Bearer t"))
+    blocks = BlockedWrites()
+    assert asyncio.run(main()) == ({"authorization": "Bearer t"}, LoginResult("Bearer t"))
     assert blocks.writes == []

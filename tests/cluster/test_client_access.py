@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kube_connection import Authority, Bearer, Exec, File, Impersonation, Inline, Interactive
-from setpoint.clients.kube_endpoints import Endpoint
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.clients.kubernetes.kubeconfig import (
+    BearerToken,
+    CertificateAuthority,
+    ExecPlugin,
+    FileText,
+    Impersonation,
+    InlineText,
+    InteractiveMode,
+)
+from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import RemoteRefused
 from tests.clients.logins import V1
 from tests.clients.real_clusters import config_map, config_maps, tree, with_client
@@ -47,8 +55,8 @@ def test_a_token_is_known(api_server: Access) -> None:
 
 def test_a_token_in_a_file_is_known_also_when_it_is_another_one_by_now(api_server: Access, tmp_path: Path) -> None:
     file = tmp_path / "token"
-    known = from_files([api_server.kubeconfig_of("alice")])
-    connection = dataclasses.replace(known, login=Bearer(File(file, "tokenFile")))
+    known = connection_from_files([api_server.kubeconfig_of("alice")])
+    connection = dataclasses.replace(known, login=BearerToken(FileText(file, "tokenFile")))
 
     async def rotate(client: KubernetesClient) -> list[str]:
         seen = []
@@ -65,8 +73,8 @@ def test_a_token_in_a_file_is_known_also_when_it_is_another_one_by_now(api_serve
 def test_a_token_that_is_refused_is_read_again(api_server: Access, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("expired", encoding="utf-8")
-    known = from_files([api_server.kubeconfig_of("alice")])
-    connection = dataclasses.replace(known, login=Bearer(File(file, "tokenFile")))
+    known = connection_from_files([api_server.kubeconfig_of("alice")])
+    connection = dataclasses.replace(known, login=BearerToken(FileText(file, "tokenFile")))
 
     async def expire(client: KubernetesClient) -> str:
         with pytest.raises(RemoteRefused, match="log in again, or use another context"):
@@ -79,8 +87,8 @@ def test_a_token_that_is_refused_is_read_again(api_server: Access, tmp_path: Pat
 
 def test_a_command_logs_in(api_server: Access) -> None:
     printed = json.dumps({"apiVersion": V1, "status": {"token": api_server.token_of("bob")}})
-    login = Exec(sys.executable, ("-c", f"print({printed!r})"), interactive=Interactive.NEVER)
-    connection = dataclasses.replace(from_files([api_server.kubeconfig]), certificate=None, login=login)
+    login = ExecPlugin(sys.executable, ("-c", f"print({printed!r})"), interactive=InteractiveMode.NEVER)
+    connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), certificate=None, login=login)
 
     assert with_client(connection, whoami) == ("bob", [])
 
@@ -89,14 +97,14 @@ def test_a_command_logs_in_with_a_certificate(api_server: Access) -> None:
     pair = [(api_server.folder / f"admin.{suffix}").read_text(encoding="utf-8") for suffix in ("crt", "key")]
     status = {"clientCertificateData": pair[0], "clientKeyData": pair[1]}
     printed = json.dumps({"apiVersion": V1, "status": status})
-    login = Exec(sys.executable, ("-c", f"print({printed!r})"), interactive=Interactive.NEVER)
-    connection = dataclasses.replace(from_files([api_server.kubeconfig]), certificate=None, login=login)
+    login = ExecPlugin(sys.executable, ("-c", f"print({printed!r})"), interactive=InteractiveMode.NEVER)
+    connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), certificate=None, login=login)
 
     assert with_client(connection, whoami) == ("admin", ["system:masters"])
 
 
 def test_acts_as_somebody_else(api_server: Access) -> None:
-    known = from_files([api_server.kubeconfig])
+    known = connection_from_files([api_server.kubeconfig])
     connection = dataclasses.replace(known, impersonation=Impersonation("jane", groups=("a", "b")))
 
     assert with_client(connection, whoami) == ("jane", ["a", "b"])
@@ -118,7 +126,9 @@ def test_says_which_permission_is_missing_and_needs_no_more_than_that(api_server
 
 
 def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
-    connection = dataclasses.replace(from_files([api_server.kubeconfig_of("alice")]), login=Bearer(Inline("hunter2")))
+    connection = dataclasses.replace(
+        connection_from_files([api_server.kubeconfig_of("alice")]), login=BearerToken(InlineText("hunter2"))
+    )
 
     with pytest.raises(
         RemoteRefused, match=r"401: Unauthorized: Unauthorized\. The cluster does not know these"
@@ -128,15 +138,15 @@ def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
 
 
 def test_a_server_that_somebody_else_vouches_for_is_not_talked_to(api_server: Access) -> None:
-    stranger = Authority(Signer().certificate.decode())
-    connection = dataclasses.replace(from_files([api_server.kubeconfig]), trust=stranger)
+    stranger = CertificateAuthority(Signer().certificate.decode())
+    connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), trust=stranger)
 
     with pytest.raises(RemoteRefused, match="shows a certificate that is not to be trusted"):
         with_client(connection, whoami)
 
 
 def test_the_server_may_go_by_another_name(api_server: Access) -> None:
-    known = from_files([api_server.kubeconfig])
+    known = connection_from_files([api_server.kubeconfig])
 
     right = with_client(dataclasses.replace(known, server_name="kubernetes.default.svc"), whoami)
 

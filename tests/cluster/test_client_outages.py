@@ -7,9 +7,9 @@ from contextlib import aclosing
 
 import pytest
 
-from setpoint.clients.kube_endpoints import Endpoint, Paging
-from setpoint.clients.kube_watch import Change, Patience, watch
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
+from setpoint.clients.kubernetes.watch import WatchEventType, WatchTimeouts, watch
 from setpoint.errors import RemoteExpired, RemoteUnavailable
 from tests.clients.real_clusters import PATIENCE, config_map, config_maps, names, told, tree, with_client
 from tests.cluster.assets import Assets
@@ -37,7 +37,7 @@ async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGen
         with contextlib.suppress(RemoteExpired):
             async with aclosing(watch(client, maps, page.resource_version)) as events:
                 async for event in events:
-                    if event.change is not Change.BOOKMARK:
+                    if event.change is not WatchEventType.BOOKMARK:
                         yield told(event)[1]
 
 
@@ -73,7 +73,7 @@ def test_notices_that_the_api_server_has_frozen_and_goes_on_when_it_has_thawed(
 
     async def use(client: KubernetesClient) -> tuple[list[tuple[str, str]], int]:
         since = (await client.list(maps)).resource_version
-        waiting = watch(client, maps, since, patience=Patience(silence=1.0))
+        waiting = watch(client, maps, since, patience=WatchTimeouts(idle_timeout=1.0))
         async with asyncio.timeout(PATIENCE), aclosing(waiting) as events:
             await client.create(maps, config_map("before"))
             heard = [told(await anext(events))]
@@ -98,7 +98,7 @@ def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace
 
     async def use(client: KubernetesClient) -> list[tuple[list[str], bool]]:
         made = [tree(await client.create(maps, config_map(name))) for name in ("one", "two", "three")]
-        first = await client.list(maps, paging=Paging(1))
+        first = await client.list(maps, paging=PageRequest(1))
         pages = client.pages(maps, size=1)
         seen = [await anext(pages)]
         await client.create(maps, config_map("zero"))
@@ -106,7 +106,7 @@ def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace
         # What etcd has forgotten, the API server may remember until then.
         await asyncio.to_thread(cluster.restart_api_server)
         with pytest.raises(RemoteExpired):
-            await client.list(maps, paging=Paging(1, first.token))
+            await client.list(maps, paging=PageRequest(1, first.token))
         async with (
             asyncio.timeout(PATIENCE),
             aclosing(watch(client, maps, made[0]["metadata"]["resourceVersion"])) as old,

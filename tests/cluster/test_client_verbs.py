@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_endpoints import Deletion, Endpoint, Form, Patch, Selection, Write
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.requests import (
+    ApiWriteOptions,
+    DeleteOptions,
+    Endpoint,
+    ObjectSelector,
+    PatchType,
+    Representation,
+)
 from setpoint.errors import (
     AlreadyExists,
     HeldByOthers,
@@ -40,8 +47,8 @@ def test_makes_looks_changes_and_deletes(api_server: Access, namespace: str) -> 
         before = await client.get(one)
         made = tree(await client.create(maps, config_map("one", a="1")))
         replaced = tree(await client.replace(one, made | {"data": {"a": "2"}}))
-        merged = tree(await client.patch(one, {"data": {"b": "3"}}, Patch.MERGE))
-        patched = tree(await client.patch(one, [{"op": "remove", "path": "/data/a"}], Patch.JSON))
+        merged = tree(await client.patch(one, {"data": {"b": "3"}}, PatchType.MERGE))
+        patched = tree(await client.patch(one, [{"op": "remove", "path": "/data/a"}], PatchType.JSON))
         cached = tree(await client.get(one, cached=True))
         gone = await client.delete(one), await client.get(one), await client.delete(one)
         data = [one["data"] for one in (made, replaced, merged, patched)]
@@ -73,7 +80,7 @@ def test_somebody_who_was_faster_is_told(api_server: Access, namespace: str) -> 
 
     async def race(client: KubernetesClient) -> None:
         made = tree(await client.create(maps, config_map("one")))
-        await client.patch(maps.named("one"), {"data": {"a": "1"}}, Patch.MERGE)
+        await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
         await client.replace(maps.named("one"), made)
 
     refused(api_server, RemoteConflict, race)
@@ -87,7 +94,7 @@ def test_what_has_just_gone_is_told(verb: str, api_server: Access, namespace: st
         if verb == "replace":
             await client.replace(one, config_map("one") | {"metadata": {"name": "one", "resourceVersion": "1"}})
         else:
-            await client.patch(one, {"data": {}}, Patch.MERGE)
+            await client.patch(one, {"data": {}}, PatchType.MERGE)
 
     refused(api_server, RemoteConflict, change)
 
@@ -97,11 +104,11 @@ def test_only_what_is_meant_is_deleted(api_server: Access, namespace: str) -> No
 
     async def delete(client: KubernetesClient) -> list[Any]:
         metadata = tree(await client.create(maps, config_map("one")))["metadata"]
-        await client.patch(maps.named("one"), {"data": {"a": "1"}}, Patch.MERGE)
-        for wrong in (Deletion(uid="another"), Deletion(resource_version=metadata["resourceVersion"])):
+        await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
+        for wrong in (DeleteOptions(uid="another"), DeleteOptions(resource_version=metadata["resourceVersion"])):
             with pytest.raises(RemoteConflict):
                 await client.delete(maps.named("one"), wrong)
-        deleted = await client.delete(maps.named("one"), Deletion(uid=metadata["uid"]))
+        deleted = await client.delete(maps.named("one"), DeleteOptions(uid=metadata["uid"]))
         return [deleted is not None, await client.get(maps.named("one"))]
 
     assert with_client(api_server.kubeconfig, delete) == [True, None]
@@ -154,7 +161,7 @@ def test_applies_its_own_fields_and_leaves_those_of_others(api_server: Access, n
 
     async def apply(client: KubernetesClient) -> Any:
         await client.apply(one, config_map("one", ours="1"))
-        await client.apply(one, config_map("one", theirs="1"), Write("them"))
+        await client.apply(one, config_map("one", theirs="1"), ApiWriteOptions("them"))
         return tree(await client.apply(one, config_map("one", ours="2")))["data"]
 
     assert with_client(api_server.kubeconfig, apply) == {"ours": "2", "theirs": "1"}
@@ -164,7 +171,7 @@ def test_whoever_holds_a_field_is_named_and_can_be_overruled(api_server: Access,
     one = config_maps(namespace).named("one")
 
     async def contest(client: KubernetesClient) -> Any:
-        await client.apply(one, config_map("one", a="1", b="1"), Write("them"))
+        await client.apply(one, config_map("one", a="1", b="1"), ApiWriteOptions("them"))
         with pytest.raises(HeldByOthers) as caught:
             await client.apply(one, config_map("one", a="2"))
         forced = tree(await client.apply(one, config_map("one", a="2"), force=True))
@@ -182,7 +189,7 @@ def test_a_status_is_written_by_itself(api_server: Access, namespace: str) -> No
     async def write(client: KubernetesClient) -> list[Any]:
         made = tree(await client.create(budgets, body))
         change = {"spec": {"minAvailable": 5}, "status": status | {"disruptionsAllowed": 0}}
-        patched = tree(await client.patch(one.status, change, Patch.MERGE))
+        patched = tree(await client.patch(one.status, change, PatchType.MERGE))
         replaced = tree(await client.replace(one.status, patched | {"status": patched["status"] | {"expectedPods": 3}}))
         read = tree(await client.get(one.status))
         return [
@@ -198,22 +205,22 @@ def test_a_status_is_written_by_itself(api_server: Access, namespace: str) -> No
 
 def test_a_dry_run_answers_and_keeps_nothing(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
-    one, dry = maps.named("one"), Write(dry_run=True)
+    one, dry = maps.named("one"), ApiWriteOptions(dry_run=True)
 
-    async def rehearse(client: KubernetesClient) -> list[Any]:
+    async def dry_run(client: KubernetesClient) -> list[Any]:
         made = tree(await client.create(maps, config_map("one", a="1"), dry))
         nothing = await client.get(one)
         before = await client.create(maps, config_map("one", a="1"))
-        rehearsed = [
-            await client.patch(one, {"data": {"a": "2"}}, Patch.MERGE, dry),
+        dry_run_writes = [
+            await client.patch(one, {"data": {"a": "2"}}, PatchType.MERGE, dry),
             await client.apply(one, config_map("one", a="2"), dry, force=True),
             await client.replace(one, config_map("one", a="2"), dry),
         ]
-        await client.delete(one, Deletion(dry_run=True))
-        data = [tree(body)["data"] for body in rehearsed]
+        await client.delete(one, DeleteOptions(dry_run=True))
+        data = [tree(body)["data"] for body in dry_run_writes]
         return [made["data"], nothing, data, await client.get(one) == before]
 
-    assert with_client(api_server.kubeconfig, rehearse) == [{"a": "1"}, None, [{"a": "2"}] * 3, True]
+    assert with_client(api_server.kubeconfig, dry_run) == [{"a": "1"}, None, [{"a": "2"}] * 3, True]
 
 
 def test_a_write_that_changes_nothing_leaves_the_version(api_server: Access, namespace: str) -> None:
@@ -253,8 +260,8 @@ def test_lists_what_is_selected(api_server: Access, namespace: str) -> None:
 
     async def select(client: KubernetesClient) -> list[list[str]]:
         await make_many(client, maps, 4)
-        by_label = await client.list(maps, Selection("even=true"))
-        by_field = await client.list(maps, Selection(fields="metadata.name=m01"))
+        by_label = await client.list(maps, ObjectSelector("even=true"))
+        by_field = await client.list(maps, ObjectSelector(fields="metadata.name=m01"))
         return [names(by_label.items), names(by_field.items)]
 
     assert with_client(api_server.kubeconfig, select) == [["m00", "m02"], ["m01"]]
@@ -265,8 +272,11 @@ def test_reads_metadata_alone(api_server: Access, namespace: str) -> None:
 
     async def read(client: KubernetesClient) -> list[Any]:
         await make_many(client, maps, 1)
-        page = await client.list(maps, Selection(form=Form.METADATA))
-        return [tree(await client.get(maps.named("m00"), Form.METADATA)), *(tree(bytes(one)) for one in page.items)]
+        page = await client.list(maps, ObjectSelector(form=Representation.METADATA))
+        return [
+            tree(await client.get(maps.named("m00"), Representation.METADATA)),
+            *(tree(bytes(one)) for one in page.items),
+        ]
 
     one, listed = with_client(api_server.kubeconfig, read)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_discovery import Discovery, Served
-from setpoint.clients.kube_endpoints import Endpoint, Form, Patch, Selection
-from setpoint.clients.kube_watch import WatchEvent
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
+from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PatchType, Representation
+from setpoint.clients.kubernetes.watch import WatchEvent
 from setpoint.errors import KindNotServed
 from tests.clients.real_clusters import (
     DEFINITIONS,
@@ -32,9 +32,9 @@ def test_hears_of_everything_that_happens(api_server: Access, namespace: str) ->
     async def use(client: KubernetesClient) -> list[tuple[str, str]]:
         async def live() -> None:
             await client.create(maps, config_map("one"))
-            await client.patch(maps.named("one"), {"data": {"a": "1"}}, Patch.MERGE)
+            await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
             # Changes nothing, and is not heard of.
-            await client.patch(maps.named("one"), {"data": {"a": "1"}}, Patch.MERGE)
+            await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
             await client.delete(maps.named("one"))
 
         return [told(event) for event in await hear(client, maps, 3, live)]
@@ -50,7 +50,7 @@ def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Ac
             for name in ("one", "two"):
                 await client.create(maps, config_map(name, a="1") | {"metadata": {"name": name, "labels": {"n": name}}})
 
-        (event,) = await hear(client, maps, 1, live, Selection("n=two", form=Form.METADATA))
+        (event,) = await hear(client, maps, 1, live, ObjectSelector("n=two", form=Representation.METADATA))
         return event
 
     event = with_client(api_server.kubeconfig, use)
@@ -65,7 +65,7 @@ def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Ac
 def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Access, namespace: str) -> None:
     group = f"g{secrets.token_hex(4)}.test"
 
-    async def until_served(discovery: Discovery) -> Served:
+    async def until_served(discovery: Discovery) -> ApiResource:
         async with asyncio.timeout(PATIENCE):
             while True:
                 try:
@@ -73,7 +73,7 @@ def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Acce
                 except KindNotServed:
                     await asyncio.sleep(0.05)
 
-    async def use(client: KubernetesClient) -> tuple[Served, list[tuple[str, str]]]:
+    async def use(client: KubernetesClient) -> tuple[ApiResource, list[tuple[str, str]]]:
         discovery = Discovery(client)
         with pytest.raises(KindNotServed):
             await discovery.find(f"{group}/v1", "Widget")
@@ -94,11 +94,11 @@ def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Acce
 
 async def _make_with_status(client: KubernetesClient, widgets: Endpoint, body: Any) -> None:
     await client.create(widgets, body)
-    await client.patch(widgets.named("one").status, {"status": {"b": 2}}, Patch.MERGE)
+    await client.patch(widgets.named("one").status, {"status": {"b": 2}}, PatchType.MERGE)
 
 
 def test_knows_every_kind_and_the_versions_that_the_cluster_prefers(api_server: Access) -> None:
-    async def use(client: KubernetesClient) -> tuple[set[str], Served, Served]:
+    async def use(client: KubernetesClient) -> tuple[set[str], ApiResource, ApiResource]:
         discovery = Discovery(client)
         served, silent = await discovery.everything()
         assert not silent

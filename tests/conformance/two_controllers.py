@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
@@ -52,34 +52,34 @@ def written_upstream(shape: Shape, wire: Wire) -> list[Asked]:
 
 
 async def _play(shape: Shape, wire: Wire) -> list[Asked]:
-    google = GoogleClient(WiredHttp(wire), GoogleSettings(ADDRESS, ADDRESS, Auth.ANONYMOUS))
+    google = GoogleClient(WiredHttp(wire), GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS))
     clock, uids = FakeClock(), count()
     store = MemoryStore(clock, lambda: str(next(uids)))
     kinds: list[AnyKind] = [SqlInstanceKind(google), SqlDatabaseKind(google), SqlUserKind(google)]
     kinds.append(StorageBucketKind(google))
-    world = World(store, clock, {(kind.group, kind.name): kind for kind in kinds})
+    engine = EngineContext(store, clock, {(kind.group, kind.name): kind for kind in kinds})
     for name, text in shape.secrets.items():
         await store.apply(secret(name, text))
     for manifest in (*shape.dependencies, shape.create, *([shape.update] if shape.update else [])):
-        _expect(await _go_on((await store.apply(manifest)).ref, world), Settled)
+        _expect(await _go_on((await store.apply(manifest)).ref, engine), Settled)
     before, primary = len(wire.writes), Resource(shape.create).ref
-    _expect(await _go_on(primary, world, asked=True), Settled)
+    _expect(await _go_on(primary, engine, asked=True), Settled)
     assert wire.writes[before:] == [], "the last look wrote something"
     for ref in (primary, *(Resource(manifest).ref for manifest in reversed(shape.dependencies))):
         await store.delete(ref)
-        _expect(await _go_on(ref, world), Gone)
+        _expect(await _go_on(ref, engine), Gone)
     return wire.writes
 
 
-def _expect(outcome: Outcome, type_: type[Settled | Gone]) -> None:
+def _expect(outcome: StepOutcome, type_: type[Settled | Gone]) -> None:
     assert isinstance(outcome, type_), outcome
     if isinstance(outcome, Settled):
         assert outcome.ready.reason == "UpToDate", outcome.ready
 
 
-async def _go_on(ref: ResourceRef, world: World, *, asked: bool = False) -> Outcome:
+async def _go_on(ref: ResourceRef, engine: EngineContext, *, asked: bool = False) -> StepOutcome:
     while True:
-        outcome = await step(ref, world, asked=asked)
+        outcome = await step(ref, engine, asked=asked)
         if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
             return outcome
         asked = False

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 
 # A status, and a body.
 Told: TypeAlias = tuple[int, Any]
@@ -71,12 +71,12 @@ class WiredHttp(HttpClient):
         super().__init__()
         self._wire = wire
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         parts = urlsplit(request.url)
         body = msgspec.json.decode(request.body) if request.body else None
         query = {name: value for name, value in parse_qsl(parts.query) if name not in _OF_NO_CONSEQUENCE}
         status, told = self._wire.ask(Asked(request.method, steps_of(parts.path), query, body))
-        return Answer(status, {}, b"" if told is None else msgspec.json.encode(told))
+        return HttpResponse(status, {}, b"" if told is None else msgspec.json.encode(told))
 
 
 def steps_of(path: str) -> tuple[str, ...]:

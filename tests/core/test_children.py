@@ -4,10 +4,17 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.children import Child, Contents, Fields, memory_of_children, remembered, renewed
-from setpoint.core.fates import Fate
-from setpoint.core.paths import Path
-from setpoint.core.threeway import Whole
+from setpoint.core.merge.children import (
+    Child,
+    ChildUpdatePolicy,
+    FieldsView,
+    child_update,
+    last_generated_status,
+    read_last_generated,
+)
+from setpoint.core.merge.merge_report import Resolution
+from setpoint.core.merge.threeway import WholeValue
+from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
 
 TEXT = Path(("data", "key.txt"))
@@ -18,18 +25,18 @@ def config_map(text: str, **more: str) -> dict[str, Any]:
 
 
 def merged(text: str) -> Child:
-    return Child(config_map(text), Contents.MERGED, Fields((TEXT,)), {TEXT: Whole()})
+    return Child(config_map(text), ChildUpdatePolicy.MERGE, FieldsView((TEXT,)), {TEXT: WholeValue()})
 
 
-def secret(value: str, contents: Contents) -> Child:
+def secret(value: str, contents: ChildUpdatePolicy) -> Child:
     made: dict[str, Any] = {"kind": "Secret", "metadata": {"name": "s", "labels": {"by": "us"}}, "data": {"k": value}}
-    return Child(made, contents, Fields((Path(("data",)),)), {})
+    return Child(made, contents, FieldsView((Path(("data",)),)), {})
 
 
 def test_what_nobody_edited_follows() -> None:
-    last = remembered(memory_of_children([merged("old")]), merged("new"))
+    last = read_last_generated(last_generated_status([merged("old")]), merged("new"))
 
-    renewal = renewed(merged("new"), config_map("old", other="mine"), last)
+    renewal = child_update(merged("new"), config_map("old", other="mine"), last)
 
     assert renewal.object == config_map("new", other="mine")
     assert renewal.findings == ()
@@ -38,14 +45,16 @@ def test_what_nobody_edited_follows() -> None:
 def test_what_somebody_edited_stays_and_is_told() -> None:
     live = config_map("edited")
 
-    renewal = renewed(merged("new"), live, remembered(memory_of_children([merged("old")]), merged("new")))
+    renewal = child_update(
+        merged("new"), live, read_last_generated(last_generated_status([merged("old")]), merged("new"))
+    )
 
     assert renewal.object is live
-    assert [(str(one), one.fate) for one in renewal.findings] == [
+    assert [(str(one), one.resolution) for one in renewal.findings] == [
         (
             'ConfigMap n/c data["key.txt"]: a person\'s value is kept, but what is generated has changed, too: '
             "put the generated value there to take it over",
-            Fate.CONFLICTING,
+            Resolution.CONFLICTING,
         )
     ]
 
@@ -54,26 +63,31 @@ def test_what_somebody_edited_stays_and_is_told() -> None:
 def test_what_somebody_removed_comes_back(gone: dict[str, Any]) -> None:
     live = {**config_map(""), **gone}
 
-    assert renewed(merged("new"), live, None).object == config_map("new")
+    assert child_update(merged("new"), live, None).object == config_map("new")
 
 
 def test_a_first_contact_keeps_what_it_finds() -> None:
     live = config_map("found")
 
-    assert renewed(merged("new"), live, remembered({}, merged("new"))).object is live
+    assert child_update(merged("new"), live, read_last_generated({}, merged("new"))).object is live
 
 
 def test_a_field_that_is_no_longer_made_goes() -> None:
     path = Path(("data", "key.txt"))
-    none = Child({"kind": "ConfigMap", "metadata": {"name": "c"}}, Contents.MERGED, Fields((path,)), {path: Whole()})
+    none = Child(
+        {"kind": "ConfigMap", "metadata": {"name": "c"}},
+        ChildUpdatePolicy.MERGE,
+        FieldsView((path,)),
+        {path: WholeValue()},
+    )
 
-    renewal = renewed(none, config_map("old"), remembered(memory_of_children([merged("old")]), none))
+    renewal = child_update(none, config_map("old"), read_last_generated(last_generated_status([merged("old")]), none))
 
     assert renewal.object == {**config_map(""), "data": {}}
-    assert [one.fate for one in renewal.findings] == [Fate.RETIRED]
+    assert [one.resolution for one in renewal.findings] == [Resolution.RETIRED]
 
 
-class Stubborn(Fields):
+class Stubborn(FieldsView):
     """A view of something that cannot be written."""
 
     def write(self, live: Any, generated: Any, merged: Any) -> Any:
@@ -81,37 +95,37 @@ class Stubborn(Fields):
 
 
 def test_what_could_not_be_put_back_is_not_told_as_put_back() -> None:
-    child = Child(config_map("new"), Contents.MERGED, Stubborn((TEXT,)), {})
+    child = Child(config_map("new"), ChildUpdatePolicy.MERGE, Stubborn((TEXT,)), {})
     live = config_map("old")
 
-    renewal = renewed(child, live, None)
+    renewal = child_update(child, live, None)
 
     assert renewal.object is live
     assert renewal.findings == ()
 
 
 def test_a_copy_follows_and_leaves_no_trace() -> None:
-    child = secret("new", Contents.COPIED)
+    child = secret("new", ChildUpdatePolicy.OVERWRITE)
     live = {**child.object, "data": {"k": "old", "more": "x"}}
 
-    assert renewed(child, live, None).object == child.object
-    assert renewed(child, child.object, None).object is child.object
-    assert memory_of_children([child]) == {}
+    assert child_update(child, live, None).object == child.object
+    assert child_update(child, child.object, None).object is child.object
+    assert last_generated_status([child]) == {}
 
 
 def test_contents_that_are_made_once_are_left_alone() -> None:
-    child = secret("new", Contents.ONCE)
+    child = secret("new", ChildUpdatePolicy.CREATE_ONLY)
     live = {**child.object, "data": {"k": "old"}}
 
-    assert renewed(child, live, None).object is live
+    assert child_update(child, live, None).object is live
 
 
 @pytest.mark.parametrize("labels", [None, {}, {"by": "them"}])
 def test_labels_are_put_back_and_other_ones_kept(labels: Any) -> None:
-    child = secret("x", Contents.ONCE)
+    child = secret("x", ChildUpdatePolicy.CREATE_ONLY)
     live = {**child.object, "metadata": {"name": "s", "labels": {**(labels or {}), "mine": "1"} if labels else labels}}
 
-    renewal = renewed(child, live, None)
+    renewal = child_update(child, live, None)
 
     wanted = {"by": "us", "mine": "1"} if labels else {"by": "us"}
     assert renewal.object == {**child.object, "metadata": {"name": "s", "labels": wanted}}
@@ -119,11 +133,11 @@ def test_labels_are_put_back_and_other_ones_kept(labels: Any) -> None:
 
 @pytest.mark.parametrize("data", [None, [], {"ConfigMap/c": 7}, {"ConfigMap/other": {}}])
 def test_a_foreign_memory_is_a_first_contact(data: Any) -> None:
-    assert remembered(data, merged("x")) is None
+    assert read_last_generated(data, merged("x")) is None
 
 
 def test_what_people_would_keep_anyhow_is_not_adopted() -> None:
-    assert [secret("x", one).is_adopted for one in Contents] == [True, True, True, False]
+    assert [secret("x", one).can_adopt for one in ChildUpdatePolicy] == [True, True, True, False]
 
 
 SELECTOR = Path(("spec", "selector"))
@@ -136,21 +150,23 @@ def workload(replicas: int = 1, **more: Any) -> dict[str, Any]:
 
 
 def covered(replicas: int = 1) -> Child:
-    return Child(workload(replicas), Contents.COVERED, Fields((Path(("spec",)),)), {}, fixed=(SELECTOR,))
+    return Child(
+        workload(replicas), ChildUpdatePolicy.APPLY_SUBSET, FieldsView((Path(("spec",)),)), {}, fixed=(SELECTOR,)
+    )
 
 
 def test_what_a_server_added_is_no_reason_to_write() -> None:
     live = workload(default=1, containers=[{"name": "a", "image": "i", "default": 1}])
 
-    assert renewed(covered(), live, None).object is live
-    assert memory_of_children([covered()]) == {}
+    assert child_update(covered(), live, None).object is live
+    assert last_generated_status([covered()]) == {}
 
 
 def test_and_survives_a_write() -> None:
     live = workload(1, default=1, containers=[{"name": "mine"}, {"name": "a", "image": "i", "default": 1}])
     live["metadata"] |= {"annotations": {"mine": "1"}, "labels": {"mine": "1"}}
 
-    made: Any = renewed(covered(2), live, None).object
+    made: Any = child_update(covered(2), live, None).object
 
     assert made["spec"] == workload(2, default=1, containers=[{"name": "a", "image": "i", "default": 1}])["spec"]
     assert made["metadata"]["annotations"] == {"mine": "1"}
@@ -162,7 +178,7 @@ def test_what_no_server_changes_is_told_instead_of_written(selector: Any) -> Non
     live = workload(selector=selector)
 
     with pytest.raises(ImmutableFieldChanged, match=r"Deployment n/d: spec\.selector cannot change any more") as caught:
-        renewed(covered(2), live, None)
+        child_update(covered(2), live, None)
 
     assert caught.value.paths == ("spec.selector",)
 
@@ -171,4 +187,4 @@ def test_a_fixed_place_that_is_not_there_is_not_what_is_wanted() -> None:
     live = {**workload(), "spec": {}}
 
     with pytest.raises(ImmutableFieldChanged, match="delete the object, and it is made anew"):
-        renewed(covered(), live, None)
+        child_update(covered(), live, None)

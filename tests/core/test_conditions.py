@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from setpoint.core.conditions import (
     Condition,
     Conditions,
+    conditions_from_data,
+    conditions_to_data,
     find_condition,
-    from_data,
     remove_condition,
     set_condition,
-    to_data,
 )
-from setpoint.core.values import MISSING, Json
+from setpoint.core.values.json_types import MISSING, Json
 from tests.laws.json_values import json_values
 
 NOON = "2026-01-01T12:00:00Z"
@@ -34,7 +34,7 @@ conditions = st.lists(condition, unique_by=lambda one: one.type).map(tuple)
 
 @given(conditions)
 def test_reading_undoes_writing(some: Conditions) -> None:
-    assert from_data(to_data(some)) == some
+    assert conditions_from_data(conditions_to_data(some)) == some
 
 
 @given(conditions, condition)
@@ -64,7 +64,7 @@ def test_setting_one_leaves_the_others_and_their_order(some: Conditions, new: Co
 
 @given(st.lists(json_values) | json_values)
 def test_no_foreign_data_breaks_reading(data: Json) -> None:
-    assert isinstance(from_data(data), tuple)
+    assert isinstance(conditions_from_data(data), tuple)
 
 
 def test_a_new_type_goes_to_the_end_with_the_time_of_now() -> None:
@@ -93,7 +93,7 @@ def test_removing_what_is_not_there_gives_the_very_same_tuple() -> None:
 
 
 def test_written_with_the_member_names_of_kubernetes() -> None:
-    data = to_data((Condition("Ready", "False", "NotConverged", "spec.tier", NOON, 7), STALLED))
+    data = conditions_to_data((Condition("Ready", "False", "NotConverged", "spec.tier", NOON, 7), STALLED))
 
     assert data == [
         {
@@ -119,8 +119,8 @@ def test_reading_drops_what_is_not_a_condition_and_keeps_the_first_of_a_type() -
         {"type": "Ready", "status": "True"},
     ]
 
-    assert from_data(data) == (Condition("Ready", "Unknown"),)
+    assert conditions_from_data(data) == (Condition("Ready", "Unknown"),)
 
 
 def test_conditions_that_are_a_map_are_no_conditions() -> None:
-    assert from_data({"Ready": {"type": "Ready", "status": "True"}}) == ()
+    assert conditions_from_data({"Ready": {"type": "Ready", "status": "True"}}) == ()

@@ -2,9 +2,8 @@
 
 import pytest
 
-from setpoint.core.cookie import Cookie
-from setpoint.core.decide import Decision, decide
-from setpoint.core.values import MISSING, Missing
+from setpoint.core.decide import Cookie, Decision, decide
+from setpoint.core.values.json_types import MISSING, Missing
 
 A, B = "a" * 64, "b" * 64
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.covering import covers, laid_over
-from setpoint.core.values import Json
+from setpoint.core.merge.children import contains_all, merge_subset
+from setpoint.core.values.json_types import Json
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from setpoint.core.values import Json
     ],
 )
 def test_what_was_added_does_not_matter(live: Json, wanted: Json) -> None:
-    assert covers(live, wanted)
+    assert contains_all(live, wanted)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_was_added_does_not_matter(live: Json, wanted: Json) -> None:
     ],
 )
 def test_everything_else_does(live: Json, wanted: Json) -> None:
-    assert not covers(live, wanted)
+    assert not contains_all(live, wanted)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_everything_else_does(live: Json, wanted: Json) -> None:
     ],
 )
 def test_what_was_added_stays_while_lists_are_as_wanted(live: Json, wanted: Json, made: Json) -> None:
-    assert laid_over(live, wanted) == made
+    assert merge_subset(live, wanted) == made
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_was_added_stays_while_lists_are_as_wanted(live: Json, wanted: Json
     ],
 )
 def test_what_stands_in_the_place_of_ours_goes(live: Json, wanted: Json) -> None:
-    assert laid_over([live], [wanted]) == [wanted]
+    assert merge_subset([live], [wanted]) == [wanted]
 
 
 scalars = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(("", "x"))
@@ -78,13 +78,13 @@ trees: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.laws
 @given(trees, trees)
 def test_whatever_was_there_it_covers_afterwards_and_once_is_enough(live: Json, wanted: Json) -> None:
-    made = laid_over(live, wanted)
+    made = merge_subset(live, wanted)
 
-    assert covers(made, wanted)
-    assert laid_over(made, wanted) is made
+    assert contains_all(made, wanted)
+    assert merge_subset(made, wanted) is made
 
 
 @pytest.mark.laws
 @given(trees, trees)
 def test_what_covers_is_left_as_it_is(live: Json, wanted: Json) -> None:
-    assert (laid_over(live, wanted) is live) or not covers(live, wanted)
+    assert (merge_subset(live, wanted) is live) or not contains_all(live, wanted)

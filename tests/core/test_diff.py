@@ -6,9 +6,9 @@ import pytest
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.diff import REDACTED, FieldChange, diff, redact
-from setpoint.core.paths import Path
-from setpoint.core.shape import Field, Keyed, Mark, shape_of
-from setpoint.core.values import MISSING, Json
+from setpoint.core.schema.shape import Field, Keyed, Mark, shape_of
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path
 from tests.laws.worlds import PASSWORD, SHAPE
 
 DATABASE = Field(SHAPE)

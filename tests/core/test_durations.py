@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.durations import seconds_of
-from setpoint.core.values import Json
+from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.json_types import Json
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values
 
 
 @given(st.integers(0, 999), st.integers(0, 59), st.integers(1, 59))
 def test_hours_minutes_and_seconds_add_up(hours: int, minutes: int, seconds: int) -> None:
-    assert seconds_of(f"{hours}h{minutes}m{seconds}s") == hours * 3600 + minutes * 60 + seconds
+    assert parse_duration(f"{hours}h{minutes}m{seconds}s") == hours * 3600 + minutes * 60 + seconds
 
 
 @given(json_values | st.text("0123456789.hmsnuµ-+ ", max_size=8))
 def test_anything_is_a_time_above_zero_or_a_clear_error(data: Json) -> None:
     with suppress(ManifestInvalid):
-        assert 0 < seconds_of(data) < 9.3e9
+        assert 0 < parse_duration(data) < 9.3e9
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_anything_is_a_time_above_zero_or_a_clear_error(data: Json) -> None:
     ],
 )
 def test_reads_go_durations_and_plain_seconds(duration: Json, seconds: float) -> None:
-    assert seconds_of(duration) == seconds
+    assert parse_duration(duration) == seconds
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_reads_go_durations_and_plain_seconds(duration: Json, seconds: float) ->
 )
 def test_refuses_what_is_no_duration_above_zero(duration: Json) -> None:
     with pytest.raises(ManifestInvalid, match="is no duration above 0"):
-        seconds_of(duration)
+        parse_duration(duration)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from setpoint.core.edited import edited_fields
-from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryList, EntryMap, Table, Whole
-from setpoint.core.values import Json
+from setpoint.core.merge.merge_report import edited_fields
+from setpoint.core.merge.threeway import EditableFields, EntryList, EntryMap, WholeValue
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 
-TABLE: Table = {
-    Path.parse("size"): Whole(own=("auto",)),
+TABLE: EditableFields = {
+    Path.parse("size"): WholeValue(own=("auto",)),
     Path.parse("env"): EntryMap(),
     Path.parse("list"): EntryList("name"),
 }

@@ -2,8 +2,8 @@
 
 import pytest
 
-from setpoint.core.elements import by_key, is_list_of_objects, key_of, selector
-from setpoint.core.values import Json
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import index_by_key, is_list_of_objects, key_of, selector
 from setpoint.errors import ManifestInvalid
 
 
@@ -26,12 +26,12 @@ def test_a_key_is_a_step_of_a_path() -> None:
 
 
 def test_elements_stand_under_their_keys_in_order() -> None:
-    assert list(by_key([{"name": "b"}, {"name": "a"}], ("name",))) == [("b",), ("a",)]
+    assert list(index_by_key([{"name": "b"}, {"name": "a"}], ("name",))) == [("b",), ("a",)]
 
 
 def test_one_key_stands_once() -> None:
     with pytest.raises(ManifestInvalid, match=r"two elements of one list are \[a=1,b=2\]: each a/b may stand once"):
-        by_key([{"a": 1, "b": 2}, {"a": 1, "b": 2}], ("a", "b"))
+        index_by_key([{"a": 1, "b": 2}, {"a": 1, "b": 2}], ("a", "b"))
 
 
 @pytest.mark.parametrize(("value", "answer"), [([], True), ([{}], True), ([{}, 1], False), ({}, False), ("x", False)])

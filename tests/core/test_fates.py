@@ -1,15 +1,23 @@
 """What became of people's changes, in words."""
 
-from setpoint.core.fates import Fate, Finding, conflicts, edits_condition, fates, standing, summary
-from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryMap, Table, Whole, merge, remember
-from setpoint.core.values import Json
+from setpoint.core.merge.merge_report import (
+    FieldResolution,
+    Resolution,
+    conflicting_fields,
+    edits_condition,
+    merge_report,
+    persistent_resolutions,
+    report_summary,
+)
+from setpoint.core.merge.threeway import EditableFields, EntryMap, WholeValue, merge, remember
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 
-TABLE: Table = {Path.parse("env"): EntryMap(), Path.parse("size"): Whole()}
+TABLE: EditableFields = {Path.parse("env"): EntryMap(), Path.parse("size"): WholeValue()}
 
 
 def told(last: Json, live: Json, generated: Json) -> list[str]:
-    return [str(one) for one in fates("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))]
+    return [str(one) for one in merge_report("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))]
 
 
 def test_a_conflict_says_what_to_do() -> None:
@@ -45,37 +53,37 @@ def test_a_summary_starts_with_what_is_most_urgent() -> None:
     live: Json = {"env": {"A": "2", "B": "2", "C": "1"}, "zone": "y"}
     merged = merge(remember(last, TABLE), live, {"env": {"A": "3"}, "zone": "z"}, TABLE)
 
-    findings = fates("Thing a/b", merged)
+    findings = merge_report("Thing a/b", merged)
 
-    assert summary(findings) == (
+    assert report_summary(findings) == (
         "1 conflicting: Thing a/b env.A; 1 reverted: Thing a/b zone; 1 preserved: Thing a/b env.B; "
         "1 retired: Thing a/b env.C"
     )
-    assert {one.fate for one in findings} == set(Fate)
-    assert summary(()) == ""
+    assert {one.resolution for one in findings} == set(Resolution)
+    assert report_summary(()) == ""
 
 
-def findings(last: Json, live: Json, generated: Json) -> tuple[Finding, ...]:
-    return fates("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))
+def findings(last: Json, live: Json, generated: Json) -> tuple[FieldResolution, ...]:
+    return merge_report("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))
 
 
 def test_a_conflict_lasts_as_long_as_the_edit() -> None:
     live: Json = {"env": {"A": "2"}, "zone": "mine"}
     new: Json = {"env": {"A": "3", "B": "2"}, "zone": "z"}
-    torn = standing(findings({"env": {"A": "1", "B": "1"}, "zone": "z"}, live, new))
+    torn = persistent_resolutions(findings({"env": {"A": "1", "B": "1"}, "zone": "z"}, live, new))
 
-    after = standing(findings(new, live, new), conflicts(torn))
-    resolved = standing(findings(new, {"env": {"A": "3"}}, new), conflicts(after))
+    after = persistent_resolutions(findings(new, live, new), conflicting_fields(torn))
+    resolved = persistent_resolutions(findings(new, {"env": {"A": "3"}}, new), conflicting_fields(after))
 
-    assert conflicts(torn) == ("Thing a/b env.A", "Thing a/b env.B")
+    assert conflicting_fields(torn) == ("Thing a/b env.A", "Thing a/b env.B")
     assert after == torn
-    assert [(one.place, one.fate) for one in resolved] == [("Thing a/b env.B", Fate.CONFLICTING)]
-    assert standing(findings(new, new, new), conflicts(after)) == ()
+    assert [(one.place, one.resolution) for one in resolved] == [("Thing a/b env.B", Resolution.CONFLICTING)]
+    assert persistent_resolutions(findings(new, new, new), conflicting_fields(after)) == ()
 
 
 def test_a_condition_says_whether_there_are_edits_and_whether_they_are_in_conflict() -> None:
-    kept = standing(findings({}, {"env": {"A": "1"}}, {}))
-    torn = standing(findings({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
+    kept = persistent_resolutions(findings({}, {"env": {"A": "1"}}, {}))
+    torn = persistent_resolutions(findings({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
 
     told = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, torn))]
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.diff import REDACTED, FieldChange, diff
-from setpoint.core.hiding import hidden, is_secret
-from setpoint.core.paths import Path
-from setpoint.core.values import MISSING
+from setpoint.core.redaction import is_secret, redact_changes
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path
 
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
 KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
@@ -43,7 +43,7 @@ def test_a_secret_is_told_by_its_kind(object_: Any, is_one: bool) -> None:
     ],
 )
 def test_what_holds_values_is_hidden(path: Path) -> None:
-    (change,) = hidden([FieldChange(path, {"key": "old"}, {"key": "new"})], SECRET)
+    (change,) = redact_changes([FieldChange(path, {"key": "old"}, {"key": "new"})], SECRET)
 
     assert (change.before, change.after) == (REDACTED, REDACTED)
 
@@ -51,7 +51,7 @@ def test_what_holds_values_is_hidden(path: Path) -> None:
 def test_whether_there_is_a_value_may_be_seen() -> None:
     key = Path(("data", "key"))
 
-    changes = hidden([FieldChange(key, MISSING, "new"), FieldChange(key, "old", MISSING)], SECRET)
+    changes = redact_changes([FieldChange(key, MISSING, "new"), FieldChange(key, "old", MISSING)], SECRET)
 
     assert [(one.before, one.after) for one in changes] == [(MISSING, REDACTED), (REDACTED, MISSING)]
 
@@ -59,13 +59,13 @@ def test_whether_there_is_a_value_may_be_seen() -> None:
 def test_the_rest_of_a_secret_may_be_seen() -> None:
     changes = (FieldChange(Path(("type",)), "a", "b"), FieldChange(Path(("metadata", "labels")), {}, {"a": "b"}))
 
-    assert hidden(changes, SECRET) == changes
+    assert redact_changes(changes, SECRET) == changes
 
 
 def test_other_objects_may_be_seen() -> None:
     changes = (FieldChange(Path(("data", "key")), "old", "new"),)
 
-    assert hidden(changes, {**SECRET, "kind": "ConfigMap"}) == changes
+    assert redact_changes(changes, {**SECRET, "kind": "ConfigMap"}) == changes
 
 
 values = st.text(alphabet="xyz", min_size=9, max_size=12)
@@ -83,7 +83,7 @@ secrets = st.fixed_dictionaries(
 @pytest.mark.laws
 @given(secrets, secrets)
 def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: Any, after: Any) -> None:
-    told = str(hidden(diff(before, after), before))
+    told = str(redact_changes(diff(before, after), before))
 
     for side in (before, after):
         held = [*side.get("data", {}).values(), *side.get("stringData", {}).values()]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from setpoint.core.numbers import number_text, same_number
+from setpoint.core.values.json_types import number_text, same_number
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from setpoint.core.numbers import Int32, Int64
-from setpoint.core.openapi import FIXED, schema_of
-from setpoint.core.shape import Check, Default, Keyed, Mark
-from setpoint.core.values import Json
+from setpoint.core.schema.openapi import IMMUTABLE_MESSAGE, schema_of
+from setpoint.core.schema.shape import Check, Default, Keyed, Mark
+from setpoint.core.values.json_types import Int32, Int64, Json
 
 
 def schema(type_: type[Struct], **told: str) -> Any:
@@ -210,7 +209,7 @@ class Link(Struct):
 def test_what_is_immutable_cannot_become_another(type_: object, rule: str) -> None:
     found = field(Annotated[type_, Mark.IMMUTABLE])["x-kubernetes-validations"][-1]
 
-    assert found == {"rule": rule, "message": FIXED}
+    assert found == {"rule": rule, "message": IMMUTABLE_MESSAGE}
 
 
 class Fixed(Struct):

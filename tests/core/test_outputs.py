@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.outputs import Known, Null, Output, Unknown, from_data, output_of, prune, to_data, value_at
-from setpoint.core.paths import Path, Selector, get_at
-from setpoint.core.values import MISSING, Json
-from setpoint.core.verdict import NotThere, Observation, ReadFailed, Seen, TimedOut
-from setpoint.core.wait_for import ConditionWait, FieldValueWait, FieldWait, RolloutWait, Wait
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path, Selector, get_at
+from setpoint.core.wait.judge import ObjectFound, ObjectNotFound, ReadFailed, TimedOut, WaitObservation
+from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown, from_data, output_of, prune, to_data, value_at
+from setpoint.core.wait.wait_for import ConditionWait, FieldValueWait, FieldWait, RolloutWait, WaitCriterion
 from setpoint.errors import Blocked, ManifestInvalid
 from tests.laws.json_values import json_values, paths, text
 
@@ -29,12 +29,12 @@ PRUNED: Json = {"status": {"loadBalancer": {"ingress": [{"ip": "10.0.0.7"}]}}}
 FOREIGN = "it is none of null, unknown with reason and since, known with value"
 NO_INGRESS: Json = {"metadata": {"name": "web"}, "status": {"loadBalancer": {}}}
 
-outputs: st.SearchStrategy[Output] = (
+outputs: st.SearchStrategy[OutputState] = (
     st.just(Null()) | st.builds(Known, json_values) | st.builds(Unknown, text, text, st.just(MISSING) | json_values)
 )
-observations: st.SearchStrategy[Observation] = (
-    st.builds(Seen, st.sampled_from((LIVE, NO_INGRESS)) | json_values)
-    | st.builds(NotThere, text)
+observations: st.SearchStrategy[WaitObservation] = (
+    st.builds(ObjectFound, st.sampled_from((LIVE, NO_INGRESS)) | json_values)
+    | st.builds(ObjectNotFound, text)
     | st.builds(ReadFailed, text)
     | st.builds(TimedOut, text)
 )
@@ -56,7 +56,7 @@ short_paths = st.lists(short_steps, max_size=4).map(lambda steps: Path(tuple(ste
 
 
 @given(outputs)
-def test_every_output_survives_storage(output: Output) -> None:
+def test_every_output_survives_storage(output: OutputState) -> None:
     assert from_data(json.loads(json.dumps(to_data(output)))) == output
 
 
@@ -77,7 +77,7 @@ def test_stored_data_that_means_nothing_is_unknown(data: Json) -> None:
         (Known(None), {"state": "known", "value": None}),
     ],
 )
-def test_stored_as_plain_data(output: Output, data: Json) -> None:
+def test_stored_as_plain_data(output: OutputState, data: Json) -> None:
     assert to_data(output) == data
     assert from_data(data) == output
 
@@ -177,8 +177,8 @@ def test_keeps_the_whole_way_and_nothing_beside_it(path: str, pruned: Json) -> N
 
 
 @given(observations, outputs)
-def test_only_a_field_wait_makes_an_output(observation: Observation, previous: Output) -> None:
-    others: tuple[Wait | None, ...] = (
+def test_only_a_field_wait_makes_an_output(observation: WaitObservation, previous: OutputState) -> None:
+    others: tuple[WaitCriterion | None, ...] = (
         None,
         RolloutWait(),
         ConditionWait("Ready"),
@@ -190,7 +190,9 @@ def test_only_a_field_wait_makes_an_output(observation: Observation, previous: O
 
 
 @given(observations, outputs)
-def test_a_field_wait_is_never_null_and_keeps_since_while_unknown(observation: Observation, previous: Output) -> None:
+def test_a_field_wait_is_never_null_and_keeps_since_while_unknown(
+    observation: WaitObservation, previous: OutputState
+) -> None:
     output = output_of(WAIT, observation, previous, T1)
 
     assert not isinstance(output, Null)
@@ -199,27 +201,27 @@ def test_a_field_wait_is_never_null_and_keeps_since_while_unknown(observation: O
 
 
 @given(observations, outputs)
-def test_looking_again_changes_nothing(observation: Observation, previous: Output) -> None:
+def test_looking_again_changes_nothing(observation: WaitObservation, previous: OutputState) -> None:
     once = output_of(WAIT, observation, previous, T1)
 
     assert output_of(WAIT, observation, once, T2) == once
 
 
 @given(outputs)
-def test_what_is_there_is_known_cut_to_its_path(previous: Output) -> None:
-    assert output_of(WAIT, Seen(LIVE), previous, T1) == Known(PRUNED)
+def test_what_is_there_is_known_cut_to_its_path(previous: OutputState) -> None:
+    assert output_of(WAIT, ObjectFound(LIVE), previous, T1) == Known(PRUNED)
 
 
 @pytest.mark.parametrize(
     ("observation", "reason"),
     [
-        (Seen(NO_INGRESS), "status.loadBalancer.ingress is not there yet"),
-        (Seen({}), "status.loadBalancer.ingress is not there yet: the object has no status"),
-        (NotThere(WEB), "Service shop/web does not exist yet"),
+        (ObjectFound(NO_INGRESS), "status.loadBalancer.ingress is not there yet"),
+        (ObjectFound({}), "status.loadBalancer.ingress is not there yet: the object has no status"),
+        (ObjectNotFound(WEB), "Service shop/web does not exist yet"),
         (ReadFailed("503"), "the read failed: 503"),
         (TimedOut("no ingress after 5m"), "the wait timed out: no ingress after 5m"),
         (
-            Seen(
+            ObjectFound(
                 {
                     "metadata": {"generation": 4},
                     "status": {"observedGeneration": 3, "loadBalancer": {"ingress": [1]}},
@@ -228,7 +230,7 @@ def test_what_is_there_is_known_cut_to_its_path(previous: Output) -> None:
             "status.loadBalancer.ingress is out of date: it speaks of generation 3, and the object is at generation 4",
         ),
         (
-            Seen(
+            ObjectFound(
                 {
                     "apiVersion": "v1",
                     "kind": "Pod",
@@ -238,20 +240,20 @@ def test_what_is_there_is_known_cut_to_its_path(previous: Output) -> None:
             "Evicted: full",
         ),
         (
-            Seen({"status": {"loadBalancer": {"ingress": ["\ud800"]}}}),
+            ObjectFound({"status": {"loadBalancer": {"ingress": ["\ud800"]}}}),
             "the value cannot be stored: value.status.loadBalancer.ingress[0]: "
             "text with a lone surrogate at position 0 has no UTF-8 form",
         ),
     ],
 )
-def test_what_is_not_there_is_unknown_and_says_why(observation: Observation, reason: str) -> None:
+def test_what_is_not_there_is_unknown_and_says_why(observation: WaitObservation, reason: str) -> None:
     assert output_of(WAIT, observation, Null(), T1) == Unknown(reason, T1)
 
 
-@pytest.mark.parametrize("observation", [Seen(NO_INGRESS), Seen({}), NotThere(WEB)])
+@pytest.mark.parametrize("observation", [ObjectFound(NO_INGRESS), ObjectFound({}), ObjectNotFound(WEB)])
 @pytest.mark.parametrize("previous", [Known(PRUNED), Unknown("the read failed: 503", T1, PRUNED)])
 def test_a_known_value_that_vanishes_has_disappeared_and_is_kept_for_display(
-    observation: Observation, previous: Output
+    observation: WaitObservation, previous: OutputState
 ) -> None:
     assert output_of(WAIT, observation, previous, T1) == Unknown("disappeared", T1, PRUNED)
 
@@ -261,7 +263,7 @@ def test_a_known_value_that_vanishes_has_disappeared_and_is_kept_for_display(
     [(ReadFailed("503"), "the read failed: 503"), (TimedOut("slow"), "the wait timed out: slow")],
 )
 def test_a_known_value_nobody_could_look_at_is_unknown_and_kept_for_display(
-    observation: Observation, reason: str
+    observation: WaitObservation, reason: str
 ) -> None:
     assert output_of(WAIT, observation, Known(PRUNED), T1) == Unknown(reason, T1, PRUNED)
 
@@ -269,7 +271,9 @@ def test_a_known_value_nobody_could_look_at_is_unknown_and_kept_for_display(
 def test_a_known_value_of_an_older_generation_is_out_of_date_and_not_gone() -> None:
     status: Json = {"observedGeneration": 3, "loadBalancer": {"ingress": [{"ip": "10.0.0.8"}]}}
 
-    assert output_of(WAIT, Seen({"metadata": {"generation": 4}, "status": status}), Known(PRUNED), T1) == Unknown(
+    assert output_of(
+        WAIT, ObjectFound({"metadata": {"generation": 4}, "status": status}), Known(PRUNED), T1
+    ) == Unknown(
         "status.loadBalancer.ingress is out of date: it speaks of generation 3, and the object is at generation 4",
         T1,
         PRUNED,
@@ -279,7 +283,7 @@ def test_a_known_value_of_an_older_generation_is_out_of_date_and_not_gone() -> N
 def test_a_value_of_another_wait_is_no_last_value_of_this_one() -> None:
     previous = Known({"status": {"phase": "Running"}})
 
-    assert output_of(WAIT, Seen(NO_INGRESS), previous, T1) == Unknown(
+    assert output_of(WAIT, ObjectFound(NO_INGRESS), previous, T1) == Unknown(
         "status.loadBalancer.ingress is not there yet", T1
     )
 
@@ -308,7 +312,7 @@ def test_a_dependant_gets_the_value_at_its_path() -> None:
         (Known({"status": {"x": None}}), "it is not in the value that Service shop/web waits for"),
     ],
 )
-def test_a_dependant_of_an_unknown_value_is_blocked(output: Output, message: str) -> None:
+def test_a_dependant_of_an_unknown_value_is_blocked(output: OutputState, message: str) -> None:
     with pytest.raises(Blocked, match=re.escape(message)) as caught:
         value_at(output, Path(("status", "x")), WEB)
 

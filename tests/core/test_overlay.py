@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from setpoint.core.overlay import Declared, Tree, keeper_at, overlay, overlay_typed, rule_at
-from setpoint.core.paths import Path
-from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy, Rule
-from setpoint.core.shape import Mark, with_defaults, with_marks
-from setpoint.core.values import MISSING, Json
+from setpoint.core.overlay import Declared, keeping_rule_at, overlay, overlay_typed, rule_at
+from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy, Rule
+from setpoint.core.schema.shape import Mark, with_defaults, with_marks
+from setpoint.core.values.json_types import MISSING, Json, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.errors import ManifestInvalid
 from tests.laws.worlds import SHAPE, Backup, Database, Flag, Metadata, Settings, Spec
 
@@ -141,10 +141,10 @@ def test_the_rule_of_an_element_that_stays_is_the_one_that_lists_something_in_it
 
     declared = _declared({"flags": []}, policy)
 
-    assert keeper_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
-    assert keeper_at(declared, Path.parse("spec.settings.flags[name=y]")) is Rule.SPEC
-    assert keeper_at(_declared({}, policy), Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
-    assert keeper_at(declared, Path.parse("spec.settings.edition")) is Rule.PROTECTED
+    assert keeping_rule_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
+    assert keeping_rule_at(declared, Path.parse("spec.settings.flags[name=y]")) is Rule.SPEC
+    assert keeping_rule_at(_declared({}, policy), Path.parse("spec.settings.flags[name=x]")) is Rule.UNMANAGED
+    assert keeping_rule_at(declared, Path.parse("spec.settings.edition")) is Rule.PROTECTED
     assert rule_at(declared, Path.parse("spec.settings.flags[name=x]")) is Rule.SPEC
 
 
@@ -165,15 +165,15 @@ def test_a_keyed_list_of_other_things_is_replaced_whole() -> None:
 
 
 def test_maps_are_exact_under_prune_and_merged_by_key_when_unspecified_fields_stay() -> None:
-    live: Tree = {"metadata": {"labels": {"a": "1", "b": "2"}}}
-    written: Tree = {"metadata": {"labels": {"a": "9", "c": "3"}}}
+    live: JsonObject = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+    written: JsonObject = {"metadata": {"labels": {"a": "9", "c": "3"}}}
 
     assert overlay(Declared(written, SHAPE), live) == {"metadata": {"labels": {"a": "9", "c": "3"}}}
     assert overlay(Declared(written, SHAPE, IGNORE), live) == {"metadata": {"labels": {"a": "9", "b": "2", "c": "3"}}}
 
 
 def test_a_null_takes_one_key_out_of_a_merged_map() -> None:
-    live: Tree = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+    live: JsonObject = {"metadata": {"labels": {"a": "1", "b": "2"}}}
 
     wanted = overlay(Declared({"metadata": {"labels": {"a": None}}}, SHAPE, IGNORE), live)
 
@@ -182,7 +182,7 @@ def test_a_null_takes_one_key_out_of_a_merged_map() -> None:
 
 def test_one_listed_key_of_a_map_stays_when_the_rest_is_pruned() -> None:
     policy = FieldPolicy(listed=(Path.parse("metadata.labels.a"),))
-    live: Tree = {"metadata": {"labels": {"a": "1", "b": "2"}}}
+    live: JsonObject = {"metadata": {"labels": {"a": "1", "b": "2"}}}
 
     assert overlay(Declared({}, SHAPE, policy), live) == {"metadata": {"labels": {"a": "1"}}}
 
@@ -213,7 +213,7 @@ def test_a_new_object_starts_with_the_spec_s_value_of_an_unmanaged_field() -> No
 
 
 def test_nothing_to_change_gives_the_very_same_live_object() -> None:
-    live: Tree = {"spec": {"settings": {"tier": "a", "resize": True}}, "metadata": {"labels": {}}}
+    live: JsonObject = {"spec": {"settings": {"tier": "a", "resize": True}}, "metadata": {"labels": {}}}
 
     assert overlay(_declared({"tier": "a"}), live) is live
     assert overlay(Declared({}, SHAPE, FieldPolicy(unmanaged=(Path(),))), live) is live
@@ -238,7 +238,7 @@ def test_an_object_with_a_default_of_its_own_is_made_when_absent() -> None:
 @pytest.mark.parametrize("policy", [PRUNE, IGNORE])
 def test_what_the_service_chooses_stands_until_somebody_says_something(written: Json, policy: FieldPolicy) -> None:
     chosen = with_marks(SHAPE, {"spec.settings.tier": Mark.CHOSEN})
-    live: Tree = {"spec": {"settings": {"tier": "b"}}}
+    live: JsonObject = {"spec": {"settings": {"tier": "b"}}}
 
     assert _chosen_tier(overlay(Declared({"spec": {"settings": written}}, chosen, policy), live)) == "b"
     assert _chosen_tier(overlay(Declared({"spec": {"settings": {"tier": "a"}}}, chosen, policy), live)) == "a"
@@ -256,14 +256,14 @@ def test_the_rule_of_what_the_service_chooses_has_a_name_of_its_own() -> None:
 
 
 def test_what_is_asked_for_can_depend_on_the_live_object() -> None:
-    def fitted(declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(declared: Declared, live: JsonObject) -> Declared:
         return replace(declared, shape=with_defaults(declared.shape, {"spec.settings.tier": "small"}))
 
     small = Database(Spec(settings=Settings(tier="small", resize=True)))
     said = Database(Spec(settings=Settings()))
 
-    assert overlay_typed(said, said, PRUNE, fitted) == small
-    assert overlay_typed(said, UNSET, PRUNE, fitted) == Database(Spec(settings=Settings(resize=True)))
+    assert overlay_typed(said, said, PRUNE, fit_to_live) == small
+    assert overlay_typed(said, UNSET, PRUNE, fit_to_live) == Database(Spec(settings=Settings(resize=True)))
 
 
 def test_typed_specs_and_live_objects_give_a_typed_result() -> None:

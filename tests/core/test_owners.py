@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.owners import OwnerName, Ownership, controller_of, owned_by, owner_reference, ownership
+from setpoint.core.owner_references import (
+    OwnerRef,
+    Ownership,
+    controller_of,
+    owner_reference,
+    ownership,
+    with_owner_reference,
+)
 
 OWNER: dict[str, Any] = {"apiVersion": "x/v1", "kind": "Owner", "metadata": {"name": "o", "uid": "u1"}}
 REFERENCE = {
@@ -28,12 +35,12 @@ def test_a_reference_makes_the_owner_the_controller() -> None:
 @pytest.mark.parametrize(
     ("live", "whose"),
     [
-        ({"metadata": {}}, Ownership.NOBODYS),
-        ({"metadata": {"ownerReferences": "odd"}}, Ownership.NOBODYS),
-        (child({"uid": "u1"}, "odd"), Ownership.NOBODYS),
+        ({"metadata": {}}, Ownership.UNOWNED),
+        ({"metadata": {"ownerReferences": "odd"}}, Ownership.UNOWNED),
+        (child({"uid": "u1"}, "odd"), Ownership.UNOWNED),
         (child(REFERENCE), Ownership.OURS),
         (child({**REFERENCE, "name": "renamed"}), Ownership.OURS),
-        (child({**REFERENCE, "uid": "u2"}), Ownership.ANOTHERS),
+        (child({**REFERENCE, "uid": "u2"}), Ownership.OTHER_OWNER),
     ],
 )
 def test_an_object_is_its_controllers(live: dict[str, Any], whose: Ownership) -> None:
@@ -43,11 +50,11 @@ def test_an_object_is_its_controllers(live: dict[str, Any], whose: Ownership) ->
 def test_adopting_keeps_the_other_owners_and_mends_our_own_reference() -> None:
     other = {"uid": "u2", "controller": False}
 
-    adopted = owned_by(child(other, {"uid": "u1"}), OWNER)
+    adopted = with_owner_reference(child(other, {"uid": "u1"}), OWNER)
 
     assert adopted == child(other, REFERENCE)
-    assert owned_by(adopted, OWNER) is adopted
-    assert owned_by({"metadata": {"name": "c"}}, OWNER) == child(REFERENCE)
+    assert with_owner_reference(adopted, OWNER) is adopted
+    assert with_owner_reference({"metadata": {"name": "c"}}, OWNER) == child(REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -60,18 +67,18 @@ def test_what_has_no_controller_is_nobodys(live: dict[str, Any]) -> None:
 def test_a_controller_is_named_by_its_group_and_kind_in_the_childs_namespace() -> None:
     live = child({"uid": "u2", "kind": "Other"}, REFERENCE)
 
-    assert controller_of(live) == OwnerName("x", "Owner", "", "o")
+    assert controller_of(live) == OwnerRef("x", "Owner", "", "o")
     live["metadata"]["namespace"] = "n"
-    assert controller_of(live) == OwnerName("x", "Owner", "n", "o")
+    assert controller_of(live) == OwnerRef("x", "Owner", "n", "o")
     assert str(controller_of(live)) == "Owner n/o"
 
 
 def test_a_controller_of_the_core_group_has_no_group() -> None:
-    assert controller_of(child({**REFERENCE, "apiVersion": "v1"})) == OwnerName("", "Owner", "", "o")
+    assert controller_of(child({**REFERENCE, "apiVersion": "v1"})) == OwnerRef("", "Owner", "", "o")
 
 
 def test_whoever_adopts_is_the_controller() -> None:
-    adopted = owned_by({"metadata": {"name": "c", "namespace": "n"}}, OWNER)
+    adopted = with_owner_reference({"metadata": {"name": "c", "namespace": "n"}}, OWNER)
 
-    assert controller_of(adopted) == OwnerName("x", "Owner", "n", "o")
+    assert controller_of(adopted) == OwnerRef("x", "Owner", "n", "o")
     assert ownership(adopted, OWNER) is Ownership.OURS

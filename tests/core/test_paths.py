@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from setpoint.core.paths import Path, Selector, get_at, remove_at, require_at, scalar_text, set_at
-from setpoint.core.values import MISSING, Json
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path, Selector, get_at, remove_at, require_at, scalar_text, set_at
 from setpoint.errors import ManifestInvalid, UnknownField
 
 TREE: Json = {

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, inspect
 
-from setpoint.core.places import inside_of, members_of, top_of
-from setpoint.core.shape import Keyed, Mark
+from setpoint.core.schema.openapi import item_node, member_nodes, root_node
+from setpoint.core.schema.shape import Keyed, Mark
 
 
 class Port(Struct):
@@ -23,7 +23,7 @@ class Service(Struct, rename={"short": "shortName"}):
     both: int | str | None = None
 
 
-MEMBERS = {one.name: one for one in members_of(top_of(Service))}
+MEMBERS = {one.name: one for one in member_nodes(root_node(Service))}
 
 
 def test_a_field_has_its_name_in_json_and_in_python() -> None:
@@ -46,7 +46,7 @@ def test_the_outermost_description_counts() -> None:
 
 
 def test_what_a_list_or_a_map_holds_has_a_path_of_its_own() -> None:
-    found = {name: inside_of(place) for name, place in MEMBERS.items()}
+    found = {name: item_node(place) for name, place in MEMBERS.items()}
 
     assert {name: place.path for name, place in found.items() if place} == {
         "ports": "ports[name=…]",
@@ -58,14 +58,14 @@ def test_what_a_list_or_a_map_holds_has_a_path_of_its_own() -> None:
 
 
 def test_fields_of_elements_follow_their_list() -> None:
-    element = inside_of(MEMBERS["ports"])
+    element = item_node(MEMBERS["ports"])
 
     assert element is not None
-    assert [(one.path, one.is_required) for one in members_of(element)] == [
+    assert [(one.path, one.is_required) for one in member_nodes(element)] == [
         ("ports[name=…].name", True),
         ("ports[name=…].number", False),
     ]
 
 
 def test_a_scalar_has_no_fields() -> None:
-    assert list(members_of(MEMBERS["hosts"])) == []
+    assert list(member_nodes(MEMBERS["hosts"])) == []

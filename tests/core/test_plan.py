@@ -4,15 +4,25 @@ import pytest
 
 from setpoint.core.decide import Decision
 from setpoint.core.diff import REDACTED
-from setpoint.core.overlay import Declared, Tree
-from setpoint.core.paths import Path
-from setpoint.core.plan import Action, Fixed, Plan, Sending, Stage, Write, plan_delete, plan_fields
-from setpoint.core.policy import IGNORE, FieldPolicy
-from setpoint.core.values import MISSING, Json
+from setpoint.core.overlay import Declared
+from setpoint.core.plan import (
+    Action,
+    Hold,
+    ImmutableChange,
+    Plan,
+    PlannedWrite,
+    PlanOptions,
+    WriteStage,
+    plan_delete,
+    plan_fields,
+)
+from setpoint.core.schema.policy import IGNORE, FieldPolicy
+from setpoint.core.values.json_types import MISSING, Json, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
 from tests.laws.worlds import PASSWORD, SHAPE
 
-LIVE: Tree = {
+LIVE: JsonObject = {
     "spec": {
         "region": "eu",
         "settings": {"tier": "a", "size": 1, "resize": True, "edition": "plus", "backup": {"enabled": True}},
@@ -56,11 +66,11 @@ def test_a_plan_with_nothing_to_send_is_empty_and_still_says_what_was_kept() -> 
 
 
 def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:
-    sending = Sending(
+    sending = PlanOptions(
         stages=(
-            Stage("edition", (Path.parse("spec.settings.edition"),)),
-            Stage("backup", (Path.parse("spec.settings.backup"),)),
-            Stage("tier", (Path.parse("spec.settings.tier"),)),
+            WriteStage("edition", (Path.parse("spec.settings.edition"),)),
+            WriteStage("backup", (Path.parse("spec.settings.backup"),)),
+            WriteStage("tier", (Path.parse("spec.settings.tier"),)),
         )
     )
     declared = _declared({"tier": "b", "size": 2, "edition": "basic"})
@@ -78,7 +88,7 @@ def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:
 def test_a_secret_to_be_sent_again_is_planned_but_not_shown() -> None:
     declared = Declared({"spec": {"password": "hunter2"}}, SHAPE, IGNORE)
 
-    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, Sending(resend=(PASSWORD,)))
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, PlanOptions(resend=(PASSWORD,)))
 
     assert [(str(one.path), one.before, one.after) for one in plan.changes] == [("spec.password", REDACTED, REDACTED)]
 
@@ -100,7 +110,7 @@ def test_giving_up_an_immutable_field_is_refused_too() -> None:
 def test_where_a_kind_may_replace_the_object_an_immutable_change_does() -> None:
     declared = Declared({"spec": {"region": "us"}}, SHAPE, IGNORE)
 
-    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, Sending(fixed=Fixed.REPLACED))
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, PlanOptions(fixed=ImmutableChange.REPLACED))
 
     assert plan.to_data() == {
         "decision": "intent changed",
@@ -134,7 +144,7 @@ def test_a_create_is_one_write_with_everything_in_it() -> None:
 
 
 def test_a_delete_is_one_write() -> None:
-    assert plan_delete(Decision.IN_SYNC) == Plan(Decision.IN_SYNC, (Write(Action.DELETE, "delete"),))
+    assert plan_delete(Decision.IN_SYNC) == Plan(Decision.IN_SYNC, (PlannedWrite(Action.DELETE, "delete"),))
 
 
 def test_an_unmanaged_value_that_the_spec_contradicts_is_shown_as_kept() -> None:
@@ -150,9 +160,10 @@ def test_an_unmanaged_value_that_the_spec_contradicts_is_shown_as_kept() -> None
 
 
 def test_a_plan_that_is_held_says_what_it_would_write_and_why_it_does_not() -> None:
-    plan = plan_fields(Decision.DRIFTED, _declared({"tier": "b", "size": 1}), LIVE).hold("not now")
+    plan = plan_fields(Decision.DRIFTED, _declared({"tier": "b", "size": 1}), LIVE).hold(Hold.OBSERVED, "not now")
 
     assert plan.is_empty
+    assert plan.held is Hold.OBSERVED
     assert {name: plan.to_data()[name] for name in ("writes", "withheld", "because")} == {
         "writes": [],
         "withheld": [{"path": "spec.settings.tier", "rule": "spec", "before": "a", "after": "b"}],

@@ -5,17 +5,9 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from setpoint.core.paths import Path, Selector
-from setpoint.core.policy import (
-    DEFAULT_TO_GCP,
-    IGNORE,
-    IGNORE_UNSPECIFIED,
-    PRUNE,
-    UNMANAGED,
-    FieldPolicy,
-    Rule,
-)
-from setpoint.core.shape import shape_of
+from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE, IGNORE_UNSPECIFIED, PRUNE, UNMANAGED, FieldPolicy, Rule
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.values.paths import Path, Selector
 from setpoint.errors import ManifestInvalid, UnknownField
 from tests.laws.worlds import SHAPE
 

@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.children import Child, Contents, Fields
 from setpoint.core.diff import REDACTED
-from setpoint.core.fates import Fate
-from setpoint.core.owners import owner_reference
-from setpoint.core.paths import Path
+from setpoint.core.merge.child_plan import ChildPlan, plan_child
+from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
+from setpoint.core.merge.merge_report import Resolution
+from setpoint.core.merge.threeway import EditableFields, EntryList, EntryMap, LastGenerated, WholeValue, remember
+from setpoint.core.owner_references import owner_reference
 from setpoint.core.plan import Action
-from setpoint.core.policy import Rule
-from setpoint.core.reviews import Review, review
-from setpoint.core.threeway import EntryList, EntryMap, Memory, Table, Whole, remember
-from setpoint.core.values import MISSING
+from setpoint.core.schema.policy import Rule
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path
 from setpoint.errors import DependencyInvalid, DependencyNotReady
 
 OWNER: dict[str, Any] = {"apiVersion": "x/v1", "kind": "Owner", "metadata": {"name": "o", "namespace": "n", "uid": "1"}}
 OTHER = {**OWNER, "metadata": {"name": "other", "namespace": "n", "uid": "2"}}
-TABLE: Table = {
-    Path(("spec", "size")): Whole(),
+TABLE: EditableFields = {
+    Path(("spec", "size")): WholeValue(),
     Path(("spec", "env")): EntryMap(),
     Path(("spec", "tags")): EntryList(),
     Path(("spec", "disks")): EntryList("name"),
@@ -36,21 +36,21 @@ def object_of(spec: Any, owner: Any = OWNER) -> dict[str, Any]:
     return {"apiVersion": "x/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
 
-def child(spec: Any = None, contents: Contents = Contents.MERGED) -> Child:
-    return Child(object_of(SPEC if spec is None else spec), contents, Fields((Path(("spec",)),)), TABLE)
+def child(spec: Any = None, contents: ChildUpdatePolicy = ChildUpdatePolicy.MERGE) -> Child:
+    return Child(object_of(SPEC if spec is None else spec), contents, FieldsView((Path(("spec",)),)), TABLE)
 
 
-def memory(spec: Any = None) -> Memory:
+def memory(spec: Any = None) -> LastGenerated:
     return remember({"spec": SPEC if spec is None else spec}, TABLE)
 
 
-def secret(data: dict[str, str], contents: Contents = Contents.COPIED) -> Child:
+def secret(data: dict[str, str], contents: ChildUpdatePolicy = ChildUpdatePolicy.OVERWRITE) -> Child:
     metadata = {"name": "s", "namespace": "n", "ownerReferences": [owner_reference(OWNER)]}
     made: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
-    return Child(made, contents, Fields((Path(("data",)),)), {})
+    return Child(made, contents, FieldsView((Path(("data",)),)), {})
 
 
-def told(found: Review) -> list[tuple[str, Any, Any, Rule | None]]:
+def told(found: ChildPlan) -> list[tuple[str, Any, Any, Rule | None]]:
     assert found.write is not None
     return [(str(one.path), one.before, one.after, one.rule) for one in found.write.changes]
 
@@ -59,7 +59,7 @@ def told(found: Review) -> list[tuple[str, Any, Any, Rule | None]]:
 
 
 def test_a_new_child_is_told_by_its_contents() -> None:
-    found = review(child({"zone": "z", "size": 1}), None, OWNER, None)
+    found = plan_child(child({"zone": "z", "size": 1}), None, OWNER, None)
 
     assert found.document == object_of({"zone": "z", "size": 1})
     assert found.write is not None
@@ -71,7 +71,7 @@ def test_a_new_child_is_told_by_its_contents() -> None:
 
 
 def test_a_new_secret_is_told_without_its_values() -> None:
-    found = review(secret({"key": "c2VjcmV0"}), None, OWNER, None)
+    found = plan_child(secret({"key": "c2VjcmV0"}), None, OWNER, None)
 
     assert told(found) == [
         ("Secret/s.type", MISSING, "Opaque", Rule.GENERATED),
@@ -89,7 +89,7 @@ def test_a_new_secret_is_told_without_its_values() -> None:
     ],
 )
 def test_nobody_reads_a_whole_file_in_a_plan(value: Any, shown: Any) -> None:
-    found = review(child({"zone": value}), None, OWNER, None)
+    found = plan_child(child({"zone": value}), None, OWNER, None)
 
     assert [one[2] for one in told(found)] == [shown]
     assert found.document["spec"] == {"zone": value}
@@ -100,27 +100,29 @@ def test_nobody_reads_a_whole_file_in_a_plan(value: Any, shown: Any) -> None:
 
 def test_what_is_anothers_is_refused() -> None:
     with pytest.raises(DependencyInvalid, match="Thing n/c belongs to Owner n/other: delete it there, or give this"):
-        review(child(), object_of(SPEC, OTHER), OWNER, None)
+        plan_child(child(), object_of(SPEC, OTHER), OWNER, None)
 
 
 def test_what_is_left_of_an_earlier_owner_of_the_same_name_is_waited_for() -> None:
     earlier = {**OWNER, "metadata": {**OWNER["metadata"], "uid": "0"}}
 
     with pytest.raises(DependencyNotReady, match="Thing n/c is left of an earlier Owner n/o: it is made anew once"):
-        review(child(), object_of(SPEC, earlier), OWNER, None)
+        plan_child(child(), object_of(SPEC, earlier), OWNER, None)
 
 
 @pytest.mark.parametrize("owner", [OTHER, None])
 def test_what_is_made_once_is_left_to_whoever_has_it(owner: Any) -> None:
     live = object_of({"zone": "theirs"}, owner)
 
-    assert review(child(contents=Contents.ONCE), live, OWNER, None) == Review(child(contents=Contents.ONCE), live)
+    assert plan_child(child(contents=ChildUpdatePolicy.CREATE_ONLY), live, OWNER, None) == ChildPlan(
+        child(contents=ChildUpdatePolicy.CREATE_ONLY), live
+    )
 
 
 def test_what_is_nobodys_is_adopted_with_what_is_in_it() -> None:
     live = object_of({**SPEC, "zone": "theirs", "size": 5}, None)
 
-    found = review(child(), live, OWNER, None)
+    found = plan_child(child(), live, OWNER, None)
 
     assert found.document == object_of({**SPEC, "size": 5})
     assert told(found) == [
@@ -138,9 +140,9 @@ def test_what_is_nobodys_is_adopted_with_what_is_in_it() -> None:
 def test_what_is_as_it_should_be_is_not_written() -> None:
     live = object_of(SPEC)
 
-    found = review(child(), live, OWNER, memory())
+    found = plan_child(child(), live, OWNER, memory())
 
-    assert found == Review(child(), live)
+    assert found == ChildPlan(child(), live)
     assert found.document is live
 
 
@@ -148,7 +150,7 @@ def test_each_change_says_why() -> None:
     live = object_of({**SPEC, "zone": "theirs", "env": {"a": "1", "b": "2"}})
     new = {"zone": "z", "size": 2, "env": {}, "tags": ["t"], "disks": []}
 
-    found = review(child(new), live, OWNER, memory())
+    found = plan_child(child(new), live, OWNER, memory())
 
     assert {path: rule for path, _, _, rule in told(found)} == {
         "Thing/c.spec.zone": Rule.MANAGED,
@@ -173,17 +175,17 @@ def test_each_change_says_why() -> None:
 def test_what_a_person_wrote_is_told_with_its_value(edit: Any, path: str, value: Any) -> None:
     live = object_of({**SPEC, **edit})
 
-    found = review(child(), live, OWNER, memory())
+    found = plan_child(child(), live, OWNER, memory())
 
     assert found.write is None
     assert [(str(one.path), one.before, one.after, one.rule) for one in found.kept] == [
         (path, value, value, Rule.EDITED)
     ]
-    assert [one.fate for one in found.findings] == [Fate.PRESERVED]
+    assert [one.resolution for one in found.findings] == [Resolution.PRESERVED]
 
 
 def test_an_edit_in_conflict_is_told_as_such() -> None:
-    found = review(child({**SPEC, "size": 2}), object_of({**SPEC, "size": 5}), OWNER, memory())
+    found = plan_child(child({**SPEC, "size": 2}), object_of({**SPEC, "size": 5}), OWNER, memory())
 
     assert [(one.after, one.rule) for one in found.kept] == [(5, Rule.CONFLICTING)]
 
@@ -191,7 +193,7 @@ def test_an_edit_in_conflict_is_told_as_such() -> None:
 def test_a_copy_is_told_without_its_values() -> None:
     child_, live = secret({"key": "bmV3"}), secret({"key": "b2xk", "more": "eA=="}).object
 
-    found = review(child_, live, OWNER, None)
+    found = plan_child(child_, live, OWNER, None)
 
     assert told(found) == [
         ("Secret/s.data.key", REDACTED, REDACTED, Rule.GENERATED),
@@ -223,13 +225,13 @@ whose = st.sampled_from((OWNER, None))
 def test_a_second_review_has_nothing_to_write_and_nothing_to_put_back(
     last: Any, live: Any, new: Any, owner: Any, is_known: bool
 ) -> None:
-    first = review(child(new), object_of(live, owner), OWNER, memory(last) if is_known else None)
+    first = plan_child(child(new), object_of(live, owner), OWNER, memory(last) if is_known else None)
 
-    again = review(child(new), first.document, OWNER, memory(new))
+    again = plan_child(child(new), first.document, OWNER, memory(new))
 
     assert again.write is None
     assert again.document is first.document
-    assert {one.fate for one in again.findings} <= {Fate.PRESERVED}
+    assert {one.resolution for one in again.findings} <= {Resolution.PRESERVED}
 
 
 @pytest.mark.laws
@@ -239,7 +241,7 @@ def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
 ) -> None:
     before = object_of(live, owner)
 
-    found = review(child(new), before, OWNER, memory(last))
+    found = plan_child(child(new), before, OWNER, memory(last))
 
     assert (found.write is None) == same(found.document, before)
     if found.write is not None:
@@ -252,8 +254,10 @@ def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
 @pytest.mark.laws
 @given(specs, specs, specs)
 def test_what_is_kept_is_what_is_found_as_kept(last: Any, live: Any, new: Any) -> None:
-    found = review(child(new), object_of(live), OWNER, memory(last))
+    found = plan_child(child(new), object_of(live), OWNER, memory(last))
 
-    standing = [one for one in found.findings if one.fate in (Fate.PRESERVED, Fate.CONFLICTING)]
+    standing = [one for one in found.findings if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING)]
     assert [one.path.steps[1:] for one in found.kept] == [one.path.steps for one in standing]
-    assert [one.rule is Rule.CONFLICTING for one in found.kept] == [one.fate is Fate.CONFLICTING for one in standing]
+    assert [one.rule is Rule.CONFLICTING for one in found.kept] == [
+        one.resolution is Resolution.CONFLICTING for one in standing
+    ]

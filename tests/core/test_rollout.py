@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.rollout import require_rollout, rollout_left
-from setpoint.core.values import Json
+from setpoint.core.values.json_types import Json
+from setpoint.core.wait.rollout import require_rollout, rollout_pending
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values
 
@@ -25,7 +25,7 @@ def seen(**counts: int) -> Json:
 
 @given(st.sampled_from(sorted(API)), json_values, json_values)
 def test_no_spec_or_status_breaks_a_rollout(kind: str, spec: Json, status: Json) -> None:
-    assert rollout_left(workload(kind, spec, status)) != ""
+    assert rollout_pending(workload(kind, spec, status)) != ""
 
 
 @given(st.integers(0, 9), st.integers(0, 12), st.integers(0, 9), st.integers(0, 9))
@@ -35,14 +35,14 @@ def test_a_deployment_is_complete_exactly_when_every_count_is_the_wanted_one(
     status = seen(replicas=total, updatedReplicas=updated, availableReplicas=available)
 
     complete = updated >= wanted and total <= wanted and available >= wanted
-    assert (rollout_left(workload("Deployment", {"replicas": wanted}, status)) is None) is complete
+    assert (rollout_pending(workload("Deployment", {"replicas": wanted}, status)) is None) is complete
 
 
 @given(st.sampled_from(("Deployment", "StatefulSet", "DaemonSet")), st.integers(0, 1))
 def test_no_count_of_an_older_generation_completes_a_rollout(kind: str, observed: int) -> None:
     status: Json = {"observedGeneration": observed, "desiredNumberScheduled": 0}
 
-    assert rollout_left(workload(kind, {"replicas": 0}, status)) == (
+    assert rollout_pending(workload(kind, {"replicas": 0}, status)) == (
         f"the status is out of date: it speaks of generation {observed}, and the object is at generation 2"
     )
 
@@ -70,7 +70,7 @@ def test_no_count_of_an_older_generation_completes_a_rollout(kind: str, observed
     ],
 )
 def test_a_deployment_says_what_it_lacks(spec: Json, status: Json, left: str | None) -> None:
-    assert rollout_left(workload("Deployment", spec, status)) == left
+    assert rollout_pending(workload("Deployment", spec, status)) == left
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_deployment_says_what_it_lacks(spec: Json, status: Json, left: str | N
     ],
 )
 def test_a_stateful_set_says_what_it_lacks(spec: Json, status: Json, left: str | None) -> None:
-    assert rollout_left(workload("StatefulSet", spec, status)) == left
+    assert rollout_pending(workload("StatefulSet", spec, status)) == left
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_partitioned_stateful_set_updates_only_above_the_partition(
     strategy: Json = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
     status = seen(updatedReplicas=updated, replicas=3, availableReplicas=3)
 
-    assert rollout_left(workload("StatefulSet", {"replicas": 3, "updateStrategy": strategy}, status)) == left
+    assert rollout_pending(workload("StatefulSet", {"replicas": 3, "updateStrategy": strategy}, status)) == left
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_partitioned_stateful_set_updates_only_above_the_partition(
     ],
 )
 def test_a_daemon_set_says_what_it_lacks(status: Json, left: str | None) -> None:
-    assert rollout_left(workload("DaemonSet", {}, status)) == left
+    assert rollout_pending(workload("DaemonSet", {}, status)) == left
 
 
 def test_pods_that_are_updated_on_delete_need_not_be_updated() -> None:
@@ -136,8 +136,8 @@ def test_pods_that_are_updated_on_delete_need_not_be_updated() -> None:
     stateful = seen(replicas=2, availableReplicas=2)
     daemon = seen(desiredNumberScheduled=2, numberAvailable=2)
 
-    assert rollout_left(workload("StatefulSet", spec, stateful)) is None
-    assert rollout_left(workload("DaemonSet", spec, daemon)) is None
+    assert rollout_pending(workload("StatefulSet", spec, stateful)) is None
+    assert rollout_pending(workload("DaemonSet", spec, daemon)) is None
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_pods_that_are_updated_on_delete_need_not_be_updated() -> None:
     ],
 )
 def test_a_job_says_what_it_lacks(spec: Json, status: Json, left: str | None) -> None:
-    assert rollout_left(workload("Job", spec, status)) == left
+    assert rollout_pending(workload("Job", spec, status)) == left
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_other_kinds_have_no_rollout_and_the_error_says_which_have(live: Json, w
     )
 
     with pytest.raises(ManifestInvalid, match=re.escape(message)):
-        rollout_left(live)
+        rollout_pending(live)
     with pytest.raises(ManifestInvalid, match=re.escape(message)):
         require_rollout(live)
 

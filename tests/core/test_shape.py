@@ -5,24 +5,24 @@ from typing import Annotated, Any
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.paths import Path
-from setpoint.core.shape import (
+from setpoint.core.schema.shape import (
+    AtomicList,
     Field,
     Keyed,
     KeyedList,
     Leaf,
-    ListOf,
-    MapOf,
+    MapShape,
     Mark,
-    Object,
+    ObjectShape,
+    atomic_ancestor,
     field_at,
     paths_of,
     shape_of,
-    unit_at,
     with_defaults,
     with_marks,
 )
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path
 from setpoint.errors import UnknownField
 from tests.laws.worlds import SHAPE, Backup
 
@@ -48,7 +48,7 @@ class Service(Struct):
     raw: dict[str, Backup] | UnsetType = UNSET
 
 
-def _at(text: str, shape: Object = SHAPE) -> Field:
+def _at(text: str, shape: ObjectShape = SHAPE) -> Field:
     return field_at(shape, Path.parse(text))
 
 
@@ -56,9 +56,9 @@ def test_each_sort_of_type_has_its_shape() -> None:
     shape = shape_of(Service)
 
     assert isinstance(_at("ports", shape).shape, KeyedList)
-    assert isinstance(_at("selector", shape).shape, MapOf)
-    assert isinstance(_at("hosts", shape).shape, ListOf)
-    assert isinstance(_at("tree", shape).shape, Object)
+    assert isinstance(_at("selector", shape).shape, MapShape)
+    assert isinstance(_at("hosts", shape).shape, AtomicList)
+    assert isinstance(_at("tree", shape).shape, ObjectShape)
     assert isinstance(_at("mixed", shape).shape, Leaf)
     assert isinstance(_at("anything", shape).shape, Leaf)
 
@@ -189,4 +189,4 @@ def test_a_shape_with_a_default_anywhere_below_is_not_plain() -> None:
     ],
 )
 def test_the_unit_that_a_path_leads_into_is_found(path: str, unit: str) -> None:
-    assert str(unit_at(SHAPE, Path.parse(path))) == unit
+    assert str(atomic_ancestor(SHAPE, Path.parse(path))) == unit

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path
-from setpoint.core.threeway import (
+from setpoint.core.merge.threeway import (
+    EditableFields,
     EntryList,
     EntryMap,
-    Memory,
-    Table,
-    Whole,
-    memory_from_data,
-    memory_to_data,
+    LastGenerated,
+    WholeValue,
+    last_generated_from_data,
+    last_generated_to_data,
     merge,
     remember,
 )
-from setpoint.core.values import Json
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 
 Case = dict[str, Any]
 
@@ -39,16 +39,16 @@ ALSO_EDITABLE = {
 }
 
 
-def table_of(case: Case) -> Table:
+def table_of(case: Case) -> EditableFields:
     """The fields people may edit, as trustee-operator had them in the dialect of `case`."""
     auto = (f"{case['trusteeconfig_name']}-ibmse-certstore-pvc",) if case["dialect"] == "head" else ()
     return {
-        Path.parse("KbsDeploymentSpec.replicas"): Whole(),
+        Path.parse("KbsDeploymentSpec.replicas"): WholeValue(),
         Path.parse("KbsEnvVars"): EntryMap(),
         Path.parse("kbsSecretResources"): EntryList(),
         Path.parse("kbsLocalCertCacheSpec.secrets"): EntryList("secretName"),
-        Path.parse("ibmSEConfigSpec.certStorePvc"): Whole(own=auto),
-        **{Path.parse(field): Whole() for field in ALSO_EDITABLE[case["dialect"]]},
+        Path.parse("ibmSEConfigSpec.certStorePvc"): WholeValue(own=auto),
+        **{Path.parse(field): WholeValue() for field in ALSO_EDITABLE[case["dialect"]]},
     }
 
 
@@ -104,9 +104,9 @@ def test_with_a_memory_three_sides_decide(case: Case) -> None:
 
 # --- One claim at a time ------------------------------------------------------------------------------------
 
-TABLE: Table = {
-    Path.parse("size.replicas"): Whole(),
-    Path.parse("size.claim"): Whole(own=("auto",)),
+TABLE: EditableFields = {
+    Path.parse("size.replicas"): WholeValue(),
+    Path.parse("size.claim"): WholeValue(own=("auto",)),
     Path.parse("env"): EntryMap(),
     Path.parse("secrets"): EntryList(),
     Path.parse("volumes"): EntryList("name"),
@@ -229,7 +229,7 @@ def test_a_keyed_entry_is_kept_replaced_or_retired_by_its_own_history() -> None:
 
 
 def test_a_list_of_objects_without_a_key_is_one_value() -> None:
-    table: Table = {Path.parse("rules"): Whole()}
+    table: EditableFields = {Path.parse("rules"): WholeValue()}
     live: Json = {"rules": [{"port": 1}, {"port": 2}]}
 
     merged = merge(remember({"rules": [{"port": 1}]}, table), live, {"rules": [{"port": 3}]}, table)
@@ -328,7 +328,7 @@ def test_parts_that_did_not_change_are_shared() -> None:
 
 
 def test_a_table_may_name_the_whole_object() -> None:
-    table: Table = {Path(): EntryMap()}
+    table: EditableFields = {Path(): EntryMap()}
 
     merged = merge(remember({"a": 1}, table), {"b": 2}, {"a": 1, "c": 3}, table)
 
@@ -353,7 +353,7 @@ def test_a_memory_holds_digests_by_field_and_by_entry() -> None:
     one = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"
     named_v = "eda90041b5303ba3200e0795bf4b4cd29ba9f6da0d72a08d3ec50aa7c0772b47"
 
-    data = memory_to_data(remember(generated, TABLE))
+    data = last_generated_to_data(remember(generated, TABLE))
 
     assert data == {
         "version": "v1",
@@ -363,18 +363,18 @@ def test_a_memory_holds_digests_by_field_and_by_entry() -> None:
 
 @pytest.mark.parametrize("data", [None, [], {"version": "v1"}, {"version": 1, "digests": {}}])
 def test_foreign_data_is_a_first_contact(data: object) -> None:
-    assert memory_from_data(data) is None
+    assert last_generated_from_data(data) is None
 
 
 @pytest.mark.parametrize("field", [None, 7, "text", "A" * 64, "0" * 65, ["0" * 64], {1: "0" * 64}])
 def test_a_damaged_memory_is_a_first_contact(field: object) -> None:
-    assert memory_from_data({"version": "v1", "digests": {"a": {"b": field}}}) is None
+    assert last_generated_from_data({"version": "v1", "digests": {"a": {"b": field}}}) is None
 
 
 def test_a_field_remembered_under_another_table_is_a_first_contact_for_that_field() -> None:
     some = "0" * 64
-    last = Memory({"size": some, "env": {"A": {"deep": some}}, "secrets": some, "whole": {"a": some}})
-    table: Table = {**TABLE, Path.parse("whole"): Whole()}
+    last = LastGenerated({"size": some, "env": {"A": {"deep": some}}, "secrets": some, "whole": {"a": some}})
+    table: EditableFields = {**TABLE, Path.parse("whole"): WholeValue()}
     live: Json = {"size": {"replicas": 3}, "env": {"B": "b"}, "secrets": ["b"], "whole": "b"}
     generated: Json = {"size": {"replicas": 1}, "env": {"A": "a"}, "secrets": ["a"], "whole": "a"}
 

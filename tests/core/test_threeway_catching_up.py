@@ -4,12 +4,27 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.children import Child, Contents, Fields, known_of, memory_of_children
-from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryList, EntryMap, Memory, Table, Whole, caught_up, memory_to_data, remember
+from setpoint.core.merge.children import (
+    Child,
+    ChildUpdatePolicy,
+    FieldsView,
+    last_generated_status,
+    resolve_last_generated,
+)
+from setpoint.core.merge.threeway import (
+    EditableFields,
+    EntryList,
+    EntryMap,
+    LastGenerated,
+    WholeValue,
+    last_generated_to_data,
+    recover_last_generated,
+    remember,
+)
+from setpoint.core.values.paths import Path
 
-TABLE: Table = {
-    Path.parse("spec.size"): Whole(),
+TABLE: EditableFields = {
+    Path.parse("spec.size"): WholeValue(),
     Path.parse("spec.env"): EntryMap(),
     Path.parse("spec.volumes"): EntryList("name"),
 }
@@ -19,7 +34,7 @@ def seen(**spec: Any) -> dict[str, Any]:
     return {"spec": spec}
 
 
-def known(**spec: Any) -> Memory:
+def known(**spec: Any) -> LastGenerated:
     return remember(seen(**spec), TABLE)
 
 
@@ -39,21 +54,21 @@ OLD, NEW = {"zone": "a", "size": 1, "env": {"x": "1"}}, {"zone": "b", "size": 2,
     ],
 )
 def test_each_place_shows_what_was_written_there(live: dict[str, Any], was: dict[str, Any]) -> None:
-    assert caught_up(known(**OLD), known(**NEW), seen(**live), TABLE) == known(**was)
+    assert recover_last_generated(known(**OLD), known(**NEW), seen(**live), TABLE) == known(**was)
 
 
 def test_what_is_no_longer_made_and_gone_was_taken_away() -> None:
-    assert caught_up(known(size=1), known(), seen(), TABLE) == known()
-    assert caught_up(known(size=1), known(), seen(size=1), TABLE) == known(size=1)
+    assert recover_last_generated(known(size=1), known(), seen(), TABLE) == known()
+    assert recover_last_generated(known(size=1), known(), seen(size=1), TABLE) == known(size=1)
 
 
 def test_an_object_in_the_place_of_a_value_is_neither() -> None:
-    assert caught_up(known(zone="a"), known(zone="b"), seen(zone={"odd": 1}), TABLE) == known(zone="a")
+    assert recover_last_generated(known(zone="a"), known(zone="b"), seen(zone={"odd": 1}), TABLE) == known(zone="a")
 
 
 def test_of_a_first_contact_only_the_whole_of_it_tells() -> None:
-    assert caught_up(None, known(**NEW), seen(**NEW), TABLE) == known(**NEW)
-    assert caught_up(None, known(**NEW), seen(**{**NEW, "size": 7}), TABLE) is None
+    assert recover_last_generated(None, known(**NEW), seen(**NEW), TABLE) == known(**NEW)
+    assert recover_last_generated(None, known(**NEW), seen(**{**NEW, "size": 7}), TABLE) is None
 
 
 # --- Of a child -------------------------------------------------------------------------------------------------------
@@ -61,28 +76,33 @@ def test_of_a_first_contact_only_the_whole_of_it_tells() -> None:
 
 def child(spec: dict[str, Any]) -> Child:
     made: dict[str, Any] = {"kind": "Thing", "metadata": {"name": "c"}, "spec": spec}
-    return Child(made, Contents.MERGED, Fields((Path(("spec",)),)), TABLE)
+    return Child(made, ChildUpdatePolicy.MERGE, FieldsView((Path(("spec",)),)), TABLE)
 
 
 def record(spec: dict[str, Any]) -> Any:
-    return memory_of_children([child(spec)])
+    return last_generated_status([child(spec)])
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_without_a_write_under_way_the_record_holds(is_ours: bool) -> None:
     live = child(NEW).object
 
-    assert known_of(child(NEW), live, record(OLD), None, is_ours=is_ours) == known(**OLD)
-    assert known_of(child(NEW), live, {}, {"Thing/other": memory_to_data(known())}, is_ours=is_ours) is None
+    assert resolve_last_generated(child(NEW), live, record(OLD), None, is_ours=is_ours) == known(**OLD)
+    assert (
+        resolve_last_generated(child(NEW), live, {}, {"Thing/other": last_generated_to_data(known())}, is_ours=is_ours)
+        is None
+    )
 
 
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_with_one_under_way_the_live_object_tells(is_ours: bool) -> None:
-    assert known_of(child(OLD), child(NEW).object, record(OLD), record(NEW), is_ours=is_ours) == known(**NEW)
+    assert resolve_last_generated(child(OLD), child(NEW).object, record(OLD), record(NEW), is_ours=is_ours) == known(
+        **NEW
+    )
 
 
 def test_what_is_ours_and_was_never_on_record_was_made_by_the_write_under_way() -> None:
     edited = child({**NEW, "env": {}}).object
 
-    assert known_of(child(OLD), edited, {}, record(NEW), is_ours=True) == known(**NEW)
-    assert known_of(child(OLD), edited, {}, record(NEW), is_ours=False) is None
+    assert resolve_last_generated(child(OLD), edited, {}, record(NEW), is_ours=True) == known(**NEW)
+    assert resolve_last_generated(child(OLD), edited, {}, record(NEW), is_ours=False) is None

@@ -2,13 +2,21 @@
 
 import pytest
 
-from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryMap, Table, Whole, memory_from_data, memory_to_data, merge, remember
+from setpoint.core.merge.threeway import (
+    EditableFields,
+    EntryMap,
+    WholeValue,
+    last_generated_from_data,
+    last_generated_to_data,
+    merge,
+    remember,
+)
+from setpoint.core.values.paths import Path
 
 
 @pytest.mark.parametrize("path", ["items[0].name", "volumes[name=x]"])
 def test_a_table_that_names_an_element_is_refused_rather_than_never_reached(path: str) -> None:
-    table: Table = {Path.parse("env"): EntryMap(), Path.parse(path): Whole()}
+    table: EditableFields = {Path.parse("env"): EntryMap(), Path.parse(path): WholeValue()}
 
     with pytest.raises(ValueError, match="a table names fields, not elements: "):
         remember({}, table)
@@ -17,10 +25,10 @@ def test_a_table_that_names_an_element_is_refused_rather_than_never_reached(path
 
 
 def test_a_memory_survives_its_json_and_foreign_data_is_none() -> None:
-    table: Table = {Path.parse("env"): EntryMap()}
+    table: EditableFields = {Path.parse("env"): EntryMap()}
     memory = remember({"env": {"A": "1"}, "zone": "a"}, table)
 
-    assert memory_from_data(memory_to_data(memory)) == memory
-    assert memory_from_data({"version": "v1", "digests": {"env": {"A": "not a digest"}}}) is None
-    assert memory_from_data({"version": "v1", "digests": {1: "x"}}) is None
-    assert memory_from_data({"version": "v0"}) is None
+    assert last_generated_from_data(last_generated_to_data(memory)) == memory
+    assert last_generated_from_data({"version": "v1", "digests": {"env": {"A": "not a digest"}}}) is None
+    assert last_generated_from_data({"version": "v1", "digests": {1: "x"}}) is None
+    assert last_generated_from_data({"version": "v0"}) is None

@@ -6,10 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path, set_at
-from setpoint.core.values import MISSING, Json
-from setpoint.core.verdict import Failed, NotThere, Satisfied, Seen, Waiting, is_there, judge, judge_observed
-from setpoint.core.wait_for import ConditionWait, FieldValueWait, FieldWait, RolloutWait, Wait
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path, set_at
+from setpoint.core.wait.judge import (
+    ObjectFound,
+    ObjectNotFound,
+    Satisfied,
+    Unsatisfiable,
+    Unsatisfied,
+    is_present,
+    judge,
+    judge_observation,
+)
+from setpoint.core.wait.wait_for import ConditionWait, FieldValueWait, FieldWait, RolloutWait, WaitCriterion
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values, small_json
 
@@ -18,7 +27,7 @@ NAME = Path(("spec", "name"))
 OLD = "it speaks of generation 1, and the object is at generation 2"
 READY = ConditionWait("Ready")
 
-WAITS: tuple[Wait, ...] = (
+WAITS: tuple[WaitCriterion, ...] = (
     FieldWait(PHASE),
     FieldValueWait(((PHASE, "1"), (NAME, 1))),
     READY,
@@ -54,22 +63,22 @@ misshapen = st.builds(
 
 
 @given(st.sampled_from(WAITS), json_values | misshapen)
-def test_every_object_gets_a_verdict(wait: Wait, some: Json) -> None:
-    assert isinstance(judge(wait, some), Satisfied | Waiting | Failed)
+def test_every_object_gets_a_verdict(wait: WaitCriterion, some: Json) -> None:
+    assert isinstance(judge(wait, some), Satisfied | Unsatisfied | Unsatisfiable)
 
 
 @given(json_values | misshapen)
 def test_every_object_gets_a_verdict_on_its_rollout_or_has_none(some: Json) -> None:
     with suppress(ManifestInvalid):
-        assert isinstance(judge(RolloutWait(), some), Satisfied | Waiting | Failed)
+        assert isinstance(judge(RolloutWait(), some), Satisfied | Unsatisfied | Unsatisfiable)
 
 
 @given(json_values)
 def test_a_field_is_there_exactly_when_it_is_neither_null_nor_empty(value: Json) -> None:
     there = value is not None and value not in ("", [], {})
 
-    assert is_there(value) is there
-    assert not is_there(MISSING)
+    assert is_present(value) is there
+    assert not is_present(MISSING)
     assert (judge(FieldWait(NAME), {"spec": {"name": value}}) == Satisfied()) is there
 
 
@@ -83,7 +92,7 @@ def test_no_status_of_an_older_generation_satisfies(value: Json, observed: int) 
     some = live(observedGeneration=observed, phase=value, conditions=[condition("Ready", "True")])
 
     for wait in (FieldWait(PHASE), FieldValueWait(((PHASE, value),)), READY):
-        assert isinstance(judge(wait, some), Waiting)
+        assert isinstance(judge(wait, some), Unsatisfied)
 
 
 # --- field -----------------------------------------------------------------------------------------------------------
@@ -95,15 +104,15 @@ def test_false_and_zero_are_answers(value: Json) -> None:
 
 
 def test_a_missing_field_is_named() -> None:
-    assert judge(FieldWait(PHASE), live(other=1)) == Waiting("status.phase is not there yet")
-    assert judge(FieldWait(NAME), live()) == Waiting("spec.name is not there yet")
-    assert judge(FieldWait(PHASE), live()) == Waiting("status.phase is not there yet: the object has no status")
+    assert judge(FieldWait(PHASE), live(other=1)) == Unsatisfied("status.phase is not there yet")
+    assert judge(FieldWait(NAME), live()) == Unsatisfied("spec.name is not there yet")
+    assert judge(FieldWait(PHASE), live()) == Unsatisfied("status.phase is not there yet: the object has no status")
 
 
 def test_a_field_of_an_old_status_is_out_of_date() -> None:
     verdict = judge(FieldWait(PHASE), live(phase="Running", observedGeneration=1))
 
-    assert verdict == Waiting(f"status.phase is out of date: {OLD}")
+    assert verdict == Unsatisfied(f"status.phase is out of date: {OLD}")
 
 
 def test_a_status_of_an_object_without_generations_is_never_out_of_date() -> None:
@@ -142,7 +151,7 @@ def test_text_also_matches_the_scalar_that_reads_the_same(wanted: Json, current:
     ],
 )
 def test_other_values_do_not_match_and_both_are_shown(wanted: Json, current: Json, text: str) -> None:
-    assert judge(FieldValueWait(((PHASE, wanted),)), live(phase=current)) == Waiting(text)
+    assert judge(FieldValueWait(((PHASE, wanted),)), live(phase=current)) == Unsatisfied(text)
 
 
 def test_a_value_nested_beyond_reason_breaks_nothing() -> None:
@@ -150,7 +159,7 @@ def test_a_value_nested_beyond_reason_breaks_nothing() -> None:
     for _ in range(5000):
         nested = [nested]
 
-    assert judge(FieldValueWait(((PHASE, ["x"]),)), live(phase=nested)) == Waiting(
+    assert judge(FieldValueWait(((PHASE, ["x"]),)), live(phase=nested)) == Unsatisfied(
         'status.phase is a value without a JSON form, wanted ["x"]'
     )
 
@@ -158,7 +167,7 @@ def test_a_value_nested_beyond_reason_breaks_nothing() -> None:
 def test_every_entry_has_to_match_and_each_that_does_not_is_named() -> None:
     wait = FieldValueWait(((PHASE, "Running"), (NAME, "web"), (Path(("kind",)), "Service")))
 
-    assert judge(wait, live(phase="Pending")) == Waiting(
+    assert judge(wait, live(phase="Pending")) == Unsatisfied(
         'status.phase is "Pending", wanted "Running"; spec.name is not there, wanted "web"'
     )
 
@@ -166,14 +175,16 @@ def test_every_entry_has_to_match_and_each_that_does_not_is_named() -> None:
 def test_a_value_of_an_old_status_is_out_of_date() -> None:
     verdict = judge(FieldValueWait(((PHASE, "Running"),)), live(phase="Running", observedGeneration=1))
 
-    assert verdict == Waiting(f"status.phase is out of date: {OLD}")
+    assert verdict == Unsatisfied(f"status.phase is out of date: {OLD}")
 
 
 def test_the_values_of_a_secret_are_hidden() -> None:
     secret: Json = {"apiVersion": "v1", "kind": "Secret", "data": {"a": "aHVudGVyMg=="}}
     wait = FieldValueWait(((Path(("data", "a")), "c2VjcmV0"), (Path(("data", "b")), "c2VjcmV0")))
 
-    assert judge(wait, secret) == Waiting("data.a is (hidden), wanted (hidden); data.b is not there, wanted (hidden)")
+    assert judge(wait, secret) == Unsatisfied(
+        "data.a is (hidden), wanted (hidden); data.b is not there, wanted (hidden)"
+    )
 
 
 # --- condition -------------------------------------------------------------------------------------------------------
@@ -189,22 +200,22 @@ def test_the_values_of_a_secret_are_hidden() -> None:
         ),
         (
             {"conditions": [condition("Ready", "True", observedGeneration=1)], "observedGeneration": 2},
-            Waiting(f"condition Ready is out of date: {OLD}"),
+            Unsatisfied(f"condition Ready is out of date: {OLD}"),
         ),
         (
             {"conditions": [condition("Ready", "True")], "observedGeneration": 1},
-            Waiting(f"condition Ready is out of date: {OLD}"),
+            Unsatisfied(f"condition Ready is out of date: {OLD}"),
         ),
-        ({"conditions": [condition("Ready", "Unknown")]}, Waiting("condition Ready is Unknown, wanted True")),
+        ({"conditions": [condition("Ready", "Unknown")]}, Unsatisfied("condition Ready is Unknown, wanted True")),
         (
             {"conditions": [condition("Ready", "False", reason="NoIp", message="none left")]},
-            Waiting("condition Ready is False, wanted True (NoIp: none left)"),
+            Unsatisfied("condition Ready is False, wanted True (NoIp: none left)"),
         ),
         (
             {"conditions": [condition("ready", "True"), condition("Synced", "True")]},
-            Waiting("condition Ready is not there yet (there: ready, Synced)"),
+            Unsatisfied("condition Ready is not there yet (there: ready, Synced)"),
         ),
-        ({"conditions": {"Ready": "True"}}, Waiting("condition Ready is not there yet (there: none)")),
+        ({"conditions": {"Ready": "True"}}, Unsatisfied("condition Ready is not there yet (there: none)")),
     ],
 )
 def test_a_condition_counts_with_its_status_and_for_its_generation(status: dict[str, Json], verdict: object) -> None:
@@ -246,11 +257,11 @@ STUCK = condition("Progressing", "False", reason="ProgressDeadlineExceeded", mes
 )
 def test_a_failure_ends_every_wait_at_once(some: Json, reason: str, message: str) -> None:
     for wait in (FieldWait(NAME), FieldValueWait(((NAME, "web"),)), READY):
-        assert judge(wait, some) == Failed(reason, message)
+        assert judge(wait, some) == Unsatisfiable(reason, message)
 
 
 def test_a_failure_ends_a_rollout() -> None:
-    assert judge(RolloutWait(), live("batch/v1/Job", conditions=[JOB_FAILED])) == Failed(
+    assert judge(RolloutWait(), live("batch/v1/Job", conditions=[JOB_FAILED])) == Unsatisfiable(
         "BackoffLimitExceeded", "gave up after 6 pods"
     )
 
@@ -269,7 +280,7 @@ def test_a_failure_ends_a_rollout() -> None:
     ],
 )
 def test_what_is_no_failure_goes_on_waiting(some: Json) -> None:
-    assert judge(FieldWait(NAME), some) == Waiting("spec.name is not there yet")
+    assert judge(FieldWait(NAME), some) == Unsatisfied("spec.name is not there yet")
 
 
 def test_a_failure_that_is_waited_for_satisfies() -> None:
@@ -282,7 +293,7 @@ def test_a_failure_that_is_waited_for_satisfies() -> None:
 def test_a_rollout_is_judged_by_its_counts() -> None:
     spec: Json = {"replicas": 0}
 
-    assert judge(RolloutWait(), live("apps/v1/Deployment")) == Waiting("the controller has not reported yet")
+    assert judge(RolloutWait(), live("apps/v1/Deployment")) == Unsatisfied("the controller has not reported yet")
     assert (
         judge(RolloutWait(), set_at(live("apps/v1/Deployment", observedGeneration=2), Path(("spec",)), spec))
         == Satisfied()
@@ -293,27 +304,27 @@ def test_a_rollout_is_judged_by_its_counts() -> None:
 
 
 @given(st.sampled_from(WAITS), json_values | misshapen)
-def test_the_first_sight_of_an_object_is_judged_like_any_other(wait: Wait, some: Json) -> None:
-    assert judge_observed(wait, Seen(some), MISSING) == judge(wait, some)
+def test_the_first_sight_of_an_object_is_judged_like_any_other(wait: WaitCriterion, some: Json) -> None:
+    assert judge_observation(wait, ObjectFound(some), MISSING) == judge(wait, some)
 
 
 def test_an_object_that_never_was_there_may_still_come() -> None:
-    verdict = judge_observed(READY, NotThere("Service shop/web"), MISSING)
+    verdict = judge_observation(READY, ObjectNotFound("Service shop/web"), MISSING)
 
-    assert verdict == Waiting("Service shop/web does not exist yet")
+    assert verdict == Unsatisfied("Service shop/web does not exist yet")
 
 
 def test_an_object_deleted_while_waited_for_fails_the_wait() -> None:
-    verdict = judge_observed(READY, NotThere("Service shop/web"), "u-1")
+    verdict = judge_observation(READY, ObjectNotFound("Service shop/web"), "u-1")
 
-    assert verdict == Failed("Deleted", "Service shop/web was deleted while it was waited for")
+    assert verdict == Unsatisfiable("Deleted", "Service shop/web was deleted while it was waited for")
 
 
 def test_an_object_recreated_while_waited_for_fails_the_wait() -> None:
     unready = live(conditions=[condition("Ready", "False")])
 
-    assert isinstance(judge_observed(READY, Seen(unready), "u-1"), Waiting)
-    assert judge_observed(READY, Seen(unready), "u-0") == Failed(
+    assert isinstance(judge_observation(READY, ObjectFound(unready), "u-1"), Unsatisfied)
+    assert judge_observation(READY, ObjectFound(unready), "u-0") == Unsatisfiable(
         "Recreated", "Service shop/web was replaced by another while it was waited for"
     )
 
@@ -321,8 +332,8 @@ def test_an_object_recreated_while_waited_for_fails_the_wait() -> None:
 def test_what_is_there_in_an_object_that_was_recreated_need_not_be_waited_for() -> None:
     ready = live(conditions=[condition("Ready", "True")])
 
-    assert judge_observed(READY, Seen(ready), "u-0") == Satisfied()
+    assert judge_observation(READY, ObjectFound(ready), "u-0") == Satisfied()
 
 
 def test_an_object_that_does_not_tell_its_uid_was_not_recreated() -> None:
-    assert judge_observed(FieldWait(NAME), Seen({"spec": {"name": "web"}}), "u-1") == Satisfied()
+    assert judge_observation(FieldWait(NAME), ObjectFound({"spec": {"name": "web"}}), "u-1") == Satisfied()

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import canonical, same
-from setpoint.core.outputs import Known, Null, output_of
-from setpoint.core.paths import Path
-from setpoint.core.values import Json
-from setpoint.core.verdict import Seen
-from setpoint.core.volatile import lasting, volatile_step
-from setpoint.core.wait_for import FieldWait, parse_wait
+from setpoint.core.unstructured import volatile_step, without_volatile
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
+from setpoint.core.wait.judge import ObjectFound
+from setpoint.core.wait.outputs import Known, Null, output_of
+from setpoint.core.wait.wait_for import FieldWait, parse_wait
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values
 
@@ -36,8 +36,8 @@ trees = st.recursive(
 def test_an_object_that_differs_in_nothing_else_offers_the_same(status: Json, noise: Json) -> None:
     noisy = _with_noise(status, noise)
 
-    first = output_of(FieldWait(Path(("status",))), Seen({"status": status}), Null(), "t")
-    second = output_of(FieldWait(Path(("status",))), Seen({"status": noisy}), Null(), "t")
+    first = output_of(FieldWait(Path(("status",))), ObjectFound({"status": status}), Null(), "t")
+    second = output_of(FieldWait(Path(("status",))), ObjectFound({"status": noisy}), Null(), "t")
 
     assert type(first) is type(second)
     assert not isinstance(first, Known) or first == second
@@ -55,7 +55,7 @@ def _with_noise(tree: Json, noise: Json) -> Json:
 
 @given(trees)
 def test_none_of_it_is_left(status: Json) -> None:
-    text = canonical(lasting({"status": status, "metadata": {"resourceVersion": "7"}}, ROOT)).decode()
+    text = canonical(without_volatile({"status": status, "metadata": {"resourceVersion": "7"}}, ROOT)).decode()
 
     assert [name for name in VOLATILE if f'"{name}"' in text] == []
 
@@ -64,8 +64,8 @@ def test_none_of_it_is_left(status: Json) -> None:
 def test_what_authors_write_is_theirs(spec: Json) -> None:
     tree: Json = {"spec": {"resourceVersion": spec}, "data": {"lastUpdateTime": "x"}}
 
-    assert same(lasting(tree, ROOT), tree)
-    assert same(lasting(spec, Path(("spec",))), spec)
+    assert same(without_volatile(tree, ROOT), tree)
+    assert same(without_volatile(spec, Path(("spec",))), spec)
 
 
 @pytest.mark.parametrize("name", VOLATILE)

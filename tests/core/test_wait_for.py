@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import digest, same
-from setpoint.core.paths import Path
-from setpoint.core.values import MISSING, Json
-from setpoint.core.wait_for import (
+from setpoint.core.values.canonical import digest, same
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path
+from setpoint.core.wait.wait_for import (
     ConditionWait,
     FieldValueWait,
     FieldWait,
     RolloutWait,
     SatisfactionKey,
-    Wait,
+    WaitCriterion,
     WaitFor,
     parse_wait,
     satisfaction_key,
@@ -32,7 +32,7 @@ LIVE: Json = {"metadata": {"uid": "u-1", "generation": 4}}
 
 some_paths = paths.filter(bool)
 values = st.dictionaries(some_paths, json_values, min_size=1, max_size=3)
-waits: st.SearchStrategy[Wait] = (
+waits: st.SearchStrategy[WaitCriterion] = (
     st.builds(FieldWait, some_paths)
     | values.map(lambda entries: FieldValueWait(tuple(entries.items())))
     | st.builds(
@@ -61,14 +61,14 @@ def test_any_data_is_a_wait_or_an_error_of_the_author(data: Json) -> None:
 
 
 @given(waits, waits)
-def test_waits_share_a_key_exactly_when_they_are_written_alike(a: Wait, b: Wait) -> None:
+def test_waits_share_a_key_exactly_when_they_are_written_alike(a: WaitCriterion, b: WaitCriterion) -> None:
     alike = same(wait_to_data(WaitFor(a)), wait_to_data(WaitFor(b)))
 
     assert (satisfaction_key(a, LIVE) == satisfaction_key(b, LIVE)) is alike
 
 
 @given(waits, json_values)
-def test_no_object_breaks_the_key(wait: Wait, live: Json) -> None:
+def test_no_object_breaks_the_key(wait: WaitCriterion, live: Json) -> None:
     assert satisfaction_key(wait, live) is MISSING
 
 

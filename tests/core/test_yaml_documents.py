@@ -4,10 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path
-from setpoint.core.values import Json
-from setpoint.core.yaml_documents import MOST_VALUES, read_documents, write_document
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
+from setpoint.core.values.yaml_documents import MAX_VALUES, read_documents, write_document
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values
 
@@ -91,7 +91,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: !secret x", "a.yaml:1: the tag '!secret' is not supported: write the value without it"),
         ("a:\n  <<: {b: 1}", r"a.yaml:2: merge keys \(<<\) are not supported: write the fields out"),
         ("? [a]\n: 1\n", "a.yaml:1: a key has to be text"),
-        (BOMB, f"the aliases expand to more than {MOST_VALUES} values"),
+        (BOMB, f"the aliases expand to more than {MAX_VALUES} values"),
         ("[" * 300 + "]" * 300, "nested deeper than 200 levels"),
         ("[" * 200_000, "nested deeper than 200 levels"),
     ],

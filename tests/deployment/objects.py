@@ -6,14 +6,14 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from setpoint.app import definitions, owners
+from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.manifests import of_process, of_types
-from setpoint.deployment.rights import objects_of, served_by
-from setpoint.engine.resource import Tree
+from setpoint.deployment.manifests import controller_manifests, type_manifests
+from setpoint.deployment.rbac import access_of_owners, resources_of
 
 Key: TypeAlias = tuple[str, str, str]
 TYPES: Final = list(definitions().values())
-KINDS: Final = served_by(TYPES)
+KINDS: Final = resources_of(TYPES)
 
 
 def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
@@ -23,16 +23,16 @@ def by_key(objects: Sequence[Any]) -> dict[Key, Any]:
     return found
 
 
-def types() -> dict[Key, Tree]:
+def types() -> dict[Key, JsonObject]:
     """What a cluster has once for all."""
-    return by_key(of_types(TYPES))
+    return by_key(type_manifests(TYPES))
 
 
-def process(installation: Installation) -> dict[Key, Tree]:
+def process(installation: Installation) -> dict[Key, JsonObject]:
     """What runs."""
     is_any = not installation.kinds or {owner.name for owner in owners()} & set(installation.kinds)
     handled = owners() if is_any else ()
-    return by_key(of_process(installation, KINDS, objects_of(handled, TYPES)))
+    return by_key(controller_manifests(installation, KINDS, access_of_owners(handled, TYPES)))
 
 
 def in_stream(text: str) -> dict[Key, Any]:

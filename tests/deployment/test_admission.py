@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from setpoint.cli.main import main
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.manifests import namespace as home
-from setpoint.deployment.workload import pod_spec
+from setpoint.deployment.manifests import namespace_manifest as home
+from setpoint.deployment.manifests import pod_spec
 from tests.cluster.access import Access
 from tests.deployment.chart import rendered, run, stream
 from tests.deployment.conftest import Kubectl

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.workload import pod_spec
+from setpoint.deployment.manifests import pod_spec
 from tests.cluster.fixtures import NewApiServer
 from tests.cluster.ports import free_port
 from tests.cluster.server import Settings

@@ -10,7 +10,7 @@ import yaml
 
 from setpoint import __version__
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.reachable import service_monitor
+from setpoint.deployment.manifests import service_monitor
 from tests.deployment.chart import rendered, run, without
 from tests.deployment.objects import by_key, process, types
 from tests.deployment.written import CHART, KEEP

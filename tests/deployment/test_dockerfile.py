@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 import pytest
 
 from setpoint import __version__
-from setpoint.deployment.workload import USER
+from setpoint.deployment.manifests import USER_ID
 from tests.deployment.dockerfile import Instruction, build, instructions, stages
 from tests.deployment.watched import WATCHED
 
@@ -36,7 +36,7 @@ def test_what_is_made_in_one_stage_runs_in_the_other() -> None:
 
 
 def test_it_is_not_root_and_a_cluster_can_tell() -> None:
-    assert [one.text for one in LAST.all("USER")] == [f"{USER}:{USER}"]
+    assert [one.text for one in LAST.all("USER")] == [f"{USER_ID}:{USER_ID}"]
 
 
 def test_it_needs_no_shell() -> None:
@@ -128,7 +128,7 @@ def _as_stranger(command: Sequence[str]) -> str:
         if setpriv is None:
             pytest.skip("there is no setpriv: root cannot become somebody who may not write")
         caps = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-        stranger = [setpriv, f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *caps]
+        stranger = [setpriv, f"--reuid={USER_ID}", f"--regid={USER_ID}", "--clear-groups", *caps]
     environment = {**LAST.environment, "HOME": "/", "PATH": "/usr/bin"}
     done = subprocess.run([*stranger, *command], cwd="/", env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

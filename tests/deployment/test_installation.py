@@ -9,22 +9,26 @@ import click
 import pytest
 
 from setpoint.cli.main import main
-from setpoint.core.durations import seconds_of
+from setpoint.core.values.durations import parse_duration
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.rights import Objects, Served, of_controller, of_people, served_by
-from setpoint.deployment.workload import arguments, deployment, pod_spec, store
+from setpoint.deployment.manifests import container_arguments, deployment, pod_spec, store_url
+from setpoint.deployment.rbac import GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
 from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
-from setpoint.runtime.server import Server
-from setpoint.stores.kubernetes.opening import POD_NAMESPACE, SYSTEM_NAMESPACE, Whereabouts, whereabouts
+from setpoint.runtime.server import HttpServer
+from setpoint.stores.kubernetes.factory import POD_NAMESPACE, SYSTEM_NAMESPACE, ClusterAddress, parse_cluster_address
 from tests.deployment.objects import TYPES, process
 
-LAMPS = (Served("house.example.com", "lamps"), Served("house.example.com", "plugs"), Served("yard.example.com", "taps"))
-SWITCHES = Objects(
+LAMPS = (
+    GroupResource("house.example.com", "lamps"),
+    GroupResource("house.example.com", "plugs"),
+    GroupResource("yard.example.com", "taps"),
+)
+SWITCHES = OwnerAccess(
     owners=LAMPS[:1],
-    made=(Served("", "secrets"), LAMPS[2]),
-    read=(Served("", "configmaps"),),
-    of_cluster=(Served("", "nodes"),),
+    made=(GroupResource("", "secrets"), LAMPS[2]),
+    read=(GroupResource("", "configmaps"),),
+    of_cluster=(GroupResource("", "nodes"),),
 )
 
 
@@ -53,7 +57,7 @@ def _rules(role: Any) -> list[tuple[str, str, str]]:
 
 
 def test_the_controller_may_do_what_it_does_and_no_more() -> None:
-    role, _, leases, _ = of_controller(Installation(), LAMPS)
+    role, _, leases, _ = controller_rbac(Installation(), LAMPS)
 
     assert (role["kind"], _rules(role)) == (
         "ClusterRole",
@@ -70,7 +74,7 @@ def test_the_controller_may_do_what_it_does_and_no_more() -> None:
 
 
 def test_the_controller_writes_what_owners_make_and_reads_what_they_read() -> None:
-    role, *_ = of_controller(Installation(), LAMPS[:1], SWITCHES)
+    role, *_ = controller_rbac(Installation(), LAMPS[:1], SWITCHES)
 
     assert _rules(role) == [
         ("house.example.com", "lamps", "get list watch patch"),
@@ -86,13 +90,13 @@ def test_the_controller_writes_what_owners_make_and_reads_what_they_read() -> No
 
 
 def test_in_one_namespace_nothing_is_read_that_is_in_none() -> None:
-    role, *_ = of_controller(Installation(watch_namespace="team"), LAMPS, SWITCHES)
+    role, *_ = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
 
     assert "nodes" not in str(role)
 
 
 def test_with_one_namespace_no_right_reaches_beyond_it() -> None:
-    objects = of_controller(Installation(watch_namespace="team"), LAMPS, SWITCHES)
+    objects = controller_rbac(Installation(watch_namespace="team"), LAMPS, SWITCHES)
 
     assert [(one["kind"], _metadata(one)["namespace"]) for one in objects] == [
         ("Role", "team"),
@@ -107,7 +111,7 @@ def _metadata(tree: Any) -> Any:
 
 
 def test_people_get_what_the_roles_of_the_cluster_promise() -> None:
-    view, edit = of_people(LAMPS[:1])
+    view, edit = user_rbac(LAMPS[:1])
 
     assert _rules(view) == [
         ("house.example.com", "lamps", "get list watch"),
@@ -119,14 +123,14 @@ def test_people_get_what_the_roles_of_the_cluster_promise() -> None:
 
 
 def test_every_kind_is_served_under_the_name_of_its_definition() -> None:
-    assert {f"{kind.plural}.{kind.group}" for kind in served_by(TYPES)} == {_metadata(one)["name"] for one in TYPES}
+    assert {f"{kind.plural}.{kind.group}" for kind in resources_of(TYPES)} == {_metadata(one)["name"] for one in TYPES}
 
 
 # --- Pods -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_line_of_a_pod_is_one_that_there_is() -> None:
-    command, *options = arguments(Installation(shards=3))
+    command, *options = container_arguments(Installation(shards=3))
 
     parsed = _parsed(str(command), [str(option) for option in options])
 
@@ -135,7 +139,7 @@ def test_the_command_line_of_a_pod_is_one_that_there_is() -> None:
 
 @pytest.mark.parametrize("watched", [None, "team"])
 def test_a_pod_looks_where_it_was_told_to(watched: str | None) -> None:
-    assert whereabouts(store(Installation(watch_namespace=watched))) == Whereabouts(namespace=watched)
+    assert parse_cluster_address(store_url(Installation(watch_namespace=watched))) == ClusterAddress(namespace=watched)
 
 
 def test_leases_are_where_there_are_rights_to_them() -> None:
@@ -165,7 +169,7 @@ def test_a_pod_is_asked_what_the_program_answers() -> None:
 
 
 async def _statuses(paths: Sequence[str]) -> list[int]:
-    server = Server(_Well(), _NoMetrics())
+    server = HttpServer(_Well(), _NoMetrics())
     await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession() as session:
@@ -178,7 +182,7 @@ def test_a_pod_has_more_time_to_end_than_its_steps() -> None:
     (grace,) = (text for text in _container(Installation())["args"] if text.startswith("--grace="))
     seconds: Any = pod_spec(Installation())["terminationGracePeriodSeconds"]
 
-    assert seconds > seconds_of(grace.removeprefix("--grace="))
+    assert seconds > parse_duration(grace.removeprefix("--grace="))
 
 
 def test_a_selector_never_changes() -> None:

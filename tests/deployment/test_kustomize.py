@@ -7,7 +7,7 @@ from shutil import copytree
 import pytest
 
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.reachable import service_monitor
+from setpoint.deployment.manifests import service_monitor
 from tests.deployment.conftest import Kubectl
 from tests.deployment.objects import by_key, in_stream, process, types
 from tests.deployment.written import KUSTOMIZE

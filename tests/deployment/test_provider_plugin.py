@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.deployment.provider_plugin import launcher, places, required_providers
-from setpoint.deployment.provider_versions import semantic
+from setpoint.deployment.terraform_plugin import launcher, launcher_paths, required_providers, semantic_version
 from setpoint.errors import UserError
 
 
@@ -26,17 +25,17 @@ from setpoint.errors import UserError
     ],
 )
 def test_a_version_is_written_as_terraform_takes_it(ours: str, terraforms: str) -> None:
-    assert semantic(ours) == terraforms
+    assert semantic_version(ours) == terraforms
 
 
 @pytest.mark.parametrize("version", ["1!1.0", "1.2.3.4", "1.0.post1", "1.0rc1.dev2", "1.0-rc1", "v1.0", "", "1.0\n"])
 def test_a_version_that_terraform_cannot_order_is_refused(version: str) -> None:
     with pytest.raises(UserError, match="is no version for Terraform: install one such as"):
-        semantic(version)
+        semantic_version(version)
 
 
 def test_there_is_a_place_for_every_platform_of_both_hosts() -> None:
-    assert [str(one) for one in places("0.4.0-rc.2")] == [
+    assert [str(one) for one in launcher_paths("0.4.0-rc.2")] == [
         f"{host}/setpoint/setpoint/0.4.0-rc.2/{platform}/terraform-provider-setpoint_v0.4.0-rc.2"
         for host in ("registry.terraform.io", "registry.opentofu.org")
         for platform in ("linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import Installation
-from setpoint.engine.resource import Tree
 from tests.cluster.access import Access
 from tests.deployment.conftest import Kubectl
 from tests.deployment.objects import KINDS, process
@@ -84,7 +84,7 @@ def _install(kubectl: Kubectl, installation: Installation) -> str:
 _FOR_RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-def _stream(objects: Iterable[Tree]) -> str:
+def _stream(objects: Iterable[JsonObject]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
 

@@ -12,22 +12,20 @@ from typing import Final
 import yaml
 
 from setpoint.app import definitions, owners
-from setpoint.core.kubernetes import text_at
-from setpoint.core.values import Json
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.deployment.installation import Installation
-from setpoint.deployment.manifests import of_process, of_types
-from setpoint.deployment.reachable import service_monitor
-from setpoint.deployment.rights import (
-    objects_of,
-    of_controller,
-    of_people,
-    on_cluster,
-    on_leases,
-    on_objects,
-    on_resources,
-    served_by,
+from setpoint.deployment.manifests import controller_manifests, service_monitor, type_manifests
+from setpoint.deployment.rbac import (
+    access_of_owners,
+    cluster_scoped_rules,
+    controller_rbac,
+    lease_rules,
+    owned_object_rules,
+    resource_rules,
+    resources_of,
+    user_rbac,
 )
-from setpoint.engine.resource import Tree
 
 KUSTOMIZE: Final = Path("deploy/kustomize")
 CHART: Final = Path("deploy/helm/setpoint")
@@ -39,33 +37,33 @@ WATCHED: Final = "default"
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def files(definitions: Sequence[Tree]) -> dict[Path, str]:
+def files(definitions: Sequence[JsonObject]) -> dict[Path, str]:
     """Every file that is written, and what stands in it."""
     written = {**_for_kustomize(definitions), **_for_helm(definitions)}
     return {path: HEAD + as_yaml(content) for path, content in written.items()}
 
 
-def _for_kustomize(definitions: Sequence[Tree]) -> dict[Path, Json]:
-    kinds, objects = served_by(definitions), objects_of(owners(), definitions)
+def _for_kustomize(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
+    kinds, objects = resources_of(definitions), access_of_owners(owners(), definitions)
     watching = Installation(watch_namespace=WATCHED)
-    rights = of_controller(watching, kinds, objects)
+    rights = controller_rbac(watching, kinds, objects)
     narrow = [one for one in rights if text_at(one, "metadata", "namespace") == WATCHED]
     return {
-        **_with_list(KUSTOMIZE / "crds", of_types(definitions)),
-        **_with_list(KUSTOMIZE / "base", of_process(Installation(), kinds, objects)),
+        **_with_list(KUSTOMIZE / "crds", type_manifests(definitions)),
+        **_with_list(KUSTOMIZE / "base", controller_manifests(Installation(), kinds, objects)),
         **_one_by_one(KUSTOMIZE / "components/namespaced", narrow),
         **_one_by_one(KUSTOMIZE / "components/service-monitor", [service_monitor(Installation())]),
     }
 
 
-def _for_helm(definitions: Sequence[Tree]) -> dict[Path, Json]:
-    kinds, objects = served_by(definitions), objects_of(owners(), definitions)
-    view, edit = of_people(kinds)
+def _for_helm(definitions: Sequence[JsonObject]) -> dict[Path, Json]:
+    kinds, objects = resources_of(definitions), access_of_owners(owners(), definitions)
+    view, edit = user_rbac(kinds)
     rules: Mapping[str, Json] = {
-        "resources": on_resources(kinds),
-        "objects": on_objects(objects),
-        "cluster": on_cluster(objects),
-        "leases": on_leases(),
+        "resources": resource_rules(kinds),
+        "objects": owned_object_rules(objects),
+        "cluster": cluster_scoped_rules(objects),
+        "leases": lease_rules(),
         "view": view["rules"],
         "edit": edit["rules"],
     }
@@ -77,7 +75,7 @@ def _for_helm(definitions: Sequence[Tree]) -> dict[Path, Json]:
     }
 
 
-def _kept(definition: Tree) -> Tree:
+def _kept(definition: JsonObject) -> JsonObject:
     metadata = definition["metadata"]
     assert isinstance(metadata, Mapping)
     annotations = metadata.get("annotations") or {}
@@ -85,7 +83,7 @@ def _kept(definition: Tree) -> Tree:
     return {**definition, "metadata": {**metadata, "annotations": {**annotations, **KEEP}}}
 
 
-def _with_list(folder: Path, objects: Sequence[Tree]) -> dict[Path, Json]:
+def _with_list(folder: Path, objects: Sequence[JsonObject]) -> dict[Path, Json]:
     """The files of the objects, and the one that makes them a base of kustomize."""
     files = _one_by_one(folder, objects)
     kustomization = {
@@ -96,11 +94,11 @@ def _with_list(folder: Path, objects: Sequence[Tree]) -> dict[Path, Json]:
     return {**files, folder / "kustomization.yaml": kustomization}
 
 
-def _one_by_one(folder: Path, objects: Iterable[Tree]) -> dict[Path, Json]:
+def _one_by_one(folder: Path, objects: Iterable[JsonObject]) -> dict[Path, Json]:
     return {folder / f"{_file_name(one)}.yaml": one for one in objects}
 
 
-def _file_name(tree: Tree) -> str:
+def _file_name(tree: JsonObject) -> str:
     """`role-leases` for the Role setpoint-leases."""
     kind, name = text_at(tree, "kind"), text_at(tree, "metadata", "name")
     if kind == "CustomResourceDefinition":
@@ -127,7 +125,7 @@ def as_yaml(content: Json) -> str:
     return text
 
 
-def write(definitions: Sequence[Tree]) -> None:
+def write(definitions: Sequence[JsonObject]) -> None:
     """Writes every file, and removes what was written for something that is gone."""
     written = files(definitions)
     for path in stale(written):

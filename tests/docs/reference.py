@@ -12,25 +12,21 @@ from typing import Final
 import msgspec
 from msgspec import inspect
 
-from setpoint.core.places import Place, inside_of, members_of, top_of
-from setpoint.core.shape import KeyedList, Mark
-from setpoint.core.values import MISSING
-from setpoint.kinds.config_connector import Ref
-from setpoint.kinds.descriptions import descriptions
+from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
+from setpoint.core.schema.shape import KeyedList, Mark
+from setpoint.core.values.json_types import MISSING
+from setpoint.kinds.field_docs import field_docs
+from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_database import SqlDatabaseStatus, SqlDatabaseTree
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
 from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
-from setpoint.kinds.gcp.sql_user.spec import SqlUserTree
-from setpoint.kinds.gcp.sql_user.status import SqlUserStatus
-from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketTree
-from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
+from setpoint.kinds.gcp.sql_user.spec import SqlUserStatus, SqlUserTree
+from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketStatus, StorageBucketTree
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectStatus, KubernetesObjectTree
-from setpoint.kinds.trustee.kbs_config.spec import KbsConfigTree
-from setpoint.kinds.trustee.kbs_config.status import KbsConfigStatus
-from setpoint.kinds.trustee.trustee_config.merging import Policy, field_policies
-from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigTree
-from setpoint.kinds.trustee.trustee_config.status import TrusteeConfigStatus
-from setpoint.stores.kubernetes.definitions import EveryStatus
+from setpoint.kinds.trustee.kbs_config.spec import KbsConfigStatus, KbsConfigTree
+from setpoint.kinds.trustee.trustee_config.kbs_config_child import EditPolicy, field_policies
+from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigStatus, TrusteeConfigTree
+from setpoint.stores.kubernetes.crds import CommonStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,45 +83,45 @@ def with_table(page: str, head: str, rows: Sequence[str]) -> str:
 
 def rows_of(tree_type: type[msgspec.Struct]) -> list[str]:
     """A row for each field that an author may write."""
-    parts = [part for part in members_of(top_of(tree_type)) if part.path in ("spec", "metadata")]
+    parts = [part for part in member_nodes(root_node(tree_type)) if part.path in ("spec", "metadata")]
     return [_row(place) for part in parts for place in _all_below(part)]
 
 
 def status_rows_of(type_: type[msgspec.Struct]) -> list[str]:
     """A row for each member of the status."""
-    return [f"| `status.{place.path}` | {_told(place)} |" for place in members_of(top_of(type_))]
+    return [f"| `status.{place.path}` | {_told(place)} |" for place in member_nodes(root_node(type_))]
 
 
-def _all_below(holder: Place) -> Iterator[Place]:
+def _all_below(holder: SchemaNode) -> Iterator[SchemaNode]:
     for place in _below(holder):
         yield place
         yield from _all_below(place)
 
 
-def _below(holder: Place) -> Iterator[Place]:
+def _below(holder: SchemaNode) -> Iterator[SchemaNode]:
     """The fields in an object, or in the elements of a list of objects. A reference is told in one word."""
     match holder.type:
-        case inspect.StructType(cls=cls) if cls is Ref:
+        case inspect.StructType(cls=cls) if cls is SpecReference:
             return
-        case inspect.ListType() if (element := inside_of(holder)) is not None:
+        case inspect.ListType() if (element := item_node(holder)) is not None:
             yield from _below(element)
         case _:
-            yield from members_of(holder)
+            yield from member_nodes(holder)
 
 
-def _told(place: Place) -> str:
+def _told(place: SchemaNode) -> str:
     assert place.holder is not None
-    return descriptions(place.holder).get(place.attribute, "")
+    return field_docs(place.holder).get(place.attribute, "")
 
 
-def _row(place: Place) -> str:
+def _row(place: SchemaNode) -> str:
     default = "" if place.field.default is MISSING else f"`{msgspec.json.encode(place.field.default).decode()}`"
     words = ["required"] * place.is_required + [word for mark, word in WORDS.items() if mark in place.field.marks]
     cells = (f"`{place.path}`", _told(place), _type(place), default, ", ".join(words))
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
 
 
-def _type(place: Place) -> str:
+def _type(place: SchemaNode) -> str:
     match place.field.shape:
         case KeyedList(keys=keys):
             return f"list of objects, told apart by {' and '.join(f'`{key}`' for key in keys)}"
@@ -136,7 +132,7 @@ def _type(place: Place) -> str:
 def _type_name(type_: inspect.Type) -> str:
     match type_:
         case inspect.StructType(cls=cls):
-            return "reference" if cls is Ref else "object"
+            return "reference" if cls is SpecReference else "object"
         case inspect.ListType(item_type=item):
             return f"list of {'objects' if isinstance(item, inspect.StructType) else _type_name(item)}"
         case inspect.DictType(value_type=value):
@@ -153,12 +149,12 @@ def _type_name(type_: inspect.Type) -> str:
 
 def with_every_status(page: str) -> str:
     """The page on all kinds with the table that their common status asks for."""
-    return with_table(page, STATUS_HEAD, status_rows_of(EveryStatus))
+    return with_table(page, STATUS_HEAD, status_rows_of(CommonStatus))
 
 
 def with_policies(page: str) -> str:
     """The page on Trustee with a row for each field of a KbsConfig, those first that people may edit."""
-    policies = sorted(field_policies().items(), key=lambda one: one[1] is Policy.MANAGED)
+    policies = sorted(field_policies().items(), key=lambda one: one[1] is EditPolicy.MANAGED)
     return with_table(page, POLICIES_HEAD, [f"| `spec.{field}` | {policy.value} |" for field, policy in policies])
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from setpoint.terraform.cluster_attribute import CLUSTER
-from setpoint.terraform.cty_types import ListOf, MapOf, ObjectOf, Primitive, Type
-from setpoint.terraform.object_schema import OBJECT, SOURCE, WAITING
-from setpoint.terraform.schema import Attribute, Nested, Presence
-from setpoint.terraform.wait_attribute import WAIT
+from setpoint.terraform.cty.types import CtyType, ListType, MapType, ObjectType, PrimitiveType
+from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
+from setpoint.terraform.resources.clusters import CLUSTER
+from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHEMA, WAIT_ATTRIBUTES, WAIT_SCHEMA
 from tests.docs.reference import with_table
 
 PAGE: Final = Path("docs/terraform.md")
@@ -25,13 +24,13 @@ _WORDS: Final = {
 
 def tables() -> Mapping[str, Mapping[str, Attribute]]:
     """Every table of the page, by what its first column is called."""
-    assert isinstance(CLUSTER.type, Nested)
+    assert isinstance(CLUSTER.type, NestedAttributes)
     return {
-        "attribute of the resource `setpoint_object`": OBJECT.attributes,
+        "attribute of the resource `setpoint_object`": OBJECT_SCHEMA.attributes,
         "member of `cluster`": CLUSTER.type.attributes,
-        "member of `wait_for`": WAIT.attributes,
-        "attribute of the resource `setpoint_wait`": WAITING.attributes,
-        "attribute of the data source `setpoint_object`": SOURCE.attributes,
+        "member of `wait_for`": WAIT_ATTRIBUTES.attributes,
+        "attribute of the resource `setpoint_wait`": WAIT_SCHEMA.attributes,
+        "attribute of the data source `setpoint_object`": DATA_SOURCE_SCHEMA.attributes,
     }
 
 
@@ -50,17 +49,17 @@ def _rows(attributes: Mapping[str, Attribute]) -> Iterator[str]:
         yield f"| `{name}` | {one.description} | {_type(one.type)} | {notes} |"
 
 
-def _type(type_: Type | Nested) -> str:
+def _type(type_: CtyType | NestedAttributes) -> str:
     match type_:
-        case Primitive.DYNAMIC:
+        case PrimitiveType.DYNAMIC:
             return "any value"
-        case Primitive():
+        case PrimitiveType():
             return str(type_.value)
-        case ListOf(element):
+        case ListType(element):
             return f"list of {_type(element)}"
-        case MapOf(element):
+        case MapType(element):
             return f"map of {_type(element)}"
-        case ObjectOf() | Nested():
+        case ObjectType() | NestedAttributes():
             return "object"
         case _:
             raise TypeError(type_)

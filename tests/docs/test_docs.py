@@ -51,12 +51,12 @@ def test_a_command_in_the_docs_is_one_that_there_is(command: str) -> None:
 )
 def test_an_example_prints_what_the_page_says(page: Path) -> None:
     printed = io.StringIO()
-    world: dict[str, object] = {"__name__": "example"}
+    engine: dict[str, object] = {"__name__": "example"}
     expected = ""
     for language, body in _fences(page):
         if language == "python":
             with contextlib.redirect_stdout(printed):
-                exec(compile(body, str(page), "exec"), world)
+                exec(compile(body, str(page), "exec"), engine)
         elif language == "":
             expected += body
 

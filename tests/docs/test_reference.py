@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.shape import Default, Keyed, Mark
-from setpoint.kinds.config_connector import Ref
+from setpoint.core.schema.shape import Default, Keyed, Mark
+from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from tests.docs.reference import (
     HEAD,
     PAGES,
@@ -59,7 +59,7 @@ class _Rule(Struct):
 
 
 class _Spec(Struct):
-    bucketRef: Annotated[Ref, Mark.IMMUTABLE]
+    bucketRef: Annotated[SpecReference, Mark.IMMUTABLE]
     keyed: Annotated[list[_Rule] | None | UnsetType, Keyed("name")] = UNSET
     whole: list[_Rule] | UnsetType = UNSET
     mode: Literal["off", "on"] | UnsetType = UNSET

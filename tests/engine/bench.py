@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from setpoint.engine.context import CookieLocation, EngineContext, Settled, StepOutcome, Stopped
+from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.ports import Store
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.rest import Rests
-from setpoint.engine.scene import CookieLocation, Outcome, Settled, Stopped, World
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.stand import Spec, Stand
 
@@ -52,13 +52,15 @@ class Bench:
     kind: AnyKind | None = None
     # What a long-running process has heard, when this is one.
     heads: "Heard | None" = None
-    rests: Rests | None = None
+    idle_cache: IdleCache | None = None
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         """The world of one process."""
         kind = self.kind or self.stand.kind
-        return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies, rests=self.rests)
+        return EngineContext(
+            self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies, idle_cache=self.idle_cache
+        )
 
     @property
     def ref(self) -> ResourceRef:
@@ -73,7 +75,7 @@ class Bench:
     def go_on_for_ever(self) -> None:
         """From here on this is a process that remembers what is at rest."""
         self.heads = Heard(self.store)
-        self.rests = Rests(self.heads)
+        self.idle_cache = IdleCache(self.heads)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
@@ -104,14 +106,14 @@ class Bench:
 
     # --- The engine --------------------------------------------------------------------------------------------------
 
-    async def step(self, *, asked: bool = False) -> Outcome:
+    async def step(self, *, asked: bool = False) -> StepOutcome:
         """One step."""
         self.clock.seconds += 1
         if self.heads is not None:
             await self.heads.hear()
-        return await step(self.stand.ref, self.world, asked=asked)
+        return await step(self.stand.ref, self.engine, asked=asked)
 
-    async def go_on(self, *, asked: bool = False) -> Outcome:
+    async def go_on(self, *, asked: bool = False) -> StepOutcome:
         """Steps until there is no operation to wait for."""
         outcome = await self.step(asked=asked)
         for _ in range(ENOUGH):

@@ -12,7 +12,7 @@ class Claim:
     """`play` fails when the claim does not hold on the bench; its name is the claim."""
 
     play: Callable[[Bench], Awaitable[None]]
-    needs: frozenset[Part]
+    dependencies: frozenset[Part]
 
     @property
     def name(self) -> str:
@@ -21,9 +21,9 @@ class Claim:
 
     def fits(self, stand: type[Stand]) -> bool:
         """Whether it makes sense for the kind on that stand."""
-        return self.needs.isdisjoint(stand.without)
+        return self.dependencies.isdisjoint(stand.without)
 
 
-def claim(play: Callable[[Bench], Awaitable[None]], *needs: Part) -> Claim:
+def claim(play: Callable[[Bench], Awaitable[None]], *dependencies: Part) -> Claim:
     """The claim that `play` makes about kinds that have these parts."""
-    return Claim(play, frozenset(needs))
+    return Claim(play, frozenset(dependencies))

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from setpoint.cli.states import Exit, state_of
-from setpoint.engine.scene import Outcome, Stopped
+from setpoint.cli.views.outcome import ExitCode, summarize_outcome
+from setpoint.engine.context import StepOutcome, Stopped
 from tests.engine.shore import ADDRESS, FOR_ADDRESS, Shore
 from tests.engine.things import value_of
 
-Apply = Callable[..., Awaitable[dict[str, Outcome]]]
+Apply = Callable[..., Awaitable[dict[str, StepOutcome]]]
 By = Callable[[Shore], Apply]
 
 
@@ -25,7 +25,7 @@ def _follow(shore: Shore) -> Apply:
 either_way = pytest.mark.parametrize("by", [_run, _follow], ids=["own steps", "another's steps"])
 
 
-def ends(outcomes: dict[str, Outcome]) -> dict[str, str]:
+def ends(outcomes: dict[str, StepOutcome]) -> dict[str, str]:
     """How each ended, in a word."""
     return {
         name: type(outcome.error).__name__ if isinstance(outcome, Stopped) else type(outcome).__name__
@@ -33,9 +33,9 @@ def ends(outcomes: dict[str, Outcome]) -> dict[str, str]:
     }
 
 
-def codes(outcomes: dict[str, Outcome]) -> dict[str, Exit]:
+def codes(outcomes: dict[str, StepOutcome]) -> dict[str, ExitCode]:
     """What a command would exit with because of each."""
-    return {name: state_of(outcome).code for name, outcome in sorted(outcomes.items())}
+    return {name: summarize_outcome(outcome).code for name, outcome in sorted(outcomes.items())}
 
 
 def time_now() -> float:

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
 
-from setpoint.core.paths import Path, get_at
-from setpoint.core.values import Json, Missing
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import AnyKind, Reconciliation
 from tests.engine.gadgets import GROUP, VERSION, Fault, GadgetKind, Service, gadget_ref
 from tests.engine.stand import (

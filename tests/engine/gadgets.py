@@ -7,26 +7,26 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.canonical import body_digest, canonical
 from setpoint.core.overlay import Declared
-from setpoint.core.plan import Sending, Write
-from setpoint.core.shape import Default, Keyed, Mark
-from setpoint.core.values import Json
+from setpoint.core.plan import PlannedWrite, PlanOptions
+from setpoint.core.schema.shape import Default, Keyed, Mark
+from setpoint.core.values.canonical import canonical, sha256_hex
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import (
     Absent,
-    Definition,
+    CrdDetails,
+    Dependency,
     Intent,
     Location,
-    Need,
-    Operation,
     Present,
     Reconciliation,
     Reference,
-    Resolved,
-    SecretKey,
-    Unmoved,
+    RemoteOperation,
+    ResolvedReferences,
+    SecretKeyReference,
+    Unchanged,
 )
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
 from tests.engine.stand import Trouble
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 GROUP, VERSION = "test.setpoint.dev", "v1"
 # What the spec says besides what the object is like.
 _NOT_THE_OBJECT: Final = ("parentRef", "passwordRef", "resourceID", "stays")
-_DEFINITION: Final = Definition()
+_DEFINITION: Final = CrdDetails()
 # Every other trouble means that nothing is known.
 _ERRORS: Final[Mapping[Trouble, Callable[[str], RemoteError]]] = {
     Trouble.REFUSED: RemoteRefused,
@@ -123,7 +123,7 @@ class Service:
             work()
         raise _ERRORS.get(fault.trouble, RemoteUnavailable)(f"{verb} {name}: {fault.trouble.value}")
 
-    def put(self, name: str, members: dict[str, Json]) -> Operation | None:
+    def put(self, name: str, members: dict[str, Json]) -> RemoteOperation | None:
         """Keeps the object. A new one can be seen at once, even when there is work left to do."""
         is_new = name not in self.objects
 
@@ -137,7 +137,7 @@ class Service:
             effect()
         return self._work(effect)
 
-    def drop(self, name: str) -> Operation | None:
+    def drop(self, name: str) -> RemoteOperation | None:
         """Forgets the object."""
 
         def effect() -> None:
@@ -159,7 +159,7 @@ class Service:
             raise RemoteRefused(f"operation {name} failed: {job.error}")
         return job.is_over
 
-    def _work(self, effect: Callable[[], None]) -> Operation | None:
+    def _work(self, effect: Callable[[], None]) -> RemoteOperation | None:
         if not all(job.is_over for job in self.jobs.values()):
             raise OperationRunning("another operation is in progress")
         if not self.slow and not self.failing:
@@ -168,7 +168,7 @@ class Service:
         name, error = f"op-{len(self.jobs) + 1}", self.failing
         self.failing = ""
         self.jobs[name] = Job(effect, error)
-        return Operation(name)
+        return RemoteOperation(name)
 
 
 @dataclass(slots=True)
@@ -184,34 +184,34 @@ class GadgetKind:
     annotations: Sequence[str] = ("test.setpoint.dev/flavour",)
     live_type: type[Gadget] = Gadget
     tree_type: type[Struct] = GadgetTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
-        found: list[Need] = []
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
+        found: list[Dependency] = []
         parent, secret = resource.spec.get("parentRef"), resource.spec.get("passwordRef")
         if isinstance(parent, str):
             found.append(Reference("spec.parentRef", gadget_ref(parent)))
         if isinstance(secret, str):
             ref = ResourceRef("", "Secret", resource.ref.namespace, secret)
-            found.append(SecretKey("spec.password", ref, "password"))
+            found.append(SecretKeyReference("spec.password", ref, "password"))
         return found
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         return Location(str(resource.spec.get("resourceID", resource.ref.name)))
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         spec = {name: value for name, value in resource.spec.items() if name not in _NOT_THE_OBJECT}
         spec.update({name.removeprefix("spec."): value for name, value in resolved.secrets.items()})
         for parent in resolved.resources.values():
             spec["parent"] = parent.ref.name
         return {"spec": spec, "metadata": {"labels": dict(resource.labels)}}
 
-    def view(self, live: Gadget) -> Tree:
+    def view(self, live: Gadget) -> JsonObject:
         members = msgspec.to_builtins(live)
         labels = members.pop("labels", {})
         return {"spec": members, "metadata": {"labels": labels}}
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         return declared
 
     def check(self, resource: Resource) -> None:
@@ -220,39 +220,41 @@ class GadgetKind:
     def abandons(self, resource: Resource) -> bool:
         return resource.spec.get("stays") is True
 
-    def sending(self, intent: Intent) -> Sending:
-        return Sending()
+    def sending(self, intent: Intent) -> PlanOptions:
+        return PlanOptions()
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         found = self.service.ask("get", location, lambda: self.service.objects.get(location))
         if found is None:
             return Absent()
-        mark = body_digest(canonical(found))
+        mark = sha256_hex(canonical(found))
         if mark == known:
-            return Unmoved()
+            return Unchanged()
         outputs = {"address": f"10.0.0.{found.get('size', 0)}", "serial": found.get("serial", "1")}
         return Present(msgspec.convert(found, Gadget), mark, outputs=outputs)
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
-        def work() -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
+        def work() -> RemoteOperation | None:
             if intent.location in self.service.objects:
                 raise RemoteConflict(f"{intent.location} is there already")
             return self.service.put(intent.location, _members(wanted))
 
         return self.service.ask("create", intent.location, work)
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Gadget]) -> Operation | None:
-        def work() -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Gadget]
+    ) -> RemoteOperation | None:
+        def work() -> RemoteOperation | None:
             if intent.location not in self.service.objects:
                 raise RemoteConflict(f"{intent.location} is not there any more")
             return self.service.put(intent.location, _members(wanted))
 
         return self.service.ask("update", intent.location, work)
 
-    async def delete(self, location: Location, before: Present[Gadget], resource: Resource) -> Operation | None:
+    async def delete(self, location: Location, before: Present[Gadget], resource: Resource) -> RemoteOperation | None:
         return self.service.ask("delete", location, lambda: self.service.drop(location))
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         return self.service.ask("get", operation.name, lambda: self.service.poll(operation.name))
 
 
@@ -261,7 +263,7 @@ def gadget_ref(name: str) -> ResourceRef:
     return ResourceRef(GROUP, "Gadget", "default", name)
 
 
-def _members(wanted: Tree) -> dict[str, Json]:
+def _members(wanted: JsonObject) -> dict[str, Json]:
     spec, metadata = wanted["spec"], wanted.get("metadata", {})
     assert isinstance(spec, dict)
     assert isinstance(metadata, dict)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from setpoint.engine.follow import Follow
-from setpoint.engine.reconcile import step
-from setpoint.engine.remembered import REQUESTED
+from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.drivers.follower import StatusFollower
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Outcome, World
-from setpoint.stores.limits import Limits
+from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.reconcile import step
+from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadget_stand import GadgetStand, gadget
 from tests.engine.stand import Spec
@@ -23,21 +23,21 @@ class House:
     """A service, a store, and somebody who follows what another process does about it."""
 
     stand: GadgetStand = field(default_factory=GadgetStand)
-    limits: Limits = field(default_factory=Limits)
-    told: list[tuple[str, Outcome]] = field(default_factory=list)
+    limits: StoreLimits = field(default_factory=StoreLimits)
+    told: list[tuple[str, StepOutcome]] = field(default_factory=list)
     asked: list[Sequence[ResourceRef]] = field(default_factory=list)
     store: MemoryStore = field(init=False)
-    follow: Follow = field(init=False)
+    follow: StatusFollower = field(init=False)
     _numbers: "count[int]" = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(VirtualClock(), lambda: f"uid-{next(self._numbers)}", self.limits)
-        self.follow = Follow(self.store, lambda ref, outcome: self.told.append((ref.name, outcome)), self.ask)
+        self.follow = StatusFollower(self.store, lambda ref, outcome: self.told.append((ref.name, outcome)), self.ask)
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         kind = self.stand.kind
-        return World(self.store, VirtualClock(), {(kind.group, kind.name): kind})
+        return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind})
 
     async def apply(self, name: str, spec: Spec, **metadata: Any) -> ResourceRef:
         return (await self.store.apply(gadget(name, spec, **metadata))).ref
@@ -46,15 +46,15 @@ class House:
         """Puts a request for a look on record, as the process does that takes the steps."""
         self.asked.append(refs)
         for ref in refs:
-            await self.store.annotate(await self.resource(ref), {REQUESTED: f"request {next(self._numbers)}"})
+            await self.store.annotate(await self.resource(ref), {RECONCILE_REQUESTED: f"request {next(self._numbers)}"})
 
     async def resource(self, ref: ResourceRef) -> Resource:
         found = await self.store.get(ref)
         assert found is not None
         return found
 
-    async def step(self, ref: ResourceRef) -> Outcome:
-        return await step(ref, self.world)
+    async def step(self, ref: ResourceRef) -> StepOutcome:
+        return await step(ref, self.engine)
 
     async def keep(self) -> None:
         """The other process: a step for each once a second, and operations that are over by then."""
@@ -64,7 +64,7 @@ class House:
             await asyncio.sleep(1)
             self.stand.finish()
 
-    async def kept(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, Outcome]:
+    async def kept(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, StepOutcome]:
         """How it ends while the other process is at work."""
         keeper = asyncio.create_task(self.keep())
         outcomes = await self.follow.until_done(refs, timeout)
@@ -72,10 +72,10 @@ class House:
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
 
-def play(scenario: Callable[[House], Awaitable[None]], limits: Limits | None = None) -> None:
+def play(scenario: Callable[[House], Awaitable[None]], limits: StoreLimits | None = None) -> None:
     """Plays `scenario` in virtual time."""
 
     async def main() -> None:
-        await scenario(House(limits=limits or Limits()))
+        await scenario(House(limits=limits or StoreLimits()))
 
     run(main())

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from setpoint.core.canonical import canonical
-from setpoint.engine.reconcile import preview
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.scene import Settled
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.context import Settled
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.reconcile import preview
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
 from tests.engine.lifecycle_keeping import UP_TO_DATE
@@ -90,7 +90,7 @@ async def a_contest_shows_no_secret(bench: Bench) -> None:
     await bench.settle(bench.stand.with_secret)
     await meddle(bench, times=4)
 
-    plan = await preview(bench.stand.ref, bench.world)
+    plan = await preview(bench.stand.ref, bench.engine)
 
     assert await contested(bench) is not None
     kept = canonical((await bench.resource()).document).decode()
@@ -270,7 +270,7 @@ async def a_plan_shows_what_is_left_alone(bench: Bench) -> None:
     await meddle(bench, times=4)
     before = await bench.resource()
 
-    plan = await preview(bench.stand.ref, bench.world)
+    plan = await preview(bench.stand.ref, bench.engine)
 
     field = bench.stand.field
     assert plan.writes == ()
@@ -284,11 +284,11 @@ async def a_plan_shows_what_is_left_alone(bench: Bench) -> None:
 async def no_cookie_hides_what_is_left_alone(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=3)
-    agreed = Remembered.of(await bench.resource()).cookie
+    agreed = StoredState.of(await bench.resource()).cookie
 
     outcomes = [await meddle(bench), await bench.step(), await bench.step()]
 
-    assert Remembered.of(await bench.resource()).cookie == agreed
+    assert StoredState.of(await bench.resource()).cookie == agreed
     assert [outcome.ready.reason for outcome in outcomes if isinstance(outcome, Settled)] == ["Contested"] * 3
 
 
@@ -298,7 +298,7 @@ async def the_record_says_what_is_left_alone(bench: Bench) -> None:
     await meddle(bench, times=4)
     await bench.step()
 
-    step: Any = Remembered.of(await bench.resource()).step
+    step: Any = StoredState.of(await bench.resource()).step
     field = bench.stand.field
     assert step["writes"] == []
     assert step["withheld"] == [{"path": field.path, "rule": "spec", "before": field.drifted, "after": field.first}]

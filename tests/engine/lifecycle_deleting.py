@@ -2,8 +2,8 @@
 
 import pytest
 
-from setpoint.engine.reconcile import preview
-from setpoint.engine.scene import DEFENDER, DELETION_POLICY, FINALIZER, MANAGEMENT, Gone, Settled, Stopped
+from setpoint.engine.context import DELETION_DEFENDER, DELETION_POLICY, FINALIZER, MANAGEMENT, Gone, Settled, Stopped
+from setpoint.engine.step.reconcile import preview
 from setpoint.errors import DeletionHeld, OperationRunning, RemoteRefused, RemoteUnavailable
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
@@ -37,18 +37,18 @@ async def leaves_the_finalizers_of_others_alone(bench: Bench) -> None:
 
 
 async def what_config_connector_defends_is_deleted_once_it_lets_go(bench: Bench) -> None:
-    await bench.store.set_finalizers(await bench.apply(), (DEFENDER,))
+    await bench.store.set_finalizers(await bench.apply(), (DELETION_DEFENDER,))
     await bench.settle()
     await bench.delete()
 
     held = await bench.step()
 
     assert isinstance(held, Stopped)
-    assert DEFENDER in str(held.error)
-    with pytest.raises(DeletionHeld, match=DEFENDER):
-        await preview(bench.stand.ref, bench.world)
+    assert DELETION_DEFENDER in str(held.error)
+    with pytest.raises(DeletionHeld, match=DELETION_DEFENDER):
+        await preview(bench.stand.ref, bench.engine)
     status, reason, message = await bench.ready()
-    assert (status, reason, DEFENDER in message) == ("False", "Deleting", True)
+    assert (status, reason, DELETION_DEFENDER in message) == ("False", "Deleting", True)
     assert bench.stand.writes == ["create"]
     await bench.store.set_finalizers(await bench.resource(), (FINALIZER,))
     assert await bench.go_on() == Gone()
@@ -56,7 +56,7 @@ async def what_config_connector_defends_is_deleted_once_it_lets_go(bench: Bench)
 
 
 async def what_config_connector_defends_can_be_abandoned(bench: Bench) -> None:
-    await bench.store.set_finalizers(await bench.apply(), (DEFENDER,))
+    await bench.store.set_finalizers(await bench.apply(), (DELETION_DEFENDER,))
     await bench.settle()
     before = bench.stand.objects
     await bench.delete()
@@ -64,7 +64,7 @@ async def what_config_connector_defends_can_be_abandoned(bench: Bench) -> None:
     await bench.apply(annotations={DELETION_POLICY: "abandon"})
 
     assert await bench.go_on() == Gone()
-    assert (await bench.resource()).finalizers == (DEFENDER,)
+    assert (await bench.resource()).finalizers == (DELETION_DEFENDER,)
     assert bench.stand.objects == before
 
 
@@ -142,9 +142,9 @@ async def a_plan_of_a_deletion_says_what_becomes_of_the_object(bench: Bench) -> 
     await bench.settle()
     await bench.delete()
 
-    going = await preview(bench.stand.ref, bench.world)
+    going = await preview(bench.stand.ref, bench.engine)
     bench.stand.remove()
-    gone = await preview(bench.stand.ref, bench.world)
+    gone = await preview(bench.stand.ref, bench.engine)
 
     assert [write.name for write in going.writes] == ["delete"]
     assert (gone.writes, gone.because.endswith("is gone already")) == ((), True)
@@ -157,7 +157,7 @@ async def a_plan_deletes_nothing_that_will_be_abandoned(bench: Bench) -> None:
         await bench.apply(annotations=mode)
         await bench.delete()
 
-        plan = await preview(bench.stand.ref, bench.world)
+        plan = await preview(bench.stand.ref, bench.engine)
 
         assert (plan.writes, bool(plan.because)) == ((), True)
         if mode.get(MANAGEMENT) == "paused":

@@ -1,7 +1,7 @@
 """What goes wrong on the way: outages, refusals, operations, and services that do not follow."""
 
 from setpoint.core.decide import Decision
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
@@ -98,7 +98,7 @@ async def a_conflict_means_another_look_and_no_failure(bench: Bench) -> None:
 # --- Operations ------------------------------------------------------------------------------------------------------
 
 
-def _is_running(outcome: Outcome) -> bool:
+def _is_running(outcome: StepOutcome) -> bool:
     return isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)
 
 

@@ -1,7 +1,7 @@
 """Who owns a field: the author's annotations, and the protection that silence never gives up."""
 
-from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
-from setpoint.engine.scene import Stopped
+from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
+from setpoint.engine.context import Stopped
 from setpoint.errors import UnknownField
 from tests.engine.bench import Bench
 from tests.engine.claim import claim

@@ -1,10 +1,10 @@
 """The lifecycle of a resource that is to be there: it is made, adopted, kept as declared, never moved."""
 
-from setpoint.core.canonical import canonical
-from setpoint.engine.reconcile import preview
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.run import Run
-from setpoint.engine.scene import FINALIZER, MANAGEMENT, Settled, Stopped
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.context import FINALIZER, MANAGEMENT, Settled, Stopped
+from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ImmutableFieldChanged, LocationChanged, ManifestInvalid
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
@@ -31,7 +31,7 @@ async def a_run_follows_it_to_the_end(bench: Bench) -> None:
     await bench.settle()
     await bench.change()
 
-    outcomes = await Run(bench.world).until_done([bench.stand.ref], timeout=60)
+    outcomes = await StepRunner(bench.engine).until_done([bench.stand.ref], timeout=60)
 
     assert isinstance(outcomes[bench.stand.ref], Settled)
     assert bench.stand.value == bench.stand.field.then
@@ -46,7 +46,7 @@ async def records_identity_and_finalizer_before_it_creates(bench: Bench) -> None
 
     resource = await bench.resource()
     assert resource.finalizers == (FINALIZER,)
-    assert Remembered.of(resource).location is not None
+    assert StoredState.of(resource).location is not None
     assert bench.stand.objects == []
 
 
@@ -184,7 +184,7 @@ async def a_plan_changes_nothing_and_is_what_the_step_does(bench: Bench) -> None
     await bench.change()
     before, writes = await bench.resource(), bench.stand.writes
 
-    plan = await preview(bench.stand.ref, bench.world)
+    plan = await preview(bench.stand.ref, bench.engine)
 
     assert [(str(change.path), change.after) for change in plan.changes] == [
         (bench.stand.field.path, bench.stand.field.then)
@@ -192,15 +192,15 @@ async def a_plan_changes_nothing_and_is_what_the_step_does(bench: Bench) -> None
     assert await bench.resource() == before
     assert bench.stand.writes == writes
     await bench.go_on()
-    assert (await preview(bench.stand.ref, bench.world)).is_empty
+    assert (await preview(bench.stand.ref, bench.engine)).is_empty
 
 
 async def a_plan_knows_what_will_not_be_written(bench: Bench) -> None:
     await bench.settle()
     await bench.apply(bench.stand.spec(bench.stand.field.then), annotations={MANAGEMENT: "observe"})
-    observed = await preview(bench.stand.ref, bench.world)
+    observed = await preview(bench.stand.ref, bench.engine)
     await bench.apply(annotations={MANAGEMENT: "paused"})
-    paused = await preview(bench.stand.ref, bench.world)
+    paused = await preview(bench.stand.ref, bench.engine)
 
     assert (observed.writes, [str(change.path) for change in observed.withheld]) == ((), [bench.stand.field.path])
     assert observed.because == "nothing is written: setpoint.dev/management is observe"

@@ -2,26 +2,25 @@
 
 from typing import Any
 
-from setpoint.core.cookie import Cookie
-from setpoint.core.decide import Decision
-from setpoint.core.policy import IGNORE_UNSPECIFIED
+from setpoint.core.decide import Cookie, Decision
+from setpoint.core.schema.policy import IGNORE_UNSPECIFIED
+from setpoint.engine.context import MANAGEMENT, CookieLocation, Settled, StepOutcome
 from setpoint.engine.kind import Reconciliation
-from setpoint.engine.reconcile import preview
-from setpoint.engine.remembered import COOKIE, COOKIE_ANNOTATION, Remembered
-from setpoint.engine.scene import MANAGEMENT, CookieLocation, Outcome, Settled
+from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
+from setpoint.engine.step.reconcile import preview
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
 from tests.engine.stand import Part, Trouble
 
 
-def _decision(outcome: Outcome) -> Decision:
+def _decision(outcome: StepOutcome) -> Decision:
     assert isinstance(outcome, Settled), outcome
     return outcome.plan.decision
 
 
 async def _decides(bench: Bench) -> Decision:
     """What the next step finds. It is taken, to the end."""
-    plan = await preview(bench.stand.ref, bench.world)
+    plan = await preview(bench.stand.ref, bench.engine)
     await bench.go_on()
     return plan.decision
 
@@ -103,7 +102,7 @@ async def a_kind_that_gives_up_its_cookie_compares_from_then_on(bench: Bench) ->
     outcome = await bench.step()
 
     assert _decision(outcome) is Decision.FIRST_LOOK
-    assert Remembered.of(await bench.resource()).cookie is None
+    assert StoredState.of(await bench.resource()).cookie is None
     assert bench.stand.writes == ["create"]
 
 
@@ -119,13 +118,13 @@ async def drift_that_nobody_minds_means_one_close_look(bench: Bench) -> None:
 
 
 async def no_cookie_is_kept_after_a_failure(bench: Bench) -> None:
-    before = Remembered.of(await bench.settle()).cookie
+    before = StoredState.of(await bench.settle()).cookie
     bench.stand.trouble(Trouble.REFUSED, ["update"])
     await bench.change()
 
     await bench.step()
 
-    assert Remembered.of(await bench.resource()).cookie == before
+    assert StoredState.of(await bench.resource()).cookie == before
 
 
 async def without_a_cookie_it_compares_every_time(bench: Bench) -> None:
@@ -134,7 +133,7 @@ async def without_a_cookie_it_compares_every_time(bench: Bench) -> None:
     outcome = await bench.step()
 
     assert _decision(outcome) is Decision.FIRST_LOOK
-    assert Remembered.of(resource).cookie is None
+    assert StoredState.of(resource).cookie is None
     assert (await bench.resource()).revision == resource.revision
 
 
@@ -192,7 +191,7 @@ async def a_write_that_takes_its_time_leaves_the_same_record(bench: Bench) -> No
 
 
 async def _expect_record_of_drift(bench: Bench) -> None:
-    field, ours = bench.stand.field, Remembered.of(await bench.resource()).step
+    field, ours = bench.stand.field, StoredState.of(await bench.resource()).step
     assert ours is not None
     assert ours["decision"] == ("drifted" if bench.stand.is_stateful else "first look")
     writes: Any = ours["writes"]

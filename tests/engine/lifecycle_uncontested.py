@@ -1,8 +1,8 @@
 """How a contest ends: by quiet, by the author, by whoever gives in; and who may put the field back before its time."""
 
-from setpoint.core.policy import UNMANAGED
-from setpoint.engine.remembered import HANDLED, REQUESTED
-from setpoint.engine.scene import MANAGEMENT
+from setpoint.core.schema.policy import UNMANAGED
+from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
 from tests.engine.lifecycle_keeping import UP_TO_DATE
@@ -94,12 +94,12 @@ async def whoever_asks_has_it_put_back_at_once(bench: Bench) -> None:
 async def a_request_for_a_look_puts_it_back_at_once(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=4)
-    await bench.apply(annotations={REQUESTED: "now"})
+    await bench.apply(annotations={RECONCILE_REQUESTED: "now"})
 
     await bench.go_on()
 
     assert bench.stand.value == bench.stand.field.first
-    assert (await bench.resource()).status[HANDLED] == "now"
+    assert (await bench.resource()).status[RECONCILE_HANDLED] == "now"
 
 
 async def what_is_only_observed_is_not_contested(bench: Bench) -> None:

@@ -1,9 +1,9 @@
 """What a new implementation of a kind does to what an old one made: nothing that was not declared."""
 
-from setpoint.core.policy import IGNORE_UNSPECIFIED
-from setpoint.engine.abilities import Succeeding
+from setpoint.core.schema.policy import IGNORE_UNSPECIFIED
+from setpoint.engine.capabilities import SupportsFormerRevisions
 from setpoint.engine.kind import Reconciliation
-from setpoint.engine.previews import Finding
+from setpoint.engine.step.preview import PreviewFinding
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
 from tests.engine.upgrades import Upgrade, handled, manage_with, play_upgrade, read_only, revised, take_over
@@ -56,13 +56,13 @@ async def what_drifted_is_put_back_by_either_and_told_beforehand(bench: Bench) -
     bench.kind = revised(kind)
     after = await read_only(bench)
 
-    assert (before.finding, after.finding) == (Finding.WRITES, Finding.WRITES)
+    assert (before.finding, after.finding) == (PreviewFinding.WRITES, PreviewFinding.WRITES)
     assert before.fields == after.fields == (bench.stand.field.path,)
 
 
 async def whatever_it_was_done_like_before_writes_only_what_is_declared(bench: Bench) -> None:
     kind = bench.stand.kind
-    for former in kind.former() if isinstance(kind, Succeeding) else ():
+    for former in kind.former() if isinstance(kind, SupportsFormerRevisions) else ():
         await play_upgrade(bench, Upgrade(former, kind, bench.stand.upgrades.get(former.revision, ())))
 
 

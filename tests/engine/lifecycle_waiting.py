@@ -1,9 +1,9 @@
 """What a resource names outside itself: it waits for other resources, and follows Secrets."""
 
-from setpoint.core.canonical import canonical
-from setpoint.engine.reconcile import preview
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.engine.step.reconcile import preview
 from setpoint.errors import DependencyInvalid, DependencyNotFound, DependencyNotReady
 from tests.engine.bench import Bench
 from tests.engine.claim import claim
@@ -92,7 +92,7 @@ async def a_secret_shows_nowhere(bench: Bench) -> None:
     await bench.settle(bench.stand.with_secret)
     await bench.secret({"password": "hunter3"})
 
-    plan = await preview(bench.stand.ref, bench.world)
+    plan = await preview(bench.stand.ref, bench.engine)
     outcome = await bench.go_on()
 
     assert plan.writes

@@ -1,13 +1,13 @@
 """Somebody else who changes a field, and what can be seen of the contest that follows."""
 
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.scene import Outcome
+from setpoint.engine.context import StepOutcome
+from setpoint.engine.state import StoredState
 from tests.engine.bench import Bench
 
 MINUTE, HOUR = 60, 3600
 
 
-async def meddle(bench: Bench, times: int = 1) -> Outcome:
+async def meddle(bench: Bench, times: int = 1) -> StepOutcome:
     """Somebody changes the field so many times, and a step or more follows each time."""
     for _ in range(times - 1):
         await meddle(bench)
@@ -29,7 +29,7 @@ async def ready_now(bench: Bench) -> tuple[str, str, str]:
 
 async def counts(bench: Bench) -> list[int]:
     """How often each field on record was put back."""
-    return [contest.count for contest in Remembered.of(await bench.resource()).contests.fields]
+    return [contest.count for contest in StoredState.of(await bench.resource()).contests.fields]
 
 
 def updates(bench: Bench) -> int:

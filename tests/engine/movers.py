@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from setpoint.app import rehearse
-from setpoint.core.canonical import canonical
-from setpoint.core.paths import Path
+from setpoint.app import dry_run_apply
 from setpoint.core.plan import Plan
-from setpoint.core.yaml_documents import Document
-from setpoint.engine.exporting import exported
-from setpoint.engine.exports import Export, Header, documents_of, read_export
-from setpoint.engine.importing import Arrival, Import, checked
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.paths import Path
+from setpoint.core.values.yaml_documents import YamlDocument
+from setpoint.engine.context import CookieLocation, EngineContext, StepOutcome
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.ports import Store
-from setpoint.engine.reconcile import preview, step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import CookieLocation, Outcome, World
+from setpoint.engine.step.reconcile import preview, step
+from setpoint.engine.transfer.export_format import ExportHeader, StoreExport, export_documents, read_export
+from setpoint.engine.transfer.exporter import gather_export
+from setpoint.engine.transfer.importer import CheckedImport, ImportedResource, check_import
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 
-HEADER = Header("0.1.0", "2026-01-01T00:00:00Z", "memory", secrets=True, paused=False)
+HEADER = ExportHeader("0.1.0", "2026-01-01T00:00:00Z", "memory", secrets=True, paused=False)
 SECRET = ResourceRef("", "Secret", "default", "s")
 
 
@@ -47,9 +47,9 @@ class House:
     revision: int = 1
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         kind = GadgetKind(self.service, self.reconciliation, self.revision)
-        return World(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies)
+        return EngineContext(self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies)
 
     async def apply(self, name: str, spec: Mapping[str, Any], **metadata: Any) -> None:
         await self.store.apply(gadget(name, dict(spec), **metadata))
@@ -59,9 +59,9 @@ class House:
         data = {"password": text}
         await self.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data})
 
-    async def step(self, name: str) -> Outcome:
+    async def step(self, name: str) -> StepOutcome:
         self.clock.seconds += 1
-        return await step(gadget_ref(name), self.world)
+        return await step(gadget_ref(name), self.engine)
 
     async def settle(self, *names: str) -> None:
         for name in names:
@@ -81,7 +81,7 @@ class House:
 
     async def _plan(self, ref: ResourceRef) -> Any:
         try:
-            found: Plan | SetpointError = await preview(ref, self.world)
+            found: Plan | SetpointError = await preview(ref, self.engine)
         except SetpointError as error:
             found = error
         return found.to_data() if isinstance(found, Plan) else (type(found).__name__, str(found))
@@ -91,27 +91,27 @@ class House:
         return [call for call in self.service.calls if call[0] != "get"]
 
 
-async def export_of(house: House, *, with_secrets: bool = True, names: Sequence[str] = ()) -> Export:
+async def export_of(house: House, *, with_secrets: bool = True, names: Sequence[str] = ()) -> StoreExport:
     """What is handed over, once it was text."""
     gadgets = [one for one in await house.gadgets() if not names or one.ref.name in names]
-    secrets, resources = await exported(gadgets, house.world)
-    return reread(Export((HEADER,), secrets if with_secrets else (), resources))
+    secrets, resources = await gather_export(gadgets, house.engine)
+    return reread(StoreExport((HEADER,), secrets if with_secrets else (), resources))
 
 
-def reread(export: Export) -> Export:
+def reread(export: StoreExport) -> StoreExport:
     """The export as it is read from a file, a document on each line."""
-    trees = [json.loads(canonical(tree)) for tree in documents_of(export)]
-    return read_export([Document(tree, "e.json", {Path(): line}) for line, tree in enumerate(trees, 1)])
+    trees = [json.loads(canonical(tree)) for tree in export_documents(export)]
+    return read_export([YamlDocument(tree, "e.json", {Path(): line}) for line, tree in enumerate(trees, 1)])
 
 
-async def checked_in(house: House, export: Export, *, overwrite: bool = False) -> Import:
+async def checked_in(house: House, export: StoreExport, *, overwrite: bool = False) -> CheckedImport:
     """The import, about to begin."""
-    return await checked(export, house.world, lambda tree: rehearse(tree, house.world), overwrite=overwrite)
+    return await check_import(export, house.engine, lambda tree: dry_run_apply(tree, house.engine), overwrite=overwrite)
 
 
-async def bring(house: House, export: Export, *, overwrite: bool = False) -> tuple[Arrival, ...]:
+async def bring(house: House, export: StoreExport, *, overwrite: bool = False) -> tuple[ImportedResource, ...]:
     """The import, from its checks to its end."""
-    return await (await checked_in(house, export, overwrite=overwrite)).bring_in()
+    return await (await checked_in(house, export, overwrite=overwrite)).run_import()
 
 
 async def moved(old: House, store: Store | None = None, *, with_secrets: bool = True) -> House:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from setpoint.engine.scene import CookieLocation
+from setpoint.engine.context import CookieLocation
 from tests.engine.bench import Bench, bench_with
 from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand, gadget_stand, stateless_gadget_stand
 from tests.engine.stand import Stand

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from setpoint.core import outputs
 from setpoint.core.plan import Plan
-from setpoint.engine.follow import Follow
+from setpoint.core.wait import outputs
+from setpoint.engine.context import EngineContext, StepOutcome, Stopped
+from setpoint.engine.drivers.follower import StatusFollower
+from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.idle_cache import IdleCache
 from setpoint.engine.ports import Store
-from setpoint.engine.reconcile import preview, step
-from setpoint.engine.remembered import REQUESTED
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.rest import Rests
-from setpoint.engine.run import Run
-from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.bench import Heard
@@ -38,23 +38,23 @@ class Shore:
 
     service: Service = field(default_factory=lambda: Service(VirtualClock()))
     store: Store = field(init=False)
-    heard: list[tuple[str, Outcome]] = field(default_factory=list)
+    heard: list[tuple[str, StepOutcome]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
-    _rests: Rests | None = None
+    _rests: IdleCache | None = None
     _heads: Heard | None = None
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(VirtualClock(), lambda: f"r-{next(self._numbers)}")
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         kind = ThingKind(self.service)
-        return World(self.store, VirtualClock(), {(kind.group, kind.name): kind}, rests=self._rests)
+        return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind}, idle_cache=self._rests)
 
     def go_on_for_ever(self) -> None:
         """From here on steps are taken by a process that remembers what is at rest."""
         self._heads = Heard(self.store)
-        self._rests = Rests(self._heads)
+        self._rests = IdleCache(self._heads)
 
     # --- The author --------------------------------------------------------------------------------------------------
 
@@ -63,40 +63,42 @@ class Shore:
 
     # --- Whoever takes steps -----------------------------------------------------------------------------------------
 
-    async def step(self, name: str, *, asked: bool = False, anew: bool = False) -> Outcome:
+    async def step(self, name: str, *, asked: bool = False, anew: bool = False) -> StepOutcome:
         if self._heads is not None:
             await self._heads.hear()
-        return await step(thing_ref(name), self.world, asked=asked, anew=anew)
+        return await step(thing_ref(name), self.engine, asked=asked, anew=anew)
 
     async def plan(self, name: str) -> Plan:
-        return await preview(thing_ref(name), self.world)
+        return await preview(thing_ref(name), self.engine)
 
-    async def run(self, *names: str, timeout: float | None = 600, asked: bool = False) -> dict[str, Outcome]:
+    async def run(self, *names: str, timeout: float | None = 600, asked: bool = False) -> dict[str, StepOutcome]:
         """The outcomes of one `apply` of these."""
         refs = [thing_ref(name) for name in names]
-        outcomes = await Run(self.world, self._hear, asked=asked).until_done(refs, timeout)
+        outcomes = await StepRunner(self.engine, self._hear, asked=asked).until_done(refs, timeout)
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
-    async def follow(self, *names: str, timeout: float | None = 600) -> dict[str, Outcome]:
+    async def follow(self, *names: str, timeout: float | None = 600) -> dict[str, StepOutcome]:
         """The outcomes of one `apply` of these while another process takes the steps: one for each, every second."""
         refs = [thing_ref(name) for name in names]
         await self._ask([ref for ref in refs if (await self.resource(ref.name)).status])
         keeper = asyncio.create_task(self._keep())
-        outcomes = await Follow(self.store, self._hear, self._ask).until_done(refs, timeout)
+        outcomes = await StatusFollower(self.store, self._hear, self._ask).until_done(refs, timeout)
         keeper.cancel()
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
     async def _keep(self) -> None:
         while True:
             for resource in (await self.store.list()).resources:
-                await step(resource.ref, self.world)
+                await step(resource.ref, self.engine)
             await asyncio.sleep(1)
 
     async def _ask(self, refs: Iterable[ResourceRef]) -> None:
         for ref in refs:
-            await self.store.annotate(await self.resource(ref.name), {REQUESTED: f"request {next(self._numbers)}"})
+            await self.store.annotate(
+                await self.resource(ref.name), {RECONCILE_REQUESTED: f"request {next(self._numbers)}"}
+            )
 
-    def _hear(self, ref: ResourceRef, outcome: Outcome) -> None:
+    def _hear(self, ref: ResourceRef, outcome: StepOutcome) -> None:
         self.heard.append((ref.name, outcome))
 
     # --- What can be seen --------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ class Shore:
         assert found is not None
         return found
 
-    async def output(self, name: str) -> outputs.Output:
+    async def output(self, name: str) -> outputs.OutputState:
         return outputs.from_data((await self.resource(name)).status["output"])
 
     async def ready(self, name: str) -> tuple[str, str, str]:
@@ -134,7 +136,7 @@ def play(scenario: Callable[[Shore], Awaitable[None]]) -> None:
     run(main())
 
 
-def error_of(outcome: Outcome) -> SetpointError:
+def error_of(outcome: StepOutcome) -> SetpointError:
     """Why a step stopped."""
     assert isinstance(outcome, Stopped), outcome
     return outcome.error

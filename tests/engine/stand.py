@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from setpoint.core.paths import Path, get_at, set_at
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import Resource, ResourceRef
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
-from setpoint.engine.adoption import Adoption, adoption_of, annotated
-from setpoint.engine.previews import Finding, preview_both_ways
-from setpoint.engine.reconcile import step
-from setpoint.engine.remembered import COOKIE_ANNOTATION
+from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
+from setpoint.engine.context import Settled
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import Settled
+from setpoint.engine.state import COOKIE_ANNOTATION
+from setpoint.engine.step.preview import PreviewFinding, preview_with_and_without_cookie
+from setpoint.engine.step.reconcile import step
+from setpoint.migration import ResourceAdoption, preview_adoption, with_annotations
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import gadget_ref
 from tests.engine.test_previews import REF, House
@@ -21,7 +21,9 @@ from tests.engine.test_previews import REF, House
 FOREIGN = {COOKIE_ANNOTATION: "c/Zm9yZWlnbg==/Zm9yZWlnbg=="}
 
 
-async def _taken(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str) -> tuple[House, Adoption]:
+async def _taken(
+    spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str
+) -> tuple[House, ResourceAdoption]:
     """A resource of theirs, its object, and what we would do."""
     house = House()
     said = {**FOREIGN, **{f"cnrm.cloud.google.com/{name}": text for name, text in annotations.items()}}
@@ -29,20 +31,20 @@ async def _taken(spec: dict[str, Any], live: dict[str, Any] | None, **annotation
     if live is not None:
         house.service.objects["g"] = {"labels": {}, **live}
     before = await house.store.list()
-    found = await adoption_of(REF, house.world)
+    found = await preview_adoption(REF, house.engine)
     assert await house.store.list() == before
     assert [verb for verb, _ in house.service.calls if verb != "get"] == []
     return house, found
 
 
-def _adopted(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str) -> Adoption:
+def _adopted(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str) -> ResourceAdoption:
     return asyncio.run(_taken(spec, live, **annotations))[1]
 
 
 def test_what_is_as_declared_is_taken_over_without_a_write() -> None:
     found = _adopted({"size": 1}, {"size": 1, "mode": "auto"})
 
-    assert (found.found.finding, found.is_quiet, found.keeps) == (Finding.ONE_TIME, True, {})
+    assert (found.found.finding, found.writes_nothing, found.keeps) == (PreviewFinding.ONE_TIME, True, {})
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_what_would_be_written_is_told_with_what_would_keep_it(
 ) -> None:
     found = _adopted(spec, live)
 
-    assert (found.found.finding, found.found.fields, found.keeps) == (Finding.WRITES, fields, keeps)
+    assert (found.found.finding, found.found.fields, found.keeps) == (PreviewFinding.WRITES, fields, keeps)
     assert found.to_data()["keep"] == keeps
 
 
@@ -82,7 +84,7 @@ def test_what_an_author_listed_before_stays_listed() -> None:
 def test_nothing_keeps_away_what_has_to_be_made() -> None:
     found = _adopted({"size": 1}, None)
 
-    assert (found.found.finding, found.keeps, found.is_quiet) == (Finding.WRITES, {}, False)
+    assert (found.found.finding, found.keeps, found.writes_nothing) == (PreviewFinding.WRITES, {}, False)
 
 
 def test_a_field_that_cannot_be_listed_is_kept_with_all_that_nobody_named() -> None:
@@ -100,9 +102,9 @@ def test_a_label_is_kept_by_its_name() -> None:
 
 
 def test_what_is_gone_is_told() -> None:
-    found = asyncio.run(adoption_of(gadget_ref("none"), House().world))
+    found = asyncio.run(preview_adoption(gadget_ref("none"), House().engine))
 
-    assert (found.found.finding, found.found.trouble) == (Finding.FAILED, "Gadget default/none is gone")
+    assert (found.found.finding, found.found.trouble) == (PreviewFinding.FAILED, "Gadget default/none is gone")
 
 
 # --- Laws -------------------------------------------------------------------------------------------------------------
@@ -115,16 +117,16 @@ some = st.fixed_dictionaries({}, optional={**members, "backups": st.booleans()})
 def test_with_the_annotations_that_keep_it_nothing_is_written(spec: dict[str, Any], live: dict[str, Any]) -> None:
     async def scenario() -> None:
         house, found = await _taken(spec, live)
-        if found.is_quiet or not found.keeps:
-            assert found.is_quiet
+        if found.writes_nothing or not found.keeps:
+            assert found.writes_nothing
             return
         resource = await house.store.get(REF)
         assert resource is not None
-        kept = annotated(Resource(gadget("g", spec)), found.keeps)
+        kept = with_annotations(Resource(gadget("g", spec)), found.keeps)
         await house.store.apply(kept.document)
 
-        assert (await preview_both_ways(REF, house.world)).plan is not None
-        assert isinstance(await step(REF, house.world), Settled)
+        assert (await preview_with_and_without_cookie(REF, house.engine)).plan is not None
+        assert isinstance(await step(REF, house.engine), Settled)
         assert [verb for verb, _ in house.service.calls if verb != "get"] == []
 
     asyncio.run(scenario())

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.diff import REDACTED, FieldChange
-from setpoint.core.paths import Path
-from setpoint.core.values import MISSING, Json, Missing
-from setpoint.engine.contest import (
-    FIRST_WAIT,
-    LONGEST_WAIT,
-    NO_CONTESTS,
-    NOTICED_AFTER,
-    QUIET,
-    Contest,
-    Contests,
-    shown,
-    wait_after,
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path
+from setpoint.engine.oscillation import (
+    EXPIRES_AFTER,
+    FIRST_BACKOFF,
+    LONGEST_BACKOFF,
+    NO_OSCILLATIONS,
+    REPORTED_AFTER,
+    Oscillation,
+    Oscillations,
+    backoff_after,
+    short_text,
 )
 from tests.laws.json_values import json_values
 
@@ -51,7 +51,7 @@ class End(Enum):
 class Life:
     """A field, somebody who changes it, and an engine that puts it back by the rule."""
 
-    contests: Contests = NO_CONTESTS
+    contests: Oscillations = NO_OSCILLATIONS
     # Moves with every change of the object, like an etag.
     mark: int = 0
     put_back_at: list[float] = field(default_factory=list)
@@ -95,11 +95,11 @@ counts = st.integers(0, 10**9)
 @pytest.mark.laws
 @given(counts)
 def test_waits_grow_and_have_an_end(count: int) -> None:
-    assert 0 <= wait_after(count) <= wait_after(count + 1) <= LONGEST_WAIT == 3600
+    assert 0 <= backoff_after(count) <= backoff_after(count + 1) <= LONGEST_BACKOFF == 3600
 
 
 def test_waits_double_from_a_minute_to_an_hour() -> None:
-    assert [wait_after(count) for count in range(12)] == [0, 0, 0, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+    assert [backoff_after(count) for count in range(12)] == [0, 0, 0, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
 
 
 @pytest.mark.laws
@@ -125,7 +125,7 @@ def test_however_often_the_process_dies_put_backs_keep_to_the_rule(meddling: lis
 
 
 def _expect_the_rule(times: Sequence[float]) -> None:
-    assert most_within(FIRST_WAIT, times) <= 3
+    assert most_within(FIRST_BACKOFF, times) <= 3
     assert most_within(HOUR, times) <= 8
     # With three pauses, each just long enough to be forgotten.
     assert most_within(24 * HOUR, times) <= 37
@@ -143,7 +143,7 @@ def test_whoever_meddles_all_day_long_is_put_back_eight_times_in_the_first_hour_
 
 
 @pytest.mark.laws
-@given(st.lists(json_values, max_size=NOTICED_AFTER))
+@given(st.lists(json_values, max_size=REPORTED_AFTER))
 def test_each_put_back_counts_once_whatever_others_make_of_the_field(values: list[Json]) -> None:
     life = Life()
     for now, value in enumerate(values):
@@ -198,26 +198,26 @@ def test_the_newest_values_of_others_are_remembered_first() -> None:
 
 
 def test_each_field_has_a_contest_of_its_own() -> None:
-    contests = NO_CONTESTS
+    contests = NO_OSCILLATIONS
     for now, paths in enumerate([("spec.a", "spec.b"), ("spec.a",), ("spec.a",), ("spec.a",)]):
         changes = [change(path) for path in paths]
         contests = contests.begin(INTENT, changes, str(now), at(now)).done(at(now))
 
     assert [(one.path, one.count) for one in contests.fields] == [("spec.a", 4), ("spec.b", 1)]
-    assert [one.path for one in contests.noticed] == ["spec.a"]
+    assert [one.path for one in contests.reported] == ["spec.a"]
     assert [one.path for one in contests.waiting([change("spec.a"), change("spec.b")], at(5))] == ["spec.a"]
 
 
 def test_a_secret_that_is_sent_again_is_no_put_back() -> None:
     sent = FieldChange(Path.parse("spec.password"), REDACTED, REDACTED)
 
-    assert NO_CONTESTS.begin(INTENT, [sent], "mark", at(0)) == NO_CONTESTS
+    assert NO_OSCILLATIONS.begin(INTENT, [sent], "mark", at(0)) == NO_OSCILLATIONS
 
 
 def test_what_came_to_nothing_does_not_count() -> None:
-    begun = NO_CONTESTS.begin(INTENT, [change()], "mark", at(0))
+    begun = NO_OSCILLATIONS.begin(INTENT, [change()], "mark", at(0))
 
-    assert begun.undone().standing(INTENT, "another mark", at(1)).fields[0].count == 0
+    assert begun.aborted().standing(INTENT, "another mark", at(1)).fields[0].count == 0
 
 
 # --- What is forgotten -----------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_a_field_that_stays_as_declared_is_forgotten_in_time(meddling: list[int]
         now += gap
         life.meddle(now)
 
-    assert life.contests.standing(INTENT, str(life.mark), at(now + QUIET + more)) == NO_CONTESTS
+    assert life.contests.standing(INTENT, str(life.mark), at(now + EXPIRES_AFTER + more)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
@@ -242,11 +242,11 @@ def test_an_edit_of_the_author_forgets_everything(meddling: list[int]) -> None:
         now += gap
         life.meddle(now)
 
-    assert life.contests.standing("b" * 64, str(life.mark), at(now)) == NO_CONTESTS
+    assert life.contests.standing("b" * 64, str(life.mark), at(now)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
-@given(st.integers(0, int(QUIET) - 1))
+@given(st.integers(0, int(EXPIRES_AFTER) - 1))
 def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
     life = Life()
     life.meddle(0)
@@ -254,17 +254,17 @@ def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
     seen = life.contests.standing(INTENT, str(life.mark), at(later))
 
     assert seen == life.contests
-    assert seen.quiet_in(at(later)) == QUIET - later
+    assert seen.expires_in(at(later)) == EXPIRES_AFTER - later
 
 
 def test_without_contests_there_is_nothing_to_forget() -> None:
-    assert NO_CONTESTS.quiet_in(at(0)) is None
+    assert NO_OSCILLATIONS.expires_in(at(0)) is None
 
 
 def test_a_clock_that_was_wrong_holds_nothing_up_for_long() -> None:
-    ahead = Contests(INTENT, (Contest("spec.size", ("9",), 50, at(0), "2031-01-01T00:00:00Z"),))
+    ahead = Oscillations(INTENT, (Oscillation("spec.size", ("9",), 50, at(0), "2031-01-01T00:00:00Z"),))
 
-    assert ahead.standing(INTENT, "mark", at(0)) == NO_CONTESTS
+    assert ahead.standing(INTENT, "mark", at(0)) == NO_OSCILLATIONS
 
 
 # --- Text ------------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_a_clock_that_was_wrong_holds_nothing_up_for_long() -> None:
 times = st.integers(0, 10**8).map(at)
 texts = st.text(max_size=20)
 contests = st.builds(
-    Contest,
+    Oscillation,
     texts,
     st.lists(texts, min_size=1, max_size=3).map(tuple),
     counts,
@@ -284,10 +284,10 @@ contests = st.builds(
 
 @pytest.mark.laws
 @given(texts, st.lists(contests, min_size=1).map(tuple))
-def test_reading_undoes_writing(intent: str, fields: tuple[Contest, ...]) -> None:
-    kept = Contests(intent, fields)
+def test_reading_undoes_writing(intent: str, fields: tuple[Oscillation, ...]) -> None:
+    kept = Oscillations(intent, fields)
 
-    assert Contests.of(kept.to_data()) == kept
+    assert Oscillations.of(kept.to_data()) == kept
 
 
 @pytest.mark.laws
@@ -295,14 +295,14 @@ def test_reading_undoes_writing(intent: str, fields: tuple[Contest, ...]) -> Non
 def test_what_cannot_be_read_is_forgotten_and_breaks_nothing(data: Json) -> None:
     entry: Json = {"path": "spec.a", "theirs": [data], "count": 3, "since": at(0), "last": data}
 
-    assert Contests.of(data) == NO_CONTESTS
-    assert Contests.of({"intent": INTENT, "fields": [data, entry]}) == NO_CONTESTS
+    assert Oscillations.of(data) == NO_OSCILLATIONS
+    assert Oscillations.of({"intent": INTENT, "fields": [data, entry]}) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
 @given(json_values | st.text(min_size=150))
 def test_a_value_is_shown_on_one_short_line(value: Json) -> None:
-    text = shown(value)
+    text = short_text(value)
 
     assert len(text.encode()) <= 400
     assert "\n" not in text
@@ -311,9 +311,9 @@ def test_a_value_is_shown_on_one_short_line(value: Json) -> None:
 def test_a_value_is_shown_as_json() -> None:
     tree: Json = {"b": 1, "a": []}
 
-    assert [shown(9), shown("a"), shown(True), shown(None)] == ["9", '"a"', "true", "null"]
-    assert (shown(tree), shown(MISSING)) == ('{"a":[],"b":1}', "unset")
+    assert [short_text(9), short_text("a"), short_text(True), short_text(None)] == ["9", '"a"', "true", "null"]
+    assert (short_text(tree), short_text(MISSING)) == ('{"a":[],"b":1}', "unset")
 
 
 def test_a_long_value_is_shown_by_its_beginning_its_size_and_its_digest() -> None:
-    assert shown("x" * 1000) == f'"{"x" * 79}… (1002 bytes, SHA-256 fa0831df6ae1…)'
+    assert short_text("x" * 1000) == f'"{"x" * 79}… (1002 bytes, SHA-256 fa0831df6ae1…)'

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from setpoint.engine.context import Settled, StepOutcome
 from setpoint.engine.kind import Present
-from setpoint.engine.remembered import HANDLED, REQUESTED, Remembered
-from setpoint.engine.scene import Outcome, Settled
+from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED, StoredState
 from tests.engine.bench import Bench, bench_with
 from tests.engine.gadget_stand import GadgetStand
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetLabels, GadgetSpec
@@ -25,7 +25,7 @@ def _play(scenario: Callable[[Bench, GadgetStand], Awaitable[None]], stand: Gadg
     asyncio.run(play())
 
 
-async def _meddle(bench: Bench, members: dict[str, Any], times: int) -> Outcome:
+async def _meddle(bench: Bench, members: dict[str, Any], times: int) -> StepOutcome:
     for _ in range(times - 1):
         await _meddle(bench, members, times=1)
     for member, value in members.items():
@@ -33,7 +33,7 @@ async def _meddle(bench: Bench, members: dict[str, Any], times: int) -> Outcome:
     return await bench.go_on()
 
 
-def _withheld(outcome: Outcome) -> list[str]:
+def _withheld(outcome: StepOutcome) -> list[str]:
     assert isinstance(outcome, Settled)
     return [str(change.path) for change in outcome.plan.withheld]
 
@@ -165,14 +165,14 @@ def test_a_request_for_a_look_is_answered_when_the_field_is_back() -> None:
         async with bench_with(GadgetStand()) as bench:
             await bench.settle()
             await _meddle(bench, {"size": 9}, times=4)
-            await bench.apply(annotations={REQUESTED: "now"})
+            await bench.apply(annotations={RECONCILE_REQUESTED: "now"})
             try:
                 await interrupted(bench, Interruption(awaits, die)).go_on()
                 is_killed = False
             except Killed:
                 is_killed = True
 
-            is_answered = (await bench.resource()).status.get(HANDLED) == "now"
+            is_answered = (await bench.resource()).status.get(RECONCILE_HANDLED) == "now"
             assert bench.stand.value == 1 or not is_answered
             await bench.go_on()
             assert bench.stand.value == 1
@@ -221,7 +221,7 @@ def test_inside_a_value_that_is_one_unit_the_unit_is_left_alone() -> None:
 
         outcome = await _meddle(bench, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
 
-        assert [one.path for one in Remembered.of(await bench.resource()).contests.noticed] == ["spec.free.a.x"]
+        assert [one.path for one in StoredState.of(await bench.resource()).contests.reported] == ["spec.free.a.x"]
         assert _withheld(outcome) == ["spec.free.a.x", "spec.free.a.y"]
         assert (stand.read("size"), stand.read("free")) == (1, {"a": {"x": 9, "y": 9}})
 

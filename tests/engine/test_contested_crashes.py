@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.engine.contest import FIRST_WAIT
-from setpoint.engine.remembered import Remembered
+from setpoint.engine.oscillation import FIRST_BACKOFF
+from setpoint.engine.state import StoredState
 from tests.engine.bench import Bench
 from tests.engine.interruptions import Doing, Interruption, Killed, after_any_await, begun, die, interrupted
 from tests.engine.settings import SETTINGS, Setting
@@ -25,7 +25,7 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
         async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as bench:
             await bench.go_on()
             await _meddle(bench, before)
-            bench.clock.seconds += FIRST_WAIT
+            bench.clock.seconds += FIRST_BACKOFF
             was_killed = await _killed_in_a_put_back(awaits, bench)
 
             await _meddle(bench, 6)
@@ -35,7 +35,7 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
                 # Meddling between a write and the look after it reads as a service that does not follow.
                 assert put_back <= in_all
             else:
-                assert [one.count for one in Remembered.of(await bench.resource()).contests.fields] == [in_all]
+                assert [one.count for one in StoredState.of(await bench.resource()).contests.fields] == [in_all]
                 assert put_back in _writes(in_all, bench)
                 assert "Contested" in conditions
             return was_killed

@@ -6,9 +6,9 @@ import io
 
 from rich.console import Console, RenderableType
 
-from setpoint.cli.resources_view import ResourceTable, description_of, explanation_of
-from setpoint.cli.show import plan_view
-from setpoint.engine.reconcile import preview
+from setpoint.cli.views.plan import plan_view
+from setpoint.cli.views.resources import ResourceTable, description_of, explanation_of
+from setpoint.engine.step.reconcile import preview
 from tests.engine.bench import Bench, bench_with
 from tests.engine.gadget_stand import GadgetStand
 
@@ -34,7 +34,7 @@ def _seen() -> dict[str, str]:
             "describe": _printed(description_of(resource, notes, NOW)),
             "wide": _printed(ResourceTable(wide=True).lines([resource], NOW)),
             "explain": _printed(explanation_of(resource)),
-            "plan": _printed(plan_view(await preview(bench.stand.ref, bench.world))),
+            "plan": _printed(plan_view(await preview(bench.stand.ref, bench.engine))),
         }
 
     async def on_a_bench() -> dict[str, str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.engine.scene import Gone, Outcome, Settled
+from setpoint.engine.context import Gone, Settled, StepOutcome
 from tests.engine.bench import Bench
 from tests.engine.interruptions import Doing, Interruption, Killed, Pace, after_any_await, begun, die, interrupted
 from tests.engine.settings import SETTINGS, Setting
@@ -26,8 +26,8 @@ SITUATIONS = {
 CASES = [
     pytest.param(setting, doing, pace, id=f"{setting}: {doing} {pace}")
     for setting in SETTINGS
-    for (doing, pace), needs in SITUATIONS.items()
-    if setting.stand.without.keys().isdisjoint(needs)
+    for (doing, pace), dependencies in SITUATIONS.items()
+    if setting.stand.without.keys().isdisjoint(dependencies)
 ]
 
 
@@ -61,7 +61,7 @@ async def _killed_after(awaits: int, bench: Bench) -> bool:
     return False
 
 
-async def _go_on(bench: Bench) -> Outcome:
+async def _go_on(bench: Bench) -> StepOutcome:
     """Two steps after whatever the service was at work on."""
     await bench.go_on()
     return await bench.step()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from setpoint.engine.graph import in_order
-from setpoint.engine.needs import needs_of
-from setpoint.engine.scene import Settled
+from setpoint.engine.context import Settled
+from setpoint.engine.dependency_graph import reconcile_order
+from setpoint.engine.references import dependencies_of
 from setpoint.errors import (
     DependencyCycle,
     DependencyNotReady,
@@ -125,9 +125,9 @@ def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]
     async def scenario(shore: Shore) -> None:
         await shore.apply("z", annotations={AFTER: text})
 
-        needs = needs_of(await shore.resource("z"), shore.world.kinds)
+        dependencies = dependencies_of(await shore.resource("z"), shore.engine.kinds)
 
-        assert [str(need.target) for need in needs if not hasattr(need, "secret")] == targets
+        assert [str(dependency.target) for dependency in dependencies if not hasattr(dependency, "secret")] == targets
 
     play(scenario)
 
@@ -164,15 +164,15 @@ def test_a_name_that_names_nothing_is_told(text: str, told: str) -> None:
 )
 def test_a_cycle_is_named_whatever_its_edges(edges: dict[str, tuple[str, str]], told: str) -> None:
     async def scenario(shore: Shore) -> None:
-        needs = {}
+        dependencies = {}
         for name, (sort, other) in edges.items():
             wanted = {"host": value_of(other, ADDRESS)} if sort == "value" else {}
             await shore.apply(name, wanted, annotations={AFTER: f"Thing/{other}"} if sort == "after" else {})
             resource = await shore.resource(name)
-            needs[resource.ref] = needs_of(resource, shore.world.kinds)
+            dependencies[resource.ref] = dependencies_of(resource, shore.engine.kinds)
 
         with pytest.raises(DependencyCycle) as caught:
-            in_order(needs)
+            reconcile_order(dependencies)
 
         turned = " needs ".join([*told.split(" needs ")[1:], told.split(" needs ")[1]])
         assert str(caught.value).split(":")[0] in (told, turned)

@@ -5,9 +5,9 @@ import inspect
 
 import pytest
 
-from setpoint.engine.drafts import Drafts
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
+from setpoint.engine.step.preview import OverlayStore
 from setpoint.errors import StoreError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
@@ -20,8 +20,8 @@ WRITES = (
 )
 
 
-def drafts() -> Drafts:
-    return Drafts(MemoryStore(FakeClock(), lambda: "uid"), {REF: Resource(instance())})
+def drafts() -> OverlayStore:
+    return OverlayStore(MemoryStore(FakeClock(), lambda: "uid"), {REF: Resource(instance())})
 
 
 def test_every_method_of_a_store_reads_or_writes() -> None:

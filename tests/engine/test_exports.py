@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.yaml_documents import read_documents, write_document
-from setpoint.engine.exports import Export, documents_of, read_export
+from setpoint.core.values.yaml_documents import read_documents, write_document
+from setpoint.engine.transfer.export_format import StoreExport, export_documents, read_export
 from setpoint.errors import ManifestInvalid
 from tests.engine.clock import FakeClock
 from tests.engine.movers import House, export_of, new_store, reread
@@ -15,7 +15,7 @@ from tests.engine.movers import House, export_of, new_store, reread
 Trees = list[dict[str, Any]]
 
 
-async def _an_export() -> Export:
+async def _an_export() -> StoreExport:
     clock = FakeClock()
     house = House(new_store(clock), clock)
     await house.secret("sesame")
@@ -26,10 +26,10 @@ async def _an_export() -> Export:
 
 @pytest.fixture(scope="module")
 def trees() -> Trees:
-    return [dict(tree) for tree in documents_of(asyncio.run(_an_export()))]
+    return [dict(tree) for tree in export_documents(asyncio.run(_an_export()))]
 
 
-def written(trees: Trees) -> Export:
+def written(trees: Trees) -> StoreExport:
     text = "---\n".join(write_document(tree) for tree in trees)
     return read_export(read_documents(text, "e.yaml"))
 
@@ -70,7 +70,7 @@ def test_a_resource_comes_with_what_is_the_author_s_what_is_remembered_and_what_
 def test_what_is_written_is_read_as_the_same(trees: Trees) -> None:
     export = written(trees)
 
-    assert [dict(tree) for tree in documents_of(export)] == trees
+    assert [dict(tree) for tree in export_documents(export)] == trees
     assert [item.place for item in export.items] == ["e.yaml:10", "e.yaml:20"]
 
 
@@ -156,4 +156,4 @@ def test_a_part_is_never_taken_for_the_whole(trees: Trees, end: int) -> None:
 def test_reading_twice_changes_nothing(trees: Trees) -> None:
     once = written(trees)
 
-    assert [dict(tree) for tree in documents_of(reread(once))] == trees
+    assert [dict(tree) for tree in export_documents(reread(once))] == trees

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from setpoint.cli.states import State, state_of
-from setpoint.engine.follow import outcome_of, records_of
+from setpoint.cli.views.outcome import OutcomeSummary, summarize_outcome
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.drivers.follower import outcome_of, step_records
+from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.run import Run
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
 from setpoint.errors import DependencyNotFound, DependencyNotReady, OperationRunning
-from setpoint.stores.limits import Limits
+from setpoint.stores.journal import StoreLimits
 from tests.engine.gadget_stand import GadgetStand
 from tests.engine.gadgets import gadget_ref
 from tests.engine.house import House, play
@@ -54,8 +54,8 @@ ENDINGS: dict[str, tuple[Callable[[GadgetStand], None], dict[str, tuple[Spec, di
 }
 
 
-def _states(outcomes: dict[str, Outcome]) -> dict[str, State]:
-    return {name: state_of(outcome) for name, outcome in outcomes.items()}
+def _states(outcomes: dict[str, StepOutcome]) -> dict[str, OutcomeSummary]:
+    return {name: summarize_outcome(outcome) for name, outcome in outcomes.items()}
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -73,7 +73,7 @@ def test_a_follower_tells_what_a_run_would(ending: str) -> None:
         other, same_refs = await prepared()
 
         followed = await house.kept(refs)
-        ran = await Run(other.world).until_done(same_refs, 60)
+        ran = await StepRunner(other.engine).until_done(same_refs, 60)
 
         assert _states(followed) == _states({ref.name: outcome for ref, outcome in ran.items()})
 
@@ -88,7 +88,7 @@ def test_an_immutable_change_is_told_as_a_run_tells_it() -> None:
 
         outcomes = await house.kept([ref])
 
-        assert _states(outcomes) == {"a": state_of(await house.step(ref))}
+        assert _states(outcomes) == {"a": summarize_outcome(await house.step(ref))}
 
     play(scenario)
 
@@ -100,7 +100,7 @@ def test_an_operation_is_told_and_followed_to_its_end() -> None:
 
         await house.kept([ref])
 
-        states = [(state.word, state.detail) for state in (state_of(outcome) for _, outcome in house.told)]
+        states = [(state.word, state.detail) for state in (summarize_outcome(outcome) for _, outcome in house.told)]
         assert states == [("waiting", "operation op-1 is running"), ("created", "")]
 
     play(scenario)
@@ -110,12 +110,12 @@ def test_an_edit_that_was_carried_out_is_told_as_such() -> None:
     async def scenario(house: House) -> None:
         ref = await house.apply("a", {"size": 1})
         await house.step(ref)
-        house.follow.before = await records_of([ref], house.store)
+        house.follow.before = await step_records([ref], house.store)
         await house.apply("a", {"size": 2})
 
         outcomes = await house.kept([ref])
 
-        assert state_of(outcomes["a"]).word == "updated"
+        assert summarize_outcome(outcomes["a"]).word == "updated"
 
     play(scenario)
 
@@ -138,14 +138,14 @@ def test_what_was_asked_for_is_told_when_the_request_is_echoed_and_nothing_was_d
     async def scenario(house: House) -> None:
         ref = await house.apply("a", {"size": 1})
         await house.step(ref)
-        house.follow.before = await records_of([ref], house.store)
+        house.follow.before = await step_records([ref], house.store)
         await house.ask([ref])
         unanswered = outcome_of(await house.resource(ref))
 
         outcomes = await house.kept([ref])
 
         assert unanswered is None
-        assert state_of(outcomes["a"]).word == "unchanged"
+        assert summarize_outcome(outcomes["a"]).word == "unchanged"
 
     play(scenario)
 
@@ -185,7 +185,7 @@ def test_a_deletion_is_followed_until_the_resource_is_gone() -> None:
 
         outcomes = await house.kept([ref])
 
-        words = [(state.word, state.detail) for state in (state_of(outcome) for _, outcome in house.told)]
+        words = [(state.word, state.detail) for state in (summarize_outcome(outcome) for _, outcome in house.told)]
         assert words == [("waiting", "operation op-1 is running"), ("deleted", "")]
         assert outcomes == {"a": Gone()}
 
@@ -201,7 +201,10 @@ def test_a_deletion_that_is_refused_is_told() -> None:
 
         outcomes = await house.kept([ref])
 
-        assert (state_of(outcomes["a"]).word, state_of(outcomes["a"]).detail) == ("failed", "delete a: 403")
+        assert (summarize_outcome(outcomes["a"]).word, summarize_outcome(outcomes["a"]).detail) == (
+            "failed",
+            "delete a: 403",
+        )
 
     play(scenario)
 
@@ -292,7 +295,7 @@ def test_the_first_word_of_each_can_be_enough() -> None:
         refs = [await house.apply("a", {"size": 1}), await house.apply("b", {"parentRef": "nowhere"})]
         keeper = asyncio.create_task(house.keep())
 
-        outcomes = await house.follow.until_heard_of(refs, 60)
+        outcomes = await house.follow.until_first_outcome(refs, 60)
 
         keeper.cancel()
         assert {ref: type(one.error) for ref, one in outcomes.items() if isinstance(one, Stopped)} == {
@@ -315,7 +318,7 @@ def test_a_watch_that_fell_behind_begins_anew() -> None:
 
         assert isinstance((await following)[ref], Settled)
 
-    play(scenario, Limits(changes=1))
+    play(scenario, StoreLimits(changes=1))
 
 
 def test_how_it_stands_can_be_looked_up_after_all() -> None:
@@ -326,7 +329,7 @@ def test_how_it_stands_can_be_looked_up_after_all() -> None:
         following.cancel()
         await house.step(ref)
 
-        await house.follow.catch_up()
+        await house.follow.refresh()
 
         assert isinstance(house.follow.outcomes[ref], Settled)
 

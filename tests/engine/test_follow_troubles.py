@@ -2,7 +2,7 @@
 
 import asyncio
 
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import Bug, RemoteUnavailable
 from tests.engine.house import House, play
 
@@ -13,12 +13,12 @@ def test_trouble_that_no_status_tells_is_told_until_a_status_does() -> None:
         following = asyncio.create_task(house.follow.until_done([ref], 60))
         await asyncio.sleep(1)
         down, still_down = RemoteUnavailable("GET a: 503"), RemoteUnavailable("GET a: 503")
-        house.follow.hear_trouble(ref, down)
-        house.follow.hear_trouble(ref, still_down)
+        house.follow.record_error(ref, down)
+        house.follow.record_error(ref, still_down)
         heard = list(house.told)
         await house.step(ref)
         await following
-        house.follow.hear_trouble(ref, down)
+        house.follow.record_error(ref, down)
 
         assert [outcome for _, outcome in heard] == [Stopped(down)]
         assert isinstance(house.follow.outcomes[ref], Settled)
@@ -31,7 +31,7 @@ def test_a_bug_in_the_other_process_is_the_end_of_the_matter() -> None:
         ref = await house.apply("a", {"size": 1})
         following = asyncio.create_task(house.follow.until_done([ref], 60))
         await asyncio.sleep(1)
-        house.follow.hear_trouble(ref, Bug("broke"))
+        house.follow.record_error(ref, Bug("broke"))
         following.cancel()
 
         assert house.follow.left == []

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.core.plan import Action
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import ImmutableFieldChanged, LocationChanged, OperationRunning
 from tests.engine.shore import FOR_ADDRESS, Shore, play
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.graph import before_each, in_order
-from setpoint.engine.kind import Need, Reference, SecretKey
+from setpoint.engine.dependency_graph import predecessors, reconcile_order
+from setpoint.engine.kind import Dependency, Reference, SecretKeyReference
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import DependencyCycle
 
@@ -21,16 +21,18 @@ numbers = st.integers(0, 9)
 pairs = st.lists(st.tuples(numbers, numbers))
 
 
-def waits_for(*refs: ResourceRef) -> list[Need]:
+def waits_for(*refs: ResourceRef) -> list[Dependency]:
     return [Reference(f"spec.{ref.name}Ref", ref) for ref in refs]
 
 
-def names(*refs: ResourceRef) -> list[Need]:
+def names(*refs: ResourceRef) -> list[Dependency]:
     return [Reference(f"spec.{ref.name}Ref", ref, must_be_ready=False) for ref in refs]
 
 
-def _graph(waiting: Iterable[tuple[int, int]], naming: Iterable[tuple[int, int]]) -> dict[ResourceRef, list[Need]]:
-    found: dict[ResourceRef, list[Need]] = {_ref(str(number)): [] for number in range(10)}
+def _graph(
+    waiting: Iterable[tuple[int, int]], naming: Iterable[tuple[int, int]]
+) -> dict[ResourceRef, list[Dependency]]:
+    found: dict[ResourceRef, list[Dependency]] = {_ref(str(number)): [] for number in range(10)}
     for number, other in waiting:
         found[_ref(str(number))] += waits_for(_ref(str(other)))
     for number, other in naming:
@@ -47,11 +49,11 @@ def _later(some: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def test_each_resource_comes_after_those_it_waits_for_whatever_else_is_named(
     waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
 ) -> None:
-    needs = _graph(_later(waiting), naming)
+    dependencies = _graph(_later(waiting), naming)
 
-    order = in_order(needs)
+    order = reconcile_order(dependencies)
 
-    assert sorted(order) == sorted(needs)
+    assert sorted(order) == sorted(dependencies)
     assert all(order.index(_ref(str(b))) < order.index(_ref(str(a))) for a, b in _later(waiting))
 
 
@@ -61,43 +63,43 @@ def test_what_is_only_named_comes_first_too_where_that_can_be(
 ) -> None:
     needed = _later([*waiting, *naming])
 
-    order = in_order(_graph(_later(waiting), _later(naming)))
+    order = reconcile_order(_graph(_later(waiting), _later(naming)))
 
     assert all(order.index(_ref(str(b))) < order.index(_ref(str(a))) for a, b in needed)
 
 
 def test_the_order_is_the_same_every_time() -> None:
-    assert in_order({C: [], B: [], A: []}) == in_order({A: [], B: [], C: []})
+    assert reconcile_order({C: [], B: [], A: []}) == reconcile_order({A: [], B: [], C: []})
 
 
 def test_what_is_needed_from_elsewhere_is_left_out() -> None:
-    assert in_order({A: [*waits_for(B), *names(C), SecretKey("spec.password", B, "key")]}) == (A,)
+    assert reconcile_order({A: [*waits_for(B), *names(C), SecretKeyReference("spec.password", B, "key")]}) == (A,)
 
 
 def test_a_cycle_is_named_with_all_who_are_in_it() -> None:
     with pytest.raises(DependencyCycle, match="needs Gadget default/") as caught:
-        in_order({A: waits_for(B), B: [*waits_for(C), *names(A)], C: waits_for(A)})
+        reconcile_order({A: waits_for(B), B: [*waits_for(C), *names(A)], C: waits_for(A)})
 
     assert str(caught.value).count(" needs ") == 3
     assert "take one of these references out" in str(caught.value)
 
 
 def test_two_may_name_each_other_where_only_one_has_to_wait() -> None:
-    assert in_order({A: waits_for(B), B: names(A)}) == (B, A)
+    assert reconcile_order({A: waits_for(B), B: names(A)}) == (B, A)
 
 
 def test_a_resource_may_name_itself_where_nobody_has_to_wait() -> None:
-    assert in_order({A: names(A)}) == (A,)
+    assert reconcile_order({A: names(A)}) == (A,)
 
 
 @given(pairs, pairs)
 def test_all_that_have_to_be_ready_come_before_unless_some_wait_for_each_other(
     waiting: list[tuple[int, int]], naming: list[tuple[int, int]]
 ) -> None:
-    before = before_each(_graph(waiting, naming))
+    before = predecessors(_graph(waiting, naming))
 
     try:
-        in_order(_graph(waiting, []))
+        reconcile_order(_graph(waiting, []))
     except DependencyCycle:
         assert before == {}
     else:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.exporting import exported, is_paused, pause
-from setpoint.engine.exports import Export
+from setpoint.engine.context import MANAGEMENT
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import MANAGEMENT
+from setpoint.engine.transfer.export_format import StoreExport
+from setpoint.engine.transfer.exporter import gather_export, is_paused_by_export, pause_for_export
 from setpoint.errors import ManifestInvalid, UserError
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import gadget_ref
 from tests.engine.interruptions import ENOUGH, Interruption, Killed, die
@@ -280,7 +280,7 @@ def test_one_that_goes_away_meanwhile_ends_the_import() -> None:
             await new.store.delete(gadget_ref(name))
 
         with pytest.raises(UserError, match="Gadget default/a was deleted during the import: run it again"):
-            await work.bring_in()
+            await work.run_import()
 
     play(scenario)
 
@@ -288,11 +288,11 @@ def test_one_that_goes_away_meanwhile_ends_the_import() -> None:
 # --- Pausing ----------------------------------------------------------------------------------------------------------
 
 
-async def paused_export(house: House) -> Export:
+async def paused_export(house: House) -> StoreExport:
     for one in await house.gadgets():
-        await pause(one, house.store)
-    secrets, resources = await exported(await house.gadgets(), house.world)
-    return reread(Export((HEADER,), secrets, resources))
+        await pause_for_export(one, house.store)
+    secrets, resources = await gather_export(await house.gadgets(), house.engine)
+    return reread(StoreExport((HEADER,), secrets, resources))
 
 
 def test_what_is_paused_does_nothing_there_and_goes_on_elsewhere() -> None:
@@ -329,7 +329,7 @@ def test_pausing_twice_forgets_nothing() -> None:
         export = await paused_export(old)
 
         assert [item.resource.annotations for item in export.resources] == [{MANAGEMENT: "observe"}, {}]
-        assert all(map(is_paused, await old.gadgets()))
+        assert all(map(is_paused_by_export, await old.gadgets()))
 
     play(scenario)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.engine.run import Run
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.drivers.runner import StepRunner
 from setpoint.errors import RemoteUnavailable, SetpointError, StoreError
 from tests.engine.bench import Bench
 from tests.engine.interruptions import Doing, Interruption, Side, after_any_await, begun, interrupted
@@ -128,5 +128,5 @@ async def _ends_as_declared(bench: Bench, *, is_to_go: bool) -> None:
         assert (await bench.ready())[1] == "UpToDate"
 
 
-async def _run(bench: Bench) -> Outcome:
-    return (await Run(bench.world).until_done([bench.stand.ref], timeout=60))[bench.stand.ref]
+async def _run(bench: Bench) -> StepOutcome:
+    return (await StepRunner(bench.engine).until_done([bench.stand.ref], timeout=60))[bench.stand.ref]

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from setpoint.core.plan import Action
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.ports import Store
-from setpoint.engine.reconcile import step
-from setpoint.engine.resource import Resource, Tree
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.engine.resource import Resource
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
 from tests.engine.bench import Bench, bench_with
 from tests.engine.gadget_stand import GadgetStand
@@ -25,22 +26,22 @@ class Crossed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.behind, name)
 
-    async def update_status(self, resource: Resource, status: Tree) -> Resource:
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
         if self.stand.objects and not self.was_crossed:
             self.was_crossed = True
             raise WriteConflict("somebody was faster")
         return await self.behind.update_status(resource, status)
 
 
-def _played(steps: int) -> tuple[list[Outcome], list[str]]:
+def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
     """What each step came to, and what was noted of them."""
 
-    async def play() -> tuple[list[Outcome], list[str]]:
+    async def play() -> tuple[list[StepOutcome], list[str]]:
         async with bench_with(GadgetStand()) as bench:
             await bench.apply()
             assert isinstance(bench.stand, GadgetStand)
-            world = replace(bench.world, store=Crossed(bench.store, bench.stand))
-            outcomes = [await step(bench.stand.ref, world) for _ in range(steps)]
+            engine = replace(bench.engine, store=Crossed(bench.store, bench.stand))
+            outcomes = [await step(bench.stand.ref, engine) for _ in range(steps)]
             return outcomes, await _told(bench)
 
     return asyncio.run(play())

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.abilities import Topic
+from setpoint.engine.capabilities import WatchTopic
+from setpoint.engine.drivers.object_watch import ObjectWatches
 from setpoint.engine.kind import Location
-from setpoint.engine.listening import Ears
 from tests.runtime.virtual_time import VirtualClock, run
 
 HERE, THERE = Location("here"), Location("there")
@@ -23,10 +23,10 @@ class Talking:
     begun: int = 0
     ended: int = 0
 
-    def topic_of(self, location: Location) -> Topic:
-        return Topic("all")
+    def watch_topic(self, location: Location) -> WatchTopic:
+        return WatchTopic("all")
 
-    async def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+    async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         self.begun += 1
         try:
             while True:
@@ -42,9 +42,9 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _play(scenario: Callable[[Talking, Ears], Awaitable[None]]) -> None:
+def _play(scenario: Callable[[Talking, ObjectWatches], Awaitable[None]]) -> None:
     async def main() -> None:
-        ears = Ears(VirtualClock())
+        ears = ObjectWatches(VirtualClock())
         await scenario(Talking(), ears)
         await ears.close()
         assert len(asyncio.all_tasks()) == 1
@@ -57,10 +57,10 @@ def _later(seconds: float, kind: Talking, word: Location | Exception | None) -> 
 
 
 def test_a_change_of_the_object_wakes() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         _later(3, kind, HERE)
 
-        await ears.on(kind, HERE).changed_within(10)
+        await ears.on(kind, HERE).wait_for_change(10)
 
         assert _now() == 3
 
@@ -68,10 +68,10 @@ def test_a_change_of_the_object_wakes() -> None:
 
 
 def test_what_may_have_been_a_change_wakes_all() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         _later(3, kind, None)
 
-        await asyncio.gather(ears.on(kind, HERE).changed_within(10), ears.on(kind, THERE).changed_within(10))
+        await asyncio.gather(ears.on(kind, HERE).wait_for_change(10), ears.on(kind, THERE).wait_for_change(10))
 
         assert _now() == 3
 
@@ -79,10 +79,10 @@ def test_what_may_have_been_a_change_wakes_all() -> None:
 
 
 def test_a_change_of_another_wakes_nobody_here() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         _later(3, kind, THERE)
 
-        await ears.on(kind, HERE).changed_within(10)
+        await ears.on(kind, HERE).wait_for_change(10)
 
         assert _now() == 10
 
@@ -90,13 +90,13 @@ def test_a_change_of_another_wakes_nobody_here() -> None:
 
 
 def test_a_change_between_two_waits_is_not_missed() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         ear = ears.on(kind, HERE)
-        await ear.changed_within(1)
+        await ear.wait_for_change(1)
         kind.said.put_nowait(HERE)
         await asyncio.sleep(5)
 
-        await ear.changed_within(10)
+        await ear.wait_for_change(10)
 
         assert _now() == 6.1
 
@@ -104,12 +104,12 @@ def test_a_change_between_two_waits_is_not_missed() -> None:
 
 
 def test_one_change_wakes_once() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         ear = ears.on(kind, HERE)
         _later(3, kind, HERE)
-        await ear.changed_within(10)
+        await ear.wait_for_change(10)
 
-        await ear.changed_within(10)
+        await ear.wait_for_change(10)
 
         assert _now() == 13
 
@@ -117,11 +117,11 @@ def test_one_change_wakes_once() -> None:
 
 
 def test_whoever_joins_a_line_that_has_told_already_looks_once_more() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         _later(3, kind, None)
-        await ears.on(kind, HERE).changed_within(10)
+        await ears.on(kind, HERE).wait_for_change(10)
 
-        await ears.on(kind, THERE).changed_within(10)
+        await ears.on(kind, THERE).wait_for_change(10)
 
         assert _now() == 3.1
         assert kind.begun == 1
@@ -130,8 +130,8 @@ def test_whoever_joins_a_line_that_has_told_already_looks_once_more() -> None:
 
 
 def test_a_time_shorter_than_any_pause_is_kept() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
-        await ears.on(kind, HERE).changed_within(0.01)
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+        await ears.on(kind, HERE).wait_for_change(0.01)
 
         assert _now() == 0.01
 
@@ -139,12 +139,12 @@ def test_a_time_shorter_than_any_pause_is_kept() -> None:
 
 
 def test_a_line_that_breaks_leaves_the_time() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         ear = ears.on(kind, HERE)
         _later(3, kind, ZeroDivisionError())
 
         for _ in range(3):
-            await ear.changed_within(10)
+            await ear.wait_for_change(10)
 
         assert _now() == 30
         assert kind.begun == kind.ended == 1
@@ -153,8 +153,8 @@ def test_a_line_that_breaks_leaves_the_time() -> None:
 
 
 def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
-        waiting = asyncio.create_task(ears.on(kind, HERE).changed_within(10))
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+        waiting = asyncio.create_task(ears.on(kind, HERE).wait_for_change(10))
         await asyncio.sleep(1)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -173,11 +173,11 @@ def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
 def test_it_wakes_at_the_first_news_or_at_the_latest_in_time(
     words: list[tuple[float, Location | None]], seconds: float
 ) -> None:
-    async def scenario(kind: Talking, ears: Ears) -> None:
+    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
         for at, word in words:
             _later(at, kind, word)
 
-        await ears.on(kind, HERE).changed_within(seconds)
+        await ears.on(kind, HERE).wait_for_change(seconds)
 
         heard = [max(at, 0.1) for at, word in words if word != THERE]
         assert abs(_now() - min([*heard, seconds])) < 1e-6

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from setpoint.engine.reconcile import step
+from setpoint.engine.step.reconcile import step
 from tests.engine.bench import bench_with
 from tests.engine.gadget_stand import GadgetStand
 
@@ -14,7 +14,7 @@ class Tally:
 
     lines: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         assert seconds >= 0
         self.lines.append((kind, outcome, decision))
 
@@ -24,10 +24,10 @@ def test_every_step_is_told_with_its_kind_outcome_decision_and_time() -> None:
 
     async def play() -> None:
         async with bench_with(GadgetStand()) as bench:
-            world = replace(bench.world, metrics=tally)
-            await step(bench.stand.ref, world)
+            engine = replace(bench.engine, metrics=tally)
+            await step(bench.stand.ref, engine)
             await bench.apply()
-            await step(bench.stand.ref, world)
+            await step(bench.stand.ref, engine)
 
     asyncio.run(play())
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from setpoint.core.decide import Decision
-from setpoint.engine.remembered import COOKIE_ANNOTATION, REQUESTED, Remembered
-from setpoint.engine.resource import Resource, Tree
-from setpoint.engine.scene import CookieLocation, Settled
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.context import CookieLocation, Settled
+from setpoint.engine.resource import Resource
+from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, StoredState
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
@@ -89,7 +90,7 @@ def test_only_the_half_that_speaks_of_this_store_is_another() -> None:
 
         there = await (await moved(old)).resource("a")
 
-        here, then = Remembered.of(await old.resource("a")).cookie, Remembered.of(there).cookie
+        here, then = StoredState.of(await old.resource("a")).cookie, StoredState.of(there).cookie
         assert here is not None
         assert then is not None
         assert (here.live == then.live, here.intent == then.intent) == (True, False)
@@ -143,7 +144,7 @@ def test_a_kind_that_means_something_else_looks_closely() -> None:
 class Tidy(MemoryStore):
     """Keeps no member that is null, as a cluster may."""
 
-    async def apply(self, manifest: Tree) -> Resource:
+    async def apply(self, manifest: JsonObject) -> Resource:
         spec: Any = manifest.get("spec") or {}
         kept = {name: value for name, value in spec.items() if value is not None}
         return await super().apply({**manifest, "spec": kept})
@@ -211,7 +212,7 @@ def test_a_secret_is_mapped_even_where_nothing_else_can_be() -> None:
         new, told = await told_of(old)
 
         assert told == {"a": ("reference Gadget default/p is not found",)}
-        assert Remembered.of(await new.resource("a")).secrets == {"spec.password": "new-1/1/password"}
+        assert StoredState.of(await new.resource("a")).secrets == {"spec.password": "new-1/1/password"}
 
     play(scenario)
 
@@ -224,8 +225,8 @@ def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
         await old.settle("a")
         new = await moved(old)
 
-        assert Remembered.of(await old.resource("a")).creating == {"spec.password": "old-1/1/password"}
-        assert Remembered.of(await new.resource("a")).creating == {"spec.password": "new-1/1/password"}
+        assert StoredState.of(await old.resource("a")).creating == {"spec.password": "old-1/1/password"}
+        assert StoredState.of(await new.resource("a")).creating == {"spec.password": "new-1/1/password"}
 
     play(scenario)
 
@@ -272,7 +273,7 @@ def test_an_operation_that_was_under_way_is_asked_about() -> None:
         new, _ = await told_of(old)
         new.service.finish()
 
-        assert Remembered.of(await new.resource("a")).operation is not None
+        assert StoredState.of(await new.resource("a")).operation is not None
         assert await decision_of(new, "a") == (Decision.FIRST_LOOK, [])
 
     play(scenario)
@@ -282,14 +283,14 @@ def test_a_request_for_a_look_is_still_open_and_one_that_was_taken_up_is_not() -
     async def scenario(old: House) -> None:
         for name in ("a", "b"):
             await old.apply(name, {"size": 1})
-            await old.store.annotate(await old.resource(name), {REQUESTED: "now"})
+            await old.store.annotate(await old.resource(name), {RECONCILE_REQUESTED: "now"})
         await old.settle("a")
         new, _ = await told_of(old)
 
         found = {name: await new.resource(name) for name in ("a", "b")}
 
-        assert [one.annotations[REQUESTED] for one in found.values()] == ["now", "now"]
-        assert [Remembered.of(one).handled for one in found.values()] == ["now", None]
+        assert [one.annotations[RECONCILE_REQUESTED] for one in found.values()] == ["now", "now"]
+        assert [StoredState.of(one).handled for one in found.values()] == ["now", None]
 
     play(scenario)
 

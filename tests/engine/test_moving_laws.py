@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setpoint.engine.context import CookieLocation, Settled, StepOutcome, Stopped
 from setpoint.engine.kind import Reconciliation
-from setpoint.engine.remembered import REQUESTED
-from setpoint.engine.scene import CookieLocation, Outcome, Settled, Stopped
+from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import SetpointError
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.movers import House, moved, new_store
@@ -114,7 +114,7 @@ def wait(seconds: float) -> Doing:
 
 def request(text: str) -> Doing:
     async def verb(house: House) -> None:
-        await house.store.annotate(await house.resource("a"), {REQUESTED: text})
+        await house.store.annotate(await house.resource("a"), {RECONCILE_REQUESTED: text})
 
     return Doing(verb, f"request {text}")
 
@@ -123,7 +123,7 @@ def delete() -> Doing:
     return Doing(_silent(lambda house: house.store.delete(gadget_ref("b"))), "delete b")
 
 
-def _told(outcome: Outcome) -> Any:
+def _told(outcome: StepOutcome) -> Any:
     match outcome:
         case Settled(plan, ready):
             return plan.to_data(), ready

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.outputs import Known, Null, Output, Unknown
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.scene import Settled
+from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown
+from setpoint.engine.context import Settled
+from setpoint.engine.state import StoredState
 from setpoint.errors import (
     RemoteUnavailable,
     StillWaiting,
 )
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.shore import (
     FOR_ADDRESS,
     NO_STATUS,
@@ -160,7 +160,7 @@ def test_after_an_outage_the_very_same_bytes_are_looked_at_again() -> None:
     play(scenario)
 
 
-async def _during_and_after_an_outage(shore: Shore) -> tuple[type[Output], type[Output]]:
+async def _during_and_after_an_outage(shore: Shore) -> tuple[type[OutputState], type[OutputState]]:
     """What is offered after a look that failed, and after the next that did not."""
     shore.service.down = "no route"
     await shore.step("a")
@@ -245,7 +245,7 @@ def test_outputs_and_waits_survive_storage() -> None:
         await settled(shore)
         before = await shore.resource("a")
 
-        assert Remembered.of(before).into(before.status, with_cookie=True) == before.status
+        assert StoredState.of(before).into(before.status, with_cookie=True) == before.status
         assert before.status["output"] == {"state": "known", "value": {"status": {"address": "10.0.0.1"}}}
 
     play(scenario)

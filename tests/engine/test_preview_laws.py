@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.cookie import Cookie
-from setpoint.engine.previews import Finding
-from setpoint.engine.reconcile import preview, step
-from setpoint.engine.remembered import Remembered
+from setpoint.core.decide import Cookie
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.preview import PreviewFinding
+from setpoint.engine.step.reconcile import preview, step
 from tests.engine.gadget_stand import gadget
 from tests.engine.test_previews import OBSERVE, REF, House, play
 
@@ -54,7 +54,7 @@ def test_nothing_quiet_is_a_difference(arrange: Callable[[House], Awaitable[None
 
         assert found.whole is not None
         differs = bool(found.whole.writes or found.whole.withheld)
-        assert differs == (found.finding in (Finding.WRITES, Finding.HELD, Finding.MASKED))
+        assert differs == (found.finding in (PreviewFinding.WRITES, PreviewFinding.HELD, PreviewFinding.MASKED))
 
     play(scenario)
 
@@ -65,10 +65,10 @@ def test_what_is_found_without_a_cookie_is_the_same_with_any(
 ) -> None:
     async def scenario(house: House) -> None:
         await arrange(house)
-        before = await preview(REF, house.world, trusting=False)
+        before = await preview(REF, house.engine, trust_cookie=False)
         await house.remember(other)
 
-        assert await preview(REF, house.world, trusting=False) == before
+        assert await preview(REF, house.engine, trust_cookie=False) == before
 
     play(scenario)
 
@@ -82,13 +82,15 @@ def test_the_step_does_what_the_preview_said_and_the_next_look_is_quiet(
         found = await house.look()
         calls = len(house.service.calls)
 
-        await step(REF, house.world)
+        await step(REF, house.engine)
 
         written = [verb for verb, _ in house.service.calls[calls:] if verb != "get"]
-        assert bool(written) == (found.finding is Finding.WRITES)
+        assert bool(written) == (found.finding is PreviewFinding.WRITES)
         after = await house.look()
-        assert after.finding is (found.finding if found.finding in (Finding.MASKED, Finding.HELD) else Finding.IN_SYNC)
-        if found.finding is Finding.ONE_TIME:
-            assert Remembered.of(await house.resource()).cookie is not None
+        assert after.finding is (
+            found.finding if found.finding in (PreviewFinding.MASKED, PreviewFinding.HELD) else PreviewFinding.IN_SYNC
+        )
+        if found.finding is PreviewFinding.ONE_TIME:
+            assert StoredState.of(await house.resource()).cookie is not None
 
     play(scenario)

@@ -9,15 +9,19 @@ from typing import Annotated, Any
 import pytest
 from msgspec import UNSET, UnsetType
 
-from setpoint.core.cookie import Cookie
-from setpoint.core.decide import Decision
-from setpoint.core.shape import Default
-from setpoint.engine.kind import Absent, Location, Present, Reconciliation, Unmoved
-from setpoint.engine.previews import Finding, Previewed, preview_both_ways, with_cookie
-from setpoint.engine.reconcile import step
+from setpoint.core.decide import Cookie, Decision
+from setpoint.core.schema.shape import Default
+from setpoint.engine.context import EngineContext, Settled
+from setpoint.engine.kind import Absent, Location, Present, Reconciliation, Unchanged
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import Settled, World
-from setpoint.engine.standing import standing_of
+from setpoint.engine.step.preview import (
+    PreviewFinding,
+    PreviewResult,
+    current_digests,
+    preview_with_and_without_cookie,
+    with_cookie,
+)
+from setpoint.engine.step.reconcile import step
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_stand import gadget
@@ -52,17 +56,17 @@ class House:
         self.store = MemoryStore(FakeClock(), lambda: f"uid-{next(numbers)}")
 
     @property
-    def world(self) -> World:
-        return World(self.store, FakeClock(), {(self.kind.group, self.kind.name): self.kind})
+    def engine(self) -> EngineContext:
+        return EngineContext(self.store, FakeClock(), {(self.kind.group, self.kind.name): self.kind})
 
     async def settle(self, spec: Mapping[str, Any], **metadata: Any) -> None:
         await self.store.apply(gadget("g", dict(spec), **metadata))
-        assert isinstance(await step(REF, self.world), Settled)
+        assert isinstance(await step(REF, self.engine), Settled)
 
-    async def look(self) -> Previewed:
+    async def look(self) -> PreviewResult:
         """Both looks; nothing is written meanwhile."""
         before, calls = await self.store.list(), [call for call in self.service.calls if call[0] != "get"]
-        found = await preview_both_ways(REF, self.world)
+        found = await preview_with_and_without_cookie(REF, self.engine)
         assert await self.store.list() == before
         assert [call for call in self.service.calls if call[0] != "get"] == calls
         return found
@@ -79,7 +83,7 @@ class House:
 
     async def forge(self) -> None:
         """A cookie that vouches for what is there, whatever that is."""
-        await self.remember((await standing_of(await self.resource(), self.world)).cookie)
+        await self.remember((await current_digests(await self.resource(), self.engine)).cookie)
 
 
 def play(scenario: Callable[[House], Awaitable[None]]) -> None:
@@ -95,7 +99,7 @@ def test_what_is_settled_is_in_sync() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.fields, found.is_left_alone) == (Finding.IN_SYNC, (), True)
+        assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.IN_SYNC, (), True)
         assert found.plan is not None
         assert found.plan.decision is Decision.IN_SYNC
 
@@ -109,7 +113,7 @@ def test_what_drifted_is_written_and_named() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.fields, found.is_left_alone) == (Finding.WRITES, ("spec.size",), False)
+        assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.WRITES, ("spec.size",), False)
 
     play(scenario)
 
@@ -122,7 +126,7 @@ def test_a_cookie_that_is_forged_hides_nothing() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.fields) == (Finding.MASKED, ("spec.size", "spec.note"))
+        assert (found.finding, found.fields) == (PreviewFinding.MASKED, ("spec.size", "spec.note"))
         assert found.plan is not None
         assert found.plan.decision is Decision.IN_SYNC
         assert found.to_data()["withoutCookie"] != found.to_data()["plan"]
@@ -134,10 +138,10 @@ def test_the_bytes_of_the_last_time_hide_nothing_either() -> None:
     async def scenario(house: House) -> None:
         await house.settle({"size": 1})
         house.service.objects["g"]["size"] = 9
-        seen = await standing_of(await house.resource(), house.world)
+        seen = await current_digests(await house.resource(), house.engine)
         await house.remember(seen.cookie, seen.body)
 
-        assert (await house.look()).finding is Finding.MASKED
+        assert (await house.look()).finding is PreviewFinding.MASKED
 
     play(scenario)
 
@@ -154,7 +158,7 @@ def test_a_default_that_was_changed_is_found_with_and_without_a_cookie(revision:
         found = await house.look()
 
         # Whoever forgot to raise the revision has a cookie that hides it.
-        expected = Finding.MASKED if is_known and revision == 1 else Finding.WRITES
+        expected = PreviewFinding.MASKED if is_known and revision == 1 else PreviewFinding.WRITES
         assert (found.finding, found.fields) == (expected, ("spec.mode",))
 
     play(scenario)
@@ -166,11 +170,11 @@ def test_a_revision_that_was_raised_for_nothing_costs_one_look() -> None:
         house.kind = replace(house.kind, revision=2)
 
         first = await house.look()
-        await step(REF, house.world)
+        await step(REF, house.engine)
         second = await house.look()
 
-        assert (first.finding, second.finding) == (Finding.ONE_TIME, Finding.IN_SYNC)
-        assert first.is_left_alone
+        assert (first.finding, second.finding) == (PreviewFinding.ONE_TIME, PreviewFinding.IN_SYNC)
+        assert first.writes_nothing
 
     play(scenario)
 
@@ -181,7 +185,7 @@ class Restless(GadgetKind):
 
     looks: "count[int]" = field(default_factory=count)
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         found = await GadgetKind.observe(self, location)
         assert isinstance(found, Present)
         return replace(found, body=None, live=Gadget(size=found.live.size, mode="auto", parent=str(next(self.looks))))
@@ -197,7 +201,7 @@ def test_a_kind_that_never_comes_to_rest_is_told() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.fields) == (Finding.UNSETTLED, ())
+        assert (found.finding, found.fields) == (PreviewFinding.UNSETTLED, ())
 
     play(scenario)
 
@@ -209,7 +213,7 @@ def test_a_kind_without_a_cookie_compares_and_is_in_sync() -> None:
         calm = await house.look()
         house.service.objects["g"]["size"] = 9
 
-        assert (calm.finding, (await house.look()).finding) == (Finding.IN_SYNC, Finding.WRITES)
+        assert (calm.finding, (await house.look()).finding) == (PreviewFinding.IN_SYNC, PreviewFinding.WRITES)
 
     play(scenario)
 
@@ -221,7 +225,7 @@ def test_what_is_only_observed_is_held() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.fields, found.is_left_alone) == (Finding.HELD, ("spec.size",), True)
+        assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.HELD, ("spec.size",), True)
 
     play(scenario)
 
@@ -231,12 +235,12 @@ def test_what_the_service_did_not_keep_is_held_until_something_moves() -> None:
         house.service.rewrites["size"] = 7
         await house.store.apply(gadget("g", {"size": 1}))
         for _ in range(3):
-            await step(REF, house.world)
+            await step(REF, house.engine)
         stuck = await house.look()
         await house.store.apply(gadget("g", {"size": 2}))
 
-        assert (stuck.finding, stuck.is_left_alone) == (Finding.HELD, False)
-        assert (await house.look()).finding is Finding.WRITES
+        assert (stuck.finding, stuck.writes_nothing) == (PreviewFinding.HELD, False)
+        assert (await house.look()).finding is PreviewFinding.WRITES
 
     play(scenario)
 
@@ -248,7 +252,7 @@ def test_what_is_being_deleted_is_told() -> None:
         going = await house.look()
         del house.service.objects["g"]
 
-        assert (going.finding, (await house.look()).finding) == (Finding.WRITES, Finding.IN_SYNC)
+        assert (going.finding, (await house.look()).finding) == (PreviewFinding.WRITES, PreviewFinding.IN_SYNC)
 
     play(scenario)
 
@@ -259,7 +263,7 @@ def test_what_waits_says_for_what() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.trouble) == (Finding.WAITING, "reference Gadget default/p is not found")
+        assert (found.finding, found.trouble) == (PreviewFinding.WAITING, "reference Gadget default/p is not found")
         assert "plan" not in found.to_data()
 
     play(scenario)
@@ -272,7 +276,7 @@ def test_what_cannot_be_looked_at_has_failed() -> None:
 
         found = await house.look()
 
-        assert (found.finding, found.trouble) == (Finding.FAILED, "get g: 403")
+        assert (found.finding, found.trouble) == (PreviewFinding.FAILED, "get g: 403")
 
     play(scenario)
 
@@ -287,7 +291,7 @@ def _refused() -> Any:
 class Broken(GadgetKind):
     """A kind with a mistake in it."""
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         raise KeyError("hunter2")
 
 
@@ -299,7 +303,7 @@ def test_a_mistake_of_ours_is_told_without_what_it_holds(caplog: pytest.LogCaptu
         found = await house.look()
 
         told = "KeyError in the preview of Gadget default/g: a bug of ours; the log has its traceback"
-        assert (found.finding, found.trouble) == (Finding.FAILED, told)
+        assert (found.finding, found.trouble) == (PreviewFinding.FAILED, told)
 
     play(scenario)
     assert "preview broke" in caplog.text
@@ -313,7 +317,7 @@ def test_what_a_full_comparison_is_refused_for_is_masked() -> None:
 
         found = await house.look()
 
-        assert found.finding is Finding.MASKED
+        assert found.finding is PreviewFinding.MASKED
         assert found.trouble.startswith('spec.zone cannot change from "b" to "a"')
         assert found.to_data()["withoutCookieError"] == found.trouble
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.outputs import Unknown
-from setpoint.engine.scene import Settled
+from setpoint.core.wait.outputs import Unknown
+from setpoint.engine.context import Settled
 from tests.engine.shore import (
     ADDRESS,
     FOR_ADDRESS,

@@ -3,7 +3,7 @@
 import asyncio
 
 from setpoint.core.plan import Action
-from setpoint.engine.scene import Settled
+from setpoint.engine.context import Settled
 from tests.engine.shore import (
     Shore,
     play,

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from setpoint.core.decide import Decision
-from setpoint.core.values import Json
-from setpoint.engine.remembered import HANDLED, REQUESTED
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.core.values.json_types import Json
+from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.engine.bench import Bench, bench_with
 from tests.engine.gadget_stand import GadgetStand
@@ -22,14 +22,14 @@ def _play(scenario: Callable[[Bench], Awaitable[None]]) -> None:
     asyncio.run(play())
 
 
-def _decision(outcome: Outcome) -> Decision:
+def _decision(outcome: StepOutcome) -> Decision:
     assert isinstance(outcome, Settled), outcome
     return outcome.plan.decision
 
 
 def _rests(bench: Bench) -> bool:
-    assert bench.rests is not None
-    return bench.rests.of(bench.stand.ref) is not None
+    assert bench.idle_cache is not None
+    return bench.idle_cache.of(bench.stand.ref) is not None
 
 
 def test_what_rests_is_looked_at_and_not_read() -> None:
@@ -50,7 +50,7 @@ def test_what_rests_is_looked_at_and_not_read() -> None:
 
 def bench_without_hearing(bench: Bench) -> Bench:
     """The same process, which hears no more news."""
-    return Bench(bench.stand, bench.store, bench.clock, rests=bench.rests)
+    return Bench(bench.stand, bench.store, bench.clock, idle_cache=bench.idle_cache)
 
 
 def test_drift_is_found_and_put_back() -> None:
@@ -129,9 +129,9 @@ def test_a_request_for_a_look_is_taken_up_once_and_echoed() -> None:
     async def scenario(bench: Bench) -> None:
         await bench.settle()
         await bench.step()
-        await bench.apply(annotations={REQUESTED: "2026-01-01T00:00:00Z"})
+        await bench.apply(annotations={RECONCILE_REQUESTED: "2026-01-01T00:00:00Z"})
         await bench.step()
-        handled = (await bench.resource()).status[HANDLED]
+        handled = (await bench.resource()).status[RECONCILE_HANDLED]
         revision = (await bench.resource()).revision
         await bench.step()
 
@@ -139,7 +139,7 @@ def test_a_request_for_a_look_is_taken_up_once_and_echoed() -> None:
         assert (await bench.resource()).revision == revision
         await bench.apply()
         await bench.step()
-        assert HANDLED not in (await bench.resource()).status
+        assert RECONCILE_HANDLED not in (await bench.resource()).status
 
     _play(scenario)
 
@@ -153,7 +153,7 @@ def test_a_request_for_a_look_tries_again_what_the_service_would_not_follow() ->
         assert (await bench.ready())[1] == "NotConverged"
         writes = len(bench.stand.writes)
 
-        await bench.apply(bench.stand.spec(bench.stand.field.then), annotations={REQUESTED: "now"})
+        await bench.apply(bench.stand.spec(bench.stand.field.then), annotations={RECONCILE_REQUESTED: "now"})
         await bench.go_on()
 
         assert len(bench.stand.writes) == writes + 1

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.retries import Backoff, Delays
+from setpoint.engine.requeue import Backoff, RequeueDelays
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, WriteConflict
 
 
-def _delays() -> Delays:
+def _delays() -> RequeueDelays:
     """Delays at their longest."""
-    return Delays(Backoff(jitter=lambda: 1.0), Backoff(jitter=lambda: 1.0, first=1.0, longest=15.0))
+    return RequeueDelays(Backoff(jitter=lambda: 1.0), Backoff(jitter=lambda: 1.0, first=1.0, longest=15.0))
 
 
 @given(st.integers(min_value=0, max_value=10_000), st.floats(min_value=0, max_value=1))

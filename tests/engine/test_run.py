@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.run import Run
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
 from setpoint.errors import (
     Bug,
     DependencyNotFound,
@@ -35,7 +35,7 @@ async def _apply(bench: Bench, **specs: Spec) -> list[ResourceRef]:
     return [(await bench.store.apply(gadget(name, spec))).ref for name, spec in specs.items()]
 
 
-async def _run(run: Run, refs: list[ResourceRef], timeout: float = 60) -> Mapping[str, Outcome]:
+async def _run(run: StepRunner, refs: list[ResourceRef], timeout: float = 60) -> Mapping[str, StepOutcome]:
     return {ref.name: outcome for ref, outcome in (await run.until_done(refs, timeout)).items()}
 
 
@@ -43,7 +43,7 @@ def test_dependants_settle_after_what_they_need_whatever_the_order() -> None:
     async def scenario(bench: Bench, stand: GadgetStand) -> None:
         refs = await _apply(bench, a={"parentRef": "b"}, b={"parentRef": "c"}, c={})
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert all(isinstance(outcome, Settled) for outcome in outcomes.values())
         assert [name for verb, name in stand.service.calls if verb == "create"] == ["c", "b", "a"]
@@ -55,7 +55,7 @@ def test_what_waits_for_something_that_nobody_brings_is_blocked_and_the_rest_is_
     async def scenario(bench: Bench, _: GadgetStand) -> None:
         refs = await _apply(bench, a={"parentRef": "nowhere"}, b={"parentRef": "a"}, c={})
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert isinstance(outcomes["c"], Settled)
         assert isinstance(outcomes["a"], Stopped)
@@ -70,7 +70,7 @@ def test_what_waits_for_each_other_is_blocked_not_hung() -> None:
     async def scenario(bench: Bench, _: GadgetStand) -> None:
         refs = await _apply(bench, a={"parentRef": "b"}, b={"parentRef": "a"})
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert all(isinstance(outcome, Stopped) for outcome in outcomes.values())
 
@@ -80,13 +80,15 @@ def test_what_waits_for_each_other_is_blocked_not_hung() -> None:
 def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> None:
     async def scenario(bench: Bench, stand: GadgetStand) -> None:
         refs = await _apply(bench, a={}, b={})
-        await _run(Run(bench.world), refs)
+        await _run(StepRunner(bench.engine), refs)
         for ref in refs:
             await bench.store.delete(ref)
         stand.trouble(Trouble.REFUSED, ["delete"], times=1)
-        heard: list[tuple[str, type[Outcome]]] = []
+        heard: list[tuple[str, type[StepOutcome]]] = []
 
-        await Run(bench.world, lambda ref, outcome: heard.append((ref.name, type(outcome)))).until_done(refs, 60)
+        await StepRunner(bench.engine, lambda ref, outcome: heard.append((ref.name, type(outcome)))).until_done(
+            refs, 60
+        )
 
         assert sorted(heard) == [("a", Gone), ("b", Gone)]
 
@@ -96,12 +98,12 @@ def test_a_deletion_that_is_refused_is_tried_again_once_another_is_gone() -> Non
 def test_a_deletion_that_is_refused_for_good_is_told_when_nothing_moves_any_more() -> None:
     async def scenario(bench: Bench, stand: GadgetStand) -> None:
         refs = await _apply(bench, a={}, b={})
-        await _run(Run(bench.world), refs)
+        await _run(StepRunner(bench.engine), refs)
         for ref in refs:
             await bench.store.delete(ref)
         stand.trouble(Trouble.REFUSED, ["delete"])
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert [type(outcome) for outcome in outcomes.values()] == [Stopped, Stopped]
 
@@ -114,7 +116,7 @@ def test_a_kind_that_nobody_knows_is_told_and_the_rest_is_done() -> None:
         widget: dict[str, Any] = {"apiVersion": "test.setpoint.dev/v1", "kind": "Widget", "metadata": {"name": "w"}}
         refs.append((await bench.store.apply(widget)).ref)
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert isinstance(outcomes["c"], Settled)
         assert isinstance(outcomes["w"], Stopped)
@@ -128,7 +130,7 @@ def test_an_operation_is_followed_to_its_end() -> None:
         stand.make_slow()
         refs = await _apply(bench, a={"size": 1})
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert isinstance(outcomes["a"], Settled)
         assert stand.writes == ["create"]
@@ -142,7 +144,7 @@ def test_a_time_out_leaves_the_last_word_of_each() -> None:
         bench.clock.passing = lambda: None
         refs = await _apply(bench, a={"size": 1})
 
-        outcomes = await _run(Run(bench.world), refs, timeout=0.05)
+        outcomes = await _run(StepRunner(bench.engine), refs, timeout=0.05)
 
         assert isinstance(outcomes["a"], Stopped)
         assert isinstance(outcomes["a"].error, OperationRunning)
@@ -154,9 +156,9 @@ def test_an_outage_is_waited_out() -> None:
     async def scenario(bench: Bench, stand: GadgetStand) -> None:
         stand.trouble(Trouble.CUT, times=3)
         refs = await _apply(bench, a={"size": 1})
-        seen: list[Outcome] = []
+        seen: list[StepOutcome] = []
 
-        outcomes = await _run(Run(bench.world, lambda _, outcome: seen.append(outcome)), refs)
+        outcomes = await _run(StepRunner(bench.engine, lambda _, outcome: seen.append(outcome)), refs)
 
         assert isinstance(outcomes["a"], Settled)
         assert [type(one.error) for one in seen if isinstance(one, Stopped)] == [RemoteUnavailable] * 3
@@ -169,7 +171,7 @@ def test_a_conflict_that_goes_on_is_not_met_with_haste() -> None:
         stand.trouble(Trouble.CONFLICT, ["create"], times=20)
         refs = await _apply(bench, a={"size": 1})
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert isinstance(outcomes["a"], Settled)
         assert bench.clock.seconds > 60
@@ -183,7 +185,7 @@ def test_a_bug_in_one_kind_leaves_the_rest_alone() -> None:
         refs = await _apply(bench, a={"size": 1}, c={"size": 1})
         stand.service.objects["a"] = {"size": "not a number, so that the kind cannot read it"}
 
-        outcomes = await _run(Run(bench.world), refs)
+        outcomes = await _run(StepRunner(bench.engine), refs)
 
         assert is_ready(await bench.resource(refs[1]))
         assert isinstance(outcomes["a"], Stopped)

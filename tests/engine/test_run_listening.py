@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.cli.states import Exit, state_of
-from setpoint.engine.abilities import Topic
+from setpoint.cli.views.outcome import ExitCode, summarize_outcome
+from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.errors import StillWaiting, WaitTimedOut
 from tests.engine.either_way import By, apply_pair, either_way, ends, time_now
@@ -62,8 +62,8 @@ def test_an_object_that_changes_all_the_time_is_looked_at_ten_times_a_second_at_
 class _Deafening(ThingKind):
     """A kind whose listener breaks at once."""
 
-    async def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
-        if topic:
+    async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
+        if str(topic):
             raise ZeroDivisionError
         yield None
 
@@ -104,13 +104,13 @@ def test_a_listener_hears_every_outcome_in_its_turn() -> None:
 @pytest.mark.parametrize(
     ("error", "told", "code"),
     [
-        (StillWaiting("held by finalizer f", 10), "held by finalizer f", Exit.WAITING),
-        (WaitTimedOut("held by finalizer f for 5m"), "held by finalizer f for 5m", Exit.WAITING),
+        (StillWaiting("held by finalizer f", 10), "held by finalizer f", ExitCode.WAITING),
+        (WaitTimedOut("held by finalizer f for 5m"), "held by finalizer f for 5m", ExitCode.WAITING),
     ],
 )
 @either_way
 def test_what_holds_a_deletion_up_is_told(
-    by: By, error: StillWaiting | WaitTimedOut, told: str, code: Exit, monkeypatch: pytest.MonkeyPatch
+    by: By, error: StillWaiting | WaitTimedOut, told: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def delete(*_: Any) -> None:
         raise error
@@ -124,7 +124,7 @@ def test_what_holds_a_deletion_up_is_told(
         outcomes = await by(shore)("a", timeout=20)
 
         assert ends(outcomes) == {"a": type(error).__name__}
-        assert (state_of(outcomes["a"]).detail, state_of(outcomes["a"]).code) == (told, code)
+        assert (summarize_outcome(outcomes["a"]).detail, summarize_outcome(outcomes["a"]).code) == (told, code)
         assert told in (await shore.ready("a"))[2]
 
     play(scenario)

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from setpoint.cli.states import Exit, state_of
-from setpoint.engine.scene import Stopped
+from setpoint.cli.views.outcome import ExitCode, summarize_outcome
+from setpoint.engine.context import Stopped
 from setpoint.errors import ManifestInvalid, RemoteRefused
 from tests.engine.either_way import By, apply_pair, codes, either_way, ends, time_now
 from tests.engine.shore import ADDRESS, FOR_ADDRESS, T0, Shore, play
@@ -37,7 +37,7 @@ def test_a_timeout_leaves_the_object_and_blocks_the_dependants_and_the_next_run_
         first = await by(shore)("a", "z")
 
         assert ends(first) == {"a": "Blocked", "z": "WaitTimedOut"}
-        assert codes(first) == {"a": Exit.WAITING, "z": Exit.WAITING}
+        assert codes(first) == {"a": ExitCode.WAITING, "z": ExitCode.WAITING}
         assert 60 <= time_now() < 65
         assert list(shore.service.objects) == ["z"]
         again = time_now()
@@ -60,7 +60,7 @@ def test_a_blocked_dependant_says_what_it_waits_for_in_the_end(by: By) -> None:
             f"waiting for status.address of Thing default/z, unknown since {T0}: the wait timed out: not within 60 s: "
             "status.address is not there yet: the object has no status"
         )
-        assert state_of(outcomes["a"]).detail == told
+        assert summarize_outcome(outcomes["a"]).detail == told
         assert (await shore.ready("a"))[2] == told
 
     play(scenario)
@@ -74,7 +74,7 @@ def test_when_the_command_has_no_more_time_both_are_told_as_they_are_and_the_nex
         outcomes = await by(shore)("a", "z", timeout=30)
 
         assert ends(outcomes) == {"a": "Blocked", "z": "StillWaiting"}
-        assert codes(outcomes) == {"a": Exit.WAITING, "z": Exit.WAITING}
+        assert codes(outcomes) == {"a": ExitCode.WAITING, "z": ExitCode.WAITING}
         again = time_now()
         assert ends(await by(shore)("a", "z")) == {"a": "Blocked", "z": "WaitTimedOut"}
         assert 29 <= time_now() - again < 35
@@ -93,8 +93,8 @@ def test_a_failure_ends_the_wait_at_once_and_blocks_the_dependants(by: By) -> No
         outcomes = await by(shore)("a", "z")
 
         assert ends(outcomes) == {"a": "Blocked", "z": "WaitFailed"}
-        assert codes(outcomes) == {"a": Exit.WAITING, "z": Exit.FAILED}
-        assert state_of(outcomes["z"]).detail == "BackoffLimitExceeded: too many failures"
+        assert codes(outcomes) == {"a": ExitCode.WAITING, "z": ExitCode.FAILED}
+        assert summarize_outcome(outcomes["z"]).detail == "BackoffLimitExceeded: too many failures"
         assert time_now() < 10
 
     play(scenario)
@@ -155,8 +155,8 @@ def test_a_missing_wait_is_an_error_of_the_dependant_alone(by: By) -> None:
 
         outcomes = await by(shore)("a", "z")
 
-        assert codes(outcomes) == {"a": Exit.FAILED, "z": Exit.DONE}
-        assert "add waitFor.field to Thing default/z" in state_of(outcomes["a"]).detail
+        assert codes(outcomes) == {"a": ExitCode.FAILED, "z": ExitCode.DONE}
+        assert "add waitFor.field to Thing default/z" in summarize_outcome(outcomes["a"]).detail
         assert isinstance(outcomes["a"], Stopped)
         assert isinstance(outcomes["a"].error, ManifestInvalid | RemoteRefused)
 
@@ -178,7 +178,7 @@ def test_a_chain_is_told_to_its_end(by: By) -> None:
             "no status"
         )
         assert ends(outcomes) == {"a": "Blocked", "m": "Blocked", "z": "StillWaiting"}
-        assert state_of(outcomes["a"]).detail == told
+        assert summarize_outcome(outcomes["a"]).detail == told
 
     play(scenario)
 

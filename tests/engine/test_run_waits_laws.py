@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.outputs import Known
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.core.wait.outputs import Known
+from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, WaitFailed, WaitTimedOut
 from tests.engine.shore import ADDRESS, Shore
 from tests.engine.things import value_of
@@ -31,7 +31,7 @@ class Node:
     fails: bool
 
     @property
-    def needs(self) -> set[int]:
+    def dependencies(self) -> set[int]:
         return {*self.after} | ({self.source} if self.source is not None else set())
 
 
@@ -70,7 +70,7 @@ def _undone(nodes: list[Node]) -> tuple[set[int], set[int]]:
     vain: set[int] = set()
     blocked: set[int] = set()
     for at, node in enumerate(nodes):
-        if node.needs & (vain | blocked):
+        if node.dependencies & (vain | blocked):
             blocked.add(at)
         elif node.arrives is None:
             vain.add(at)
@@ -109,7 +109,7 @@ def test_what_can_be_done_is_done_once_and_in_order(nodes: list[Node], order: li
         assert shore.service.writes == [("create", name) for name in made]
         for name in made:
             node = nodes[called.index(name)]
-            assert all(made.index(called[other]) < made.index(name) for other in node.needs)
+            assert all(made.index(called[other]) < made.index(name) for other in node.dependencies)
             if node.source is not None:
                 assert shore.live(name) == {"host": f"of {called[node.source]}"}
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unmoved
+from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unchanged
 from tests.engine import lifecycle_upgrading
 from tests.engine.bench import bench_with
 from tests.engine.gadget_stand import GadgetStand
@@ -58,7 +58,7 @@ def test_a_kind_that_never_comes_to_rest_is_named() -> None:
 class Meddling(GadgetKind):
     """Writes while it looks."""
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         self.service.calls.append(("update", location))
         return await GadgetKind.observe(self, location, known)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.canonical import canonical
-from setpoint.engine.scene import Settled
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.context import Settled
 from setpoint.errors import (
     Blocked,
     DependencyNotFound,

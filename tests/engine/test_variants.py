@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from setpoint.engine.kind import AnyKind, Reconciliation
-from setpoint.engine.previews import Finding, preview_both_ways
-from setpoint.engine.variants import as_variant, with_variants
+from setpoint.engine.step.preview import PreviewFinding, preview_with_and_without_cookie
 from setpoint.errors import UserError
+from setpoint.preview import kind_variant, with_kind_variants
 from tests.engine.gadgets import GadgetKind, Service
 from tests.engine.test_previews import REF, ChangedTree, House
 
@@ -30,7 +30,7 @@ def _new() -> NewGadgetKind:
 def test_a_kind_keeps_a_cookie_or_not_and_the_original_stays_as_it_is(way: Reconciliation) -> None:
     kind = _new()
 
-    other = as_variant(kind, way.value)
+    other = kind_variant(kind, way.value)
 
     assert (other.reconciliation, other.revision, kind.reconciliation) == (way, 2, Reconciliation.STATEFUL)
 
@@ -38,27 +38,29 @@ def test_a_kind_keeps_a_cookie_or_not_and_the_original_stays_as_it_is(way: Recon
 def test_a_kind_is_had_as_it_was() -> None:
     kind = _new()
 
-    assert (as_variant(kind, "1").revision, as_variant(kind, "2")) == (1, kind)
+    assert (kind_variant(kind, "1").revision, kind_variant(kind, "2")) == (1, kind)
 
 
 def test_what_there_is_not_is_told() -> None:
     with pytest.raises(
         UserError, match=r"Gadget is not handled as '3' in any way .*: there is stateful, stateless, 1, 2"
     ):
-        as_variant(_new(), "3")
+        kind_variant(_new(), "3")
     with pytest.raises(UserError, match=r"there is stateful, stateless, 1$"):
-        as_variant(GadgetKind(Service()), "2")
+        kind_variant(GadgetKind(Service()), "2")
     with pytest.raises(UserError, match="no kind 'Widget' can be handled otherwise; there is Gadget"):
-        with_variants(House().world, {"Widget": "stateless"})
+        with_kind_variants(House().engine, {"Widget": "stateless"})
 
 
 def test_the_old_and_the_new_implementation_plan_the_same_world() -> None:
-    async def scenario() -> list[Finding]:
+    async def scenario() -> list[PreviewFinding]:
         house = House()
         await house.settle({"size": 1})
         new = replace(_new(), service=house.service)
-        world = replace(house.world, kinds={(new.group, new.name): new})
+        engine = replace(house.engine, kinds={(new.group, new.name): new})
         ways: tuple[dict[str, str], ...] = ({}, {"gadget": "1"}, {"gadget": "stateless"})
-        return [(await preview_both_ways(REF, with_variants(world, words))).finding for words in ways]
+        return [
+            (await preview_with_and_without_cookie(REF, with_kind_variants(engine, words))).finding for words in ways
+        ]
 
-    assert asyncio.run(scenario()) == [Finding.WRITES, Finding.IN_SYNC, Finding.WRITES]
+    assert asyncio.run(scenario()) == [PreviewFinding.WRITES, PreviewFinding.IN_SYNC, PreviewFinding.WRITES]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.outputs import Known, Unknown
-from setpoint.engine.scene import Settled
+from setpoint.core.wait.outputs import Known, Unknown
+from setpoint.engine.context import Settled
 from setpoint.errors import (
     StillWaiting,
     WaitFailed,

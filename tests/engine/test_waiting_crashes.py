@@ -8,11 +8,12 @@ from typing import TypeVar
 import pytest
 
 from setpoint.core.decide import Decision
-from setpoint.core.plan import Write
-from setpoint.engine.kind import Absent, Intent, Location, Look, Operation, Present, Unmoved
-from setpoint.engine.resource import Resource, Tree
-from setpoint.engine.run import Run
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, RemoteOperation, Unchanged
+from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable, StoreError, WaitTimedOut
 from tests.engine.interruptions import Interruption, Killed, die
 from tests.engine.shore import ADDRESS, Shore
@@ -36,35 +37,37 @@ class FragileKind(ThingKind):
         await self.interruption.tick()
         return answer
 
-    async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
-        return await self._told(ThingKind.rehearse(self, intent, look, decision))
+    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+        return await self._told(ThingKind.dry_run(self, intent, look, decision))
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Thing] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Thing] | Unchanged:
         return await self._told(ThingKind.observe(self, location, known))
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         return await self._told(ThingKind.create(self, intent, wanted))
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Thing]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Thing]
+    ) -> RemoteOperation | None:
         if write.name == "replace":
             # What it calls in turn is watched itself.
             return await ThingKind.update(self, intent, wanted, write, before)
         return await self._told(ThingKind.update(self, intent, wanted, write, before))
 
-    async def delete(self, location: Location, before: Present[Thing], resource: Resource) -> Operation | None:
+    async def delete(self, location: Location, before: Present[Thing], resource: Resource) -> RemoteOperation | None:
         return await self._told(ThingKind.delete(self, location, before, resource))
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         return await self._told(ThingKind.poll(self, operation))
 
 
-async def _run(shore: Shore, names: str, interruption: Interruption | None = None) -> dict[str, Outcome]:
+async def _run(shore: Shore, names: str, interruption: Interruption | None = None) -> dict[str, StepOutcome]:
     """The outcomes of a run in a process of its own, which may die."""
-    world = shore.world
+    engine = shore.engine
     if interruption is not None:
         kind = FragileKind(shore.service, interruption=interruption)
-        world = replace(world, store=interruption.wrap(shore.store), kinds={(kind.group, kind.name): kind})
-    outcomes = await Run(world).until_done([thing_ref(name) for name in names], 600)
+        engine = replace(engine, store=interruption.wrap(shore.store), kinds={(kind.group, kind.name): kind})
+    outcomes = await StepRunner(engine).until_done([thing_ref(name) for name in names], 600)
     return {ref.name: outcome for ref, outcome in outcomes.items()}
 
 
@@ -114,9 +117,9 @@ def test_a_failure_after_any_await_is_waited_out_in_the_same_run(side: str) -> N
         shore.service.made = lambda name: shore.after(7, lambda: shore.service.set_status(name, address="10.0.0.1"))
         kind = FragileKind(shore.service, interruption=interruption if side == "the service" else Interruption(0, die))
         store = interruption.wrap(shore.store) if side == "the store" else shore.store
-        world = replace(shore.world, store=store, kinds={(kind.group, kind.name): kind})
+        engine = replace(shore.engine, store=store, kinds={(kind.group, kind.name): kind})
 
-        outcomes = await Run(world).until_done([thing_ref("a"), thing_ref("z")], 600)
+        outcomes = await StepRunner(engine).until_done([thing_ref("a"), thing_ref("z")], 600)
 
         assert all(isinstance(outcome, Settled) for outcome in outcomes.values()), outcomes
         assert shore.live("a") == {"host": "10.0.0.1"}

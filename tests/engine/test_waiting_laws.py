@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.outputs import Known, Null, Output, Unknown
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown
+from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, RemoteUnavailable, StillWaiting, WaitTimedOut
 from tests.engine.shore import ADDRESS, Shore
 from tests.engine.things import value_of
@@ -141,14 +141,14 @@ doings: st.SearchStrategy[Doing] = st.one_of(
 # --- What has to hold -------------------------------------------------------------------------------------------------
 
 
-def _offers_what_is_there(story: Story, after: Output) -> None:
+def _offers_what_is_there(story: Story, after: OutputState) -> None:
     if story.shore.service.down or story.address is None:
         assert isinstance(after, Unknown)
     else:
         assert after == Known({"status": {"address": story.address}})
 
 
-def _is_unknown_since_it_was_not_known(story: Story, after: Output) -> None:
+def _is_unknown_since_it_was_not_known(story: Story, after: OutputState) -> None:
     if not isinstance(after, Unknown):
         story.unknown_since = None
         return
@@ -157,7 +157,7 @@ def _is_unknown_since_it_was_not_known(story: Story, after: Output) -> None:
     assert after.since == _time(story.unknown_since)
 
 
-def _keeps_to_its_time(story: Story, outcome: Outcome, after: Output) -> None:
+def _keeps_to_its_time(story: Story, outcome: StepOutcome, after: OutputState) -> None:
     if story.shore.service.down:
         return
     live = story.live
@@ -182,7 +182,7 @@ async def _another_step_writes_nothing(story: Story, name: str) -> None:
     assert await story.shore.revision(name) == before
 
 
-async def _output(story: Story) -> Output:
+async def _output(story: Story) -> OutputState:
     status = (await story.shore.resource("a")).status
     return await story.shore.output("a") if "output" in status else Null()
 

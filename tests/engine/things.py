@@ -9,38 +9,38 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.canonical import body_digest, canonical, same
 from setpoint.core.decide import Decision
 from setpoint.core.diff import REDACTED, FieldChange
 from setpoint.core.overlay import Declared
-from setpoint.core.paths import Path
-from setpoint.core.plan import Action, Sending, Write
-from setpoint.core.shape import Mark
-from setpoint.core.values import MISSING, Json, Missing
-from setpoint.core.wait_for import WaitFor, parse_wait
-from setpoint.engine.abilities import Topic
+from setpoint.core.plan import Action, PlannedWrite, PlanOptions
+from setpoint.core.schema.shape import Mark
+from setpoint.core.values.canonical import canonical, same, sha256_hex
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.paths import Path
+from setpoint.core.wait.wait_for import WaitFor, parse_wait
+from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import (
     ANY_GROUP,
     Absent,
-    Definition,
+    CrdDetails,
+    Dependency,
     Intent,
+    LiveObservation,
     Location,
-    Look,
-    Need,
-    Operation,
     Present,
     Reconciliation,
-    Resolved,
-    Unmoved,
-    Value,
+    RemoteOperation,
+    ResolvedReferences,
+    Unchanged,
+    ValueReference,
 )
 from setpoint.engine.ports import Clock
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import AlreadyExists, ImmutableFieldChanged, RemoteConflict, RemoteUnavailable
 
 GROUP, VERSION = "things.setpoint.dev", "v1"
-TOPIC: Final = Topic("things")
-_DEFINITION: Final = Definition()
+TOPIC: Final = WatchTopic("things")
+_DEFINITION: Final = CrdDetails()
 
 
 class ThingSpec(Struct):
@@ -66,7 +66,9 @@ def thing_ref(name: str) -> ResourceRef:
     return ResourceRef(GROUP, "Thing", "default", name)
 
 
-def thing(name: str, wanted: Mapping[str, Any], annotations: Mapping[str, str] | None = None, **spec: Any) -> Tree:
+def thing(
+    name: str, wanted: Mapping[str, Any], annotations: Mapping[str, str] | None = None, **spec: Any
+) -> JsonObject:
     """The manifest of a thing: what its object is to be like, and what else its spec says."""
     metadata: dict[str, Json] = {"name": name, "annotations": dict(annotations or {})}
     said = {"object": dict(wanted), **spec}
@@ -192,33 +194,33 @@ class ThingKind:
     annotations: Sequence[str] = ()
     live_type: type[Thing] = Thing
     tree_type: type[Struct] = ThingTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         self.wait_for(resource)
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         return tuple(_values_in(_object(resource), resource))
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         return Location(str(resource.spec.get("called", resource.ref.name)))
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         assert not resolved.resources
         given = {name: resolved.values.get(f"spec.{name}", one) for name, one in _object(resource).items()}
         return {"spec": given}
 
-    def view(self, live: Thing) -> Tree:
+    def view(self, live: Thing) -> JsonObject:
         return {"spec": live.spec}
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         return declared
 
     def abandons(self, resource: Resource) -> bool:
         return False
 
-    def sending(self, intent: Intent) -> Sending:
-        return Sending()
+    def sending(self, intent: Intent) -> PlanOptions:
+        return PlanOptions()
 
     # --- Abilities ---------------------------------------------------------------------------------------------------
 
@@ -228,47 +230,49 @@ class ThingKind:
     def may_replace(self, resource: Resource) -> bool:
         return resource.spec.get("replace") is True
 
-    def topic_of(self, location: Location) -> Topic:
+    def watch_topic(self, location: Location) -> WatchTopic:
         return TOPIC
 
-    def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+    def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         return self.service.changes()
 
-    async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
+    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         await self.service.ask("rehearse", intent.location)
         wanted, live = _members(intent.declared.tree), {} if isinstance(look, Absent) else look.live.spec
         changes = tuple(_changes(live, wanted))
         if isinstance(look, Absent):
-            return (Write(Action.CREATE, "create", changes),)
+            return (PlannedWrite(Action.CREATE, "create", changes),)
         if not changes:
             return ()
         if live.get("zone") == wanted.get("zone"):
-            return (Write(Action.UPDATE, "update", changes),)
+            return (PlannedWrite(Action.UPDATE, "update", changes),)
         if self.may_replace(intent.resource):
-            return (Write(Action.REPLACE, "replace", changes),)
+            return (PlannedWrite(Action.REPLACE, "replace", changes),)
         raise ImmutableFieldChanged("spec.zone cannot change", ("spec.zone",))
 
     # --- Verbs -------------------------------------------------------------------------------------------------------
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Thing] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Thing] | Unchanged:
         await self.service.ask("get", location)
         found = self.service.objects.get(location)
         if found is None:
             return Absent()
         body = canonical(found)
-        if body_digest(body) == known:
-            return Unmoved()
+        if sha256_hex(body) == known:
+            return Unchanged()
         whole = msgspec.json.decode(body)
-        return Present(Thing(whole["metadata"]["uid"], whole["spec"]), body_digest(body), whole=whole)
+        return Present(Thing(whole["metadata"]["uid"], whole["spec"]), sha256_hex(body), whole=whole)
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         await self.service.ask("create", intent.location)
         if intent.location in self.service.objects:
             raise AlreadyExists(f"{intent.location} is there")
         self.service.put(intent.location, _members(wanted))
         return None
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Thing]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Thing]
+    ) -> RemoteOperation | None:
         if write.action is Action.REPLACE:
             return await self.delete(intent.location, before, intent.resource)
         await self.service.ask("update", intent.location)
@@ -277,13 +281,13 @@ class ThingKind:
         self.service.put(intent.location, _members(wanted))
         return None
 
-    async def delete(self, location: Location, before: Present[Thing], resource: Resource) -> Operation | None:
+    async def delete(self, location: Location, before: Present[Thing], resource: Resource) -> RemoteOperation | None:
         await self.service.ask("delete", location)
         if self._uid_at(location) == before.live.uid:
             self.service.remove(location)
-        return Operation(f"{location}/{before.live.uid}") if self._uid_at(location) == before.live.uid else None
+        return RemoteOperation(f"{location}/{before.live.uid}") if self._uid_at(location) == before.live.uid else None
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         location, uid = operation.name.split("/")
         await self.service.ask("get", location)
         return self._uid_at(location) != uid
@@ -299,18 +303,18 @@ def _object(resource: Resource) -> dict[str, Any]:
     return found
 
 
-def _members(tree: Tree) -> dict[str, Any]:
+def _members(tree: JsonObject) -> dict[str, Any]:
     spec = tree["spec"]
     assert isinstance(spec, dict)
     return spec
 
 
-def _values_in(wanted: Mapping[str, Any], resource: Resource) -> Iterator[Value]:
+def _values_in(wanted: Mapping[str, Any], resource: Resource) -> Iterator[ValueReference]:
     for name, one in wanted.items():
         if isinstance(one, dict) and "$ref" in one:
             ref = one["$ref"]
             target = ResourceRef(ref.get("group", ANY_GROUP), ref["kind"], resource.ref.namespace, ref["name"])
-            yield Value(f"spec.{name}", target, Path.parse(ref["path"]))
+            yield ValueReference(f"spec.{name}", target, Path.parse(ref["path"]))
 
 
 def _changes(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[FieldChange]:

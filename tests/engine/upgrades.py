@@ -4,14 +4,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from setpoint.clients.http import tapped_by
-from setpoint.clients.read_only import Blocks, ReadOnly
-from setpoint.clients.seal import sealed_by
+from setpoint.clients.http import intercepted_by
+from setpoint.clients.write_guard import BlockedWrites, WriteGuard, process_guarded_by
+from setpoint.engine.context import EngineContext, Settled, StepOutcome
 from setpoint.engine.kind import AnyKind, Reconciliation
-from setpoint.engine.previews import Finding, Previewed, preview_both_ways, with_cookie
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Outcome, Settled, World
-from setpoint.worlds.snapshot import snapshot_of
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult, preview_with_and_without_cookie, with_cookie
+from setpoint.replay.snapshot import take_snapshot
 from tests.engine.bench import Bench
 from tests.engine.stand import Spec
 
@@ -24,17 +23,17 @@ class Ground(Protocol):
         """The resource."""
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         """The world of this implementation."""
 
     @property
     def writes(self) -> list[str]:
         """All that was written so far to what the resource stands for."""
 
-    async def go_on(self) -> Outcome:
+    async def go_on(self) -> StepOutcome:
         """Steps until there is nothing to wait for."""
 
-    async def step(self) -> Outcome:
+    async def step(self) -> StepOutcome:
         """One step."""
 
 
@@ -77,14 +76,14 @@ async def play_upgrade(bench: Bench, upgrade: Upgrade, spec: Spec | None = None,
 def manage_with(bench: Bench, kind: AnyKind) -> None:
     """From here on this is the implementation."""
     bench.kind = kind
-    if bench.rests is not None:
+    if bench.idle_cache is not None:
         # Another implementation is another process: it remembers nothing.
         bench.go_on_for_ever()
 
 
 async def forget_cookie(ground: Ground) -> None:
     """The cookie is lost."""
-    store = ground.world.store
+    store = ground.engine.store
     resource = await store.get(ground.ref)
     assert resource is not None
     await store.update_status(resource, with_cookie(resource, None).status)
@@ -96,27 +95,27 @@ async def take_over(ground: Ground, writes: tuple[str, ...] = ()) -> None:
     It says so beforehand, in a world in which nothing can be written.
     """
     looked = await read_only(ground)
-    expected = (Finding.WRITES,) if writes else (Finding.IN_SYNC, Finding.ONE_TIME)
+    expected = (PreviewFinding.WRITES,) if writes else (PreviewFinding.IN_SYNC, PreviewFinding.ONE_TIME)
     assert looked.finding in expected, f"read-only: {looked.finding.value}: {looked.fields} {looked.trouble}"
     assert looked.fields == writes, f"read-only: {looked.fields} would be written, {writes} is declared"
     await _for_real(ground, writes)
     again = await read_only(ground)
-    assert again.finding is Finding.IN_SYNC, f"afterwards: {again.finding.value}: {again.fields} {again.trouble}"
+    assert again.finding is PreviewFinding.IN_SYNC, f"afterwards: {again.finding.value}: {again.fields} {again.trouble}"
 
 
-async def read_only(ground: Ground) -> Previewed:
+async def read_only(ground: Ground) -> PreviewResult:
     """What the implementation would do, in a world in which nothing can be written; and nothing was tried."""
-    blocks, before, world = Blocks(), len(ground.writes), ground.world
-    snapshot = await snapshot_of(world.store, blocks, is_whole=False)
-    with sealed_by(blocks), tapped_by(ReadOnly("anywhere", blocks, is_cluster=True)):
-        found = await preview_both_ways(ground.ref, replace(world, store=snapshot))
+    blocks, before, engine = BlockedWrites(), len(ground.writes), ground.engine
+    snapshot = await take_snapshot(engine.store, blocks, is_whole=False)
+    with process_guarded_by(blocks), intercepted_by(WriteGuard("anywhere", blocks, is_cluster=True)):
+        found = await preview_with_and_without_cookie(ground.ref, replace(engine, store=snapshot))
     assert blocks.writes == [], f"it writes while it looks: {[str(one) for one in blocks.writes]}"
     assert ground.writes[before:] == [], f"it writes while it looks: {ground.writes[before:]}"
     return found
 
 
 async def _for_real(ground: Ground, writes: tuple[str, ...]) -> None:
-    store, before = ground.world.store, len(ground.writes)
+    store, before = ground.engine.store, len(ground.writes)
     outcome = await ground.go_on()
     assert isinstance(outcome, Settled), outcome
     assert bool(ground.writes[before:]) == bool(writes), f"for real: {ground.writes[before:]}"

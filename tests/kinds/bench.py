@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, TypeVar
 
-from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
-from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.engine.context import EngineContext, StepOutcome, Stopped
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.localcloud.clock import Clock
-from setpoint.localcloud.journal import Entry
+from setpoint.localcloud.clock import CloudClock
+from setpoint.localcloud.control import RecordedRequest
 from setpoint.localcloud.server import LocalCloud
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
@@ -33,9 +33,9 @@ class Interrupted(HttpClient):
 
     def __init__(self) -> None:
         super().__init__()
-        self.interrupt: Callable[[Request], None] = lambda request: None
+        self.interrupt: Callable[[HttpRequest], None] = lambda request: None
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         self.interrupt(request)
         return await super().send(request)
 
@@ -53,25 +53,25 @@ class Bench:
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.clock, lambda: str(next(self.uids)))
         kinds: tuple[AnyKind, ...] = (StorageBucketKind(self.google), SqlDatabaseKind(self.google))
-        self.world = World(self.store, self.clock, {(kind.group, kind.name): kind for kind in kinds})
+        self.engine = EngineContext(self.store, self.clock, {(kind.group, kind.name): kind for kind in kinds})
 
     async def apply(self, manifest: Mapping[str, Any]) -> ResourceRef:
         """Hands a manifest in."""
         return (await self.store.apply(manifest)).ref
 
-    async def settle(self, manifest: Mapping[str, Any]) -> Outcome:
+    async def settle(self, manifest: Mapping[str, Any]) -> StepOutcome:
         """Hands a manifest in, and steps until there is nothing to wait for any more."""
         return await self.go_on(await self.apply(manifest))
 
-    async def go_on(self, ref: ResourceRef) -> Outcome:
+    async def go_on(self, ref: ResourceRef) -> StepOutcome:
         """Steps until there is nothing to wait for any more."""
         while True:
-            outcome = await step(ref, self.world)
+            outcome = await step(ref, self.engine)
             if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
                 return outcome
             self.cloud.advance(1)
 
-    async def delete(self, ref: ResourceRef) -> Outcome:
+    async def delete(self, ref: ResourceRef) -> StepOutcome:
         """Asks for the deletion, and steps until there is nothing to wait for any more."""
         await self.store.delete(ref)
         return await self.go_on(ref)
@@ -88,7 +88,7 @@ class Bench:
         return conditions[0]["status"], conditions[0]["reason"], conditions[0]["message"]
 
     @property
-    def writes(self) -> list[Entry]:
+    def writes(self) -> list[RecordedRequest]:
         return [entry for entry in self.cloud.journal.entries if entry.is_write]
 
     @property
@@ -106,9 +106,9 @@ class Bench:
 @asynccontextmanager
 async def bench() -> AsyncIterator[Bench]:
     """A new world; the cloud's time stands still unless it is moved."""
-    async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+    async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         http = Interrupted()
-        google = GoogleClient(http, GoogleSettings(cloud.url, cloud.url, Auth.ANONYMOUS))
+        google = GoogleClient(http, GoogleSettings(cloud.url, cloud.url, GoogleAuth.ANONYMOUS))
         try:
             yield Bench(cloud, http, google)
         finally:
@@ -119,8 +119,8 @@ def on_bench(scenario: Callable[[Bench], Awaitable[T]]) -> T:
     """What the scenario comes to in a new world."""
 
     async def main() -> T:
-        async with bench() as world:
-            return await scenario(world)
+        async with bench() as engine:
+            return await scenario(engine)
 
     return asyncio.run(main())
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.kind import AnyKind, Location, Present
-from setpoint.engine.resource import Tree
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
@@ -73,7 +73,7 @@ def kind_of(page: str) -> AnyKind:
     return make(_Says(answer))
 
 
-def outputs_of(page: str) -> Tree:
+def outputs_of(page: str) -> JsonObject:
     """What its status shows of an object of which everything is said."""
     seen = asyncio.run(kind_of(page).observe(Location(_KINDS[page][2])))
     assert isinstance(seen, Present)

@@ -4,18 +4,18 @@ from typing import Any
 
 import msgspec
 
-from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
 from setpoint.core.plan import plan_fields
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import Intent, Present, Resolved
+from setpoint.engine.kind import Intent, Present, ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind
-from setpoint.kinds.gcp.sql_instance.bodies import insert_body, put_body
+from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.live import read_instance
+from setpoint.kinds.gcp.sql_instance.requests import insert_body, put_body
 
 KIND = SqlInstanceKind(GoogleClient(HttpClient(), GoogleSettings()))
 TIER = "db-custom-1-3840"
@@ -68,10 +68,10 @@ def manifest(settings: dict[str, Any], **spec: Any) -> Resource:
 
 
 def intent_for(resource: Resource) -> Intent:
-    return intent_of(resource, KIND, Resolved())
+    return intent_of(resource, KIND, ResolvedReferences())
 
 
-def looked_at(settings: dict[str, Any], **members: Any) -> Present[Instance]:
+def looked_at(settings: dict[str, Any], **members: Any) -> Present[SqlInstance]:
     whole = {
         "name": "i",
         "databaseVersion": "MYSQL_8_0",
@@ -87,14 +87,14 @@ def inserted(settings: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return insert_body(intent, overlay(intent.declared, MISSING))
 
 
-def replaced(resource: Resource, before: Present[Instance]) -> dict[str, Any]:
+def replaced(resource: Resource, before: Present[SqlInstance]) -> dict[str, Any]:
     intent, view = intent_for(resource), KIND.view(before.live)
-    declared = KIND.fitted(intent.declared, view)
+    declared = KIND.fit_to_live(intent.declared, view)
     return put_body(intent, declared, overlay(declared, view), before)
 
 
-def differing(resource: Resource, before: Present[Instance]) -> list[str]:
+def differing(resource: Resource, before: Present[SqlInstance]) -> list[str]:
     intent, view = intent_for(resource), KIND.view(before.live)
-    declared = KIND.fitted(intent.declared, view)
+    declared = KIND.fit_to_live(intent.declared, view)
     changes = plan_fields(Decision.FIRST_LOOK, declared, view, KIND.sending(intent)).changes
     return [str(change.path) for change in changes]

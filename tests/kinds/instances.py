@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Outcome, Settled, Stopped
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from tests.engine.stand import Spec
 from tests.kinds.bench import PROJECT, SQL, Bench, bench
@@ -39,36 +39,36 @@ def played(scenario: Callable[[Bench], Awaitable[T]]) -> T:
     """What the scenario comes to in a new world that knows instances."""
 
     async def main() -> T:
-        async with bench() as world:
-            kind = SqlInstanceKind(world.google)
-            world.world = replace(world.world, kinds={**world.world.kinds, (kind.group, kind.name): kind})
-            return await scenario(world)
+        async with bench() as engine:
+            kind = SqlInstanceKind(engine.google)
+            engine.engine = replace(engine.engine, kinds={**engine.engine.kinds, (kind.group, kind.name): kind})
+            return await scenario(engine)
 
     return asyncio.run(main())
 
 
-def plant(world: Bench, **body: Any) -> None:
+def plant(engine: Bench, **body: Any) -> None:
     """An instance that somebody else made."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", "storageAutoResize": True}
     wanted = {"name": "some-instance", "region": "us-central1", **body, "settings": {**settings, **body["settings"]}}
-    assert world.cloud.call("POST", INSTANCES, wanted).status == 200
-    world.cloud.advance(60)
-    world.cloud.journal.clear()
+    assert engine.cloud.call("POST", INSTANCES, wanted).status == 200
+    engine.cloud.advance(60)
+    engine.cloud.journal.clear()
 
 
-def users(world: Bench, name: str = "some-instance") -> list[str]:
-    return [user.name for user in world.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
+def users(engine: Bench, name: str = "some-instance") -> list[str]:
+    return [user.name for user in engine.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
 
 
-def asked(world: Bench) -> list[str]:
+def asked(engine: Bench) -> list[str]:
     """Method and last part of the path of every write."""
-    return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in world.writes]
+    return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in engine.writes]
 
 
-def is_settled(outcome: Outcome) -> bool:
+def is_settled(outcome: StepOutcome) -> bool:
     return isinstance(outcome, Settled)
 
 
-def error_in(outcome: Outcome) -> Exception:
+def error_in(outcome: StepOutcome) -> Exception:
     assert isinstance(outcome, Stopped)
     return outcome.error

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
 
-from setpoint.clients.google import GoogleClient
-from setpoint.core.values import MISSING, Json
+from setpoint.clients.google.client import GoogleClient
+from setpoint.core.values.json_types import MISSING, Json
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
 
-from setpoint.clients.google import GoogleClient
-from setpoint.core.values import Json
+from setpoint.clients.google.client import GoogleClient
+from setpoint.core.values.json_types import Json
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind

@@ -5,13 +5,21 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
-from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.paths import Path, get_at, set_at
-from setpoint.core.values import Json, Missing
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.engine.kind import AnyKind
-from setpoint.localcloud.clock import Clock
-from setpoint.localcloud.faults import Drop, Fail, FailOperation, Fault, Grow, Moment, Rewrite
+from setpoint.localcloud.clock import CloudClock
+from setpoint.localcloud.faults import (
+    AddFields,
+    DropConnection,
+    FailOperation,
+    FailRequest,
+    Fault,
+    FaultTiming,
+    RewriteField,
+)
 from setpoint.localcloud.server import LocalCloud
 from tests.engine.stand import EVERY_VERB, Stand, Trouble
 
@@ -25,7 +33,7 @@ _STATUSES: Final = {Trouble.UNAVAILABLE: 503, Trouble.QUOTA: 429, Trouble.REFUSE
 
 def held_cloud() -> LocalCloud:
     """A local cloud whose time stands still until a stand moves it."""
-    return LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=OPERATION_SECONDS)
+    return LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=OPERATION_SECONDS)
 
 
 class GoogleStand(Stand):
@@ -41,7 +49,7 @@ class GoogleStand(Stand):
         self._connect()
 
     def _connect(self) -> None:
-        settings = GoogleSettings(self.cloud.url, self.cloud.url, Auth.ANONYMOUS)
+        settings = GoogleSettings(self.cloud.url, self.cloud.url, GoogleAuth.ANONYMOUS)
         self.google = GoogleClient(HttpClient(), settings)
         self.kind = self.new_kind(self.google)
 
@@ -82,10 +90,10 @@ class GoogleStand(Stand):
         self.cloud.faults.clear()
 
     def rewrite(self, member: str, value: Json) -> None:
-        self.cloud.inject(Rewrite(self.api_kind, member, value))
+        self.cloud.inject(RewriteField(self.api_kind, member, value))
 
     def grow(self) -> None:
-        self.cloud.inject(Grow({"addedTomorrow": {"x": 1}}, self.api_kind))
+        self.cloud.inject(AddFields({"addedTomorrow": {"x": 1}}, self.api_kind))
 
     def make_slow(self) -> None:
         """They are slow already: the clock is held."""
@@ -108,8 +116,8 @@ class GoogleStand(Stand):
 def _fault(trouble: Trouble, method: str, times: int) -> Fault:
     match trouble:
         case Trouble.CUT:
-            return Drop(method=method, times=times)
+            return DropConnection(method=method, times=times)
         case Trouble.LOST:
-            return Drop(method=method, times=times, moment=Moment.AFTER)
+            return DropConnection(method=method, times=times, context=FaultTiming.AFTER)
         case _:
-            return Fail(_STATUSES[trouble], method=method, times=times)
+            return FailRequest(_STATUSES[trouble], method=method, times=times)

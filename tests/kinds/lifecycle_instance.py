@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
 
-from setpoint.clients.google import GoogleClient
-from setpoint.core.values import Json, Missing
+from setpoint.clients.google.client import GoogleClient
+from setpoint.core.values.json_types import Json, Missing
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
-from setpoint.localcloud.sql_users import password_matches
+from setpoint.localcloud.sql.users import password_matches
 from tests.engine.stand import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
 

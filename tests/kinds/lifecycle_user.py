@@ -6,14 +6,13 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from setpoint.clients.google import GoogleClient
-from setpoint.core.paths import Path, set_at
-from setpoint.core.values import Json
+from setpoint.clients.google.client import GoogleClient
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path, set_at
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_user import SqlUserKind
-from setpoint.localcloud.operations import put_user, remove_user
-from setpoint.localcloud.sql_state import Instance, User
+from setpoint.localcloud.sql.operations import DatabaseUser, StoredInstance, put_user, remove_user
 from tests.engine.stand import Fixed, Part, Referring, Spec, Specified, Unspecified
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
 
@@ -88,10 +87,10 @@ class UserStand(GoogleStand):
         return {**WITHIN, "passwordPolicy": {"allowedFailedAttempts": value}}
 
     @property
-    def _instance(self) -> Instance:
+    def _instance(self) -> StoredInstance:
         return self.cloud.sql.state.instances[f"{PROJECT}/{INSTANCE}"]
 
-    def _user(self) -> User | None:
+    def _user(self) -> DatabaseUser | None:
         return next((user for user in self._instance.users if user.name == NAME), None)
 
     def live(self) -> dict[str, Any] | None:

@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.kind import Reference, Resolved
+from setpoint.engine.kind import Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady, ManifestInvalid
-from setpoint.kinds.config_connector import (
-    Ref,
-    Target,
+from setpoint.kinds.gcp.shared.config_connector import (
+    ReferenceTarget,
+    SpecReference,
     google_labels,
     project_of,
     reference_at,
-    relative,
+    relative_link,
     resource_id,
     self_link,
 )
 
-KEY = Target("kms.cnrm.cloud.google.com", "KMSCryptoKey")
+KEY = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
 
 
 def resource(spec: dict[str, Any] | None = None, **metadata: Any) -> Resource:
@@ -56,16 +56,24 @@ def test_labels_of_kubernetes_own_tools_stay_at_home() -> None:
 
 
 def test_a_reference_is_in_the_same_namespace_unless_it_says_otherwise() -> None:
-    near = reference_at("spec.k", Ref(name="key"), resource(), KEY)
-    far = reference_at("spec.k", Ref(name="key", namespace="other"), resource(), KEY)
+    near = reference_at("spec.k", SpecReference(name="key"), resource(), KEY)
+    far = reference_at("spec.k", SpecReference(name="key", namespace="other"), resource(), KEY)
 
     assert near == Reference("spec.k", ResourceRef(KEY.group, KEY.kind, "team", "key"))
     assert far == Reference("spec.k", ResourceRef(KEY.group, KEY.kind, "other", "key"))
-    assert reference_at("spec.k", Ref(external="projects/p/x"), resource(), KEY) is None
+    assert reference_at("spec.k", SpecReference(external="projects/p/x"), resource(), KEY) is None
 
 
-@pytest.mark.parametrize("ref", [Ref(), Ref(name="a", external="b"), Ref(namespace="team"), Ref(external="")])
-def test_a_reference_names_one_thing(ref: Ref) -> None:
+@pytest.mark.parametrize(
+    "ref",
+    [
+        SpecReference(),
+        SpecReference(name="a", external="b"),
+        SpecReference(namespace="team"),
+        SpecReference(external=""),
+    ],
+)
+def test_a_reference_names_one_thing(ref: SpecReference) -> None:
     with pytest.raises(ManifestInvalid, match=r"spec\.k needs name or external, and not both"):
         reference_at("spec.k", ref, resource(), KEY)
 
@@ -73,13 +81,13 @@ def test_a_reference_names_one_thing(ref: Ref) -> None:
 def test_a_reference_comes_to_the_link_in_the_other_s_status() -> None:
     key = Resource({**resource().document, "status": {"selfLink": "projects/p/keys/k"}})
 
-    assert self_link("spec.k", Ref(name="n"), Resolved({"spec.k": key})) == "projects/p/keys/k"
-    assert self_link("spec.k", Ref(external="projects/p/keys/e"), Resolved()) == "projects/p/keys/e"
+    assert self_link("spec.k", SpecReference(name="n"), ResolvedReferences({"spec.k": key})) == "projects/p/keys/k"
+    assert self_link("spec.k", SpecReference(external="projects/p/keys/e"), ResolvedReferences()) == "projects/p/keys/e"
 
 
 def test_a_reference_without_a_link_is_waited_for() -> None:
     with pytest.raises(DependencyNotReady, match="reference K team/n is not ready"):
-        self_link("spec.k", Ref(name="n"), Resolved({"spec.k": resource()}))
+        self_link("spec.k", SpecReference(name="n"), ResolvedReferences({"spec.k": resource()}))
 
 
 @pytest.mark.parametrize(
@@ -92,4 +100,4 @@ def test_a_reference_without_a_link_is_waited_for() -> None:
     ],
 )
 def test_one_name_for_all_forms_of_a_link(link: str, short: str) -> None:
-    assert relative(link) == short
+    assert relative_link(link) == short

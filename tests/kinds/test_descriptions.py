@@ -4,7 +4,7 @@ import sys
 
 from msgspec import Struct
 
-from setpoint.kinds.descriptions import descriptions
+from setpoint.kinds.field_docs import field_docs
 
 
 class Disk(Struct):
@@ -35,11 +35,11 @@ class Array(Disk):
 
 
 def test_a_text_belongs_to_the_field_above_it() -> None:
-    assert descriptions(Disk) == {"size": "In GB.", "kind": "Which one: fast or slow."}
+    assert field_docs(Disk) == {"size": "In GB.", "kind": "Which one: fast or slow."}
 
 
 def test_fields_of_a_base_come_with_their_texts() -> None:
-    assert descriptions(Array) == {"size": "In GB, of each.", "kind": "Which one: fast or slow.", "count": "How many."}
+    assert field_docs(Array) == {"size": "In GB, of each.", "kind": "Which one: fast or slow.", "count": "How many."}
 
 
 def test_classes_in_classes_and_functions_have_theirs() -> None:
@@ -47,12 +47,12 @@ def test_classes_in_classes_and_functions_have_theirs() -> None:
         name: str
         """Here."""
 
-    assert descriptions(Disk.Part) == {"label": "What it is called."}
-    assert descriptions(Local) == {"name": "Here."}
+    assert field_docs(Disk.Part) == {"label": "What it is called."}
+    assert field_docs(Local) == {"name": "Here."}
 
 
 def test_without_a_source_there_is_no_text() -> None:
     made = type("Made", (Struct,), {"__annotations__": {"size": int}, "__module__": "nowhere"})
     built_in = type("BuiltIn", (Struct,), {"__annotations__": {"size": int}, "__module__": sys.__name__})
 
-    assert (descriptions(made), descriptions(built_in)) == ({}, {})
+    assert (field_docs(made), field_docs(built_in)) == ({}, {})

@@ -6,18 +6,18 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from setpoint.core.canonical import canonical
-from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy
-from setpoint.core.shape import shape_of
-from setpoint.core.values import MISSING
-from setpoint.kinds.config_connector import Ref
+from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING
+from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree, effective_desired_sql_database
 from setpoint.kinds.gcp.storage_bucket import (
-    Bucket,
+    StorageBucket,
     StorageBucketSpec,
     StorageBucketTree,
+    bucket_as_spec,
     effective_desired_storage_bucket,
-    in_spec_terms,
 )
 
 RULE = {"action": {"type": "Delete"}, "condition": {"age": 7}}
@@ -166,7 +166,7 @@ def test_a_bucket_that_is_not_there_gets_the_defaults() -> None:
 
 
 def test_a_live_bucket_in_the_spec_s_terms_is_its_own_desired_state() -> None:
-    live = in_spec_terms(
+    live = bucket_as_spec(
         msgspec.convert(
             {
                 "name": "b",
@@ -177,7 +177,7 @@ def test_a_live_bucket_in_the_spec_s_terms_is_its_own_desired_state() -> None:
                 "lifecycle": {"rule": [{"action": {"type": "Delete"}, "condition": {"age": 0, "isLive": False}}]},
                 "encryption": {"defaultKmsKeyName": "projects/p/keys/k"},
             },
-            Bucket,
+            StorageBucket,
         )
     )
 
@@ -185,7 +185,7 @@ def test_a_live_bucket_in_the_spec_s_terms_is_its_own_desired_state() -> None:
 
 
 def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:
-    return SqlDatabaseSpec(instanceRef=Ref(external="main"), charset=charset, collation=collation)
+    return SqlDatabaseSpec(instanceRef=SpecReference(external="main"), charset=charset, collation=collation)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.scene import Outcome, Settled, Stopped
+from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.state import StoredState
 from setpoint.errors import RemoteConflict, RemoteUnavailable
 from tests.engine.bench import Bench
 from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
@@ -47,7 +47,7 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
             assert isinstance(await bench.go_on(), Settled)
             assert (bench.stand.objects, stand_of(bench).users) == (["some-instance"], [])
             assert bench.stand.writes.count("create") == 1
-            assert Remembered.of(await bench.resource()).creating is None
+            assert StoredState.of(await bench.resource()).creating is None
             return was_killed
 
     for awaits in range(1, ENOUGH):
@@ -160,7 +160,7 @@ class Preceded:
         return self.interruption.wrap(self.before(inner))
 
 
-async def _until_settled(bench: Bench) -> Outcome:
+async def _until_settled(bench: Bench) -> StepOutcome:
     """A name that turned out to be taken is looked at again."""
     outcome = await bench.go_on()
     return outcome if isinstance(outcome, Settled) else await bench.go_on()

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.kind import AnyKind, Location, Present, look_at
-from setpoint.engine.shelf import Listable, Shelf
+from setpoint.engine.capabilities import ListScope, SupportsList
+from setpoint.engine.kind import AnyKind, Location, Present, observe_decoded
 from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.localcloud.faults import Drop, Fail
+from setpoint.localcloud.faults import DropConnection, FailRequest
 from tests.kinds.bench import PROJECT, Bench, bucket, on_bench
 from tests.kinds.instances import MYSQL, POSTGRES, instance, played, with_settings
 
-SHELF = Shelf(PROJECT)
+SHELF = ListScope(PROJECT)
 BUCKETS = (
     bucket({"location": "EU"}, "plain-bucket"),
     bucket(
@@ -35,18 +35,18 @@ INSTANCES = (
 )
 
 
-async def _everything(kind: Listable) -> list[bytes]:
+async def _everything(kind: SupportsList) -> list[bytes]:
     return [item async for page in kind.pages(SHELF) for item in page]
 
 
-async def _states(world: Bench, kind: Any, manifests: Sequence[Any]) -> list[tuple[Any, Any]]:
+async def _states(engine: Bench, kind: Any, manifests: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Each object as a list shows it, and as a look does."""
     for manifest in manifests:
-        await world.settle(manifest)
+        await engine.settle(manifest)
     found = []
     for item in await _everything(kind):
         location = kind.location_of(item, SHELF)
-        looked = await look_at(location, kind)
+        looked = await observe_decoded(location, kind)
         listed = kind.read_item(item, location)
         assert isinstance(looked, Present)
         assert isinstance(listed, Present)
@@ -55,14 +55,14 @@ async def _states(world: Bench, kind: Any, manifests: Sequence[Any]) -> list[tup
 
 
 def test_a_bucket_in_a_list_is_the_bucket_that_a_look_shows() -> None:
-    states = on_bench(lambda world: _states(world, StorageBucketKind(world.google), BUCKETS))
+    states = on_bench(lambda engine: _states(engine, StorageBucketKind(engine.google), BUCKETS))
 
     assert len(states) == 2
     assert [listed for listed, _ in states] == [looked for _, looked in states]
 
 
 def test_an_instance_in_a_list_is_the_instance_that_a_look_shows() -> None:
-    states = played(lambda world: _states(world, SqlInstanceKind(world.google), INSTANCES))
+    states = played(lambda engine: _states(engine, SqlInstanceKind(engine.google), INSTANCES))
 
     assert len(states) == 2
     assert [listed for listed, _ in states] == [looked for _, looked in states]
@@ -71,9 +71,9 @@ def test_an_instance_in_a_list_is_the_instance_that_a_look_shows() -> None:
 def test_of_a_bucket_with_a_filter_for_requests_a_list_cannot_tell() -> None:
     source = {"allowedIpCidrRanges": ["203.0.113.0/24"]}
 
-    async def scenario(world: Bench) -> object:
-        kind = StorageBucketKind(world.google)
-        await world.settle(bucket({"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}}))
+    async def scenario(engine: Bench) -> object:
+        kind = StorageBucketKind(engine.google)
+        await engine.settle(bucket({"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}}))
         (item,) = await _everything(kind)
         return kind.read_item(item, kind.location_of(item, SHELF))
 
@@ -81,14 +81,14 @@ def test_of_a_bucket_with_a_filter_for_requests_a_list_cannot_tell() -> None:
 
 
 def test_lists_have_as_many_pages_as_it_takes() -> None:
-    async def scenario(world: Bench) -> tuple[list[int], int, list[dict[str, str]]]:
+    async def scenario(engine: Bench) -> tuple[list[int], int, list[dict[str, str]]]:
         for number in range(1_001):
-            world.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": f"bucket-{number:04}"})
-        world.cloud.journal.clear()
-        kind = StorageBucketKind(world.google)
+            engine.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": f"bucket-{number:04}"})
+        engine.cloud.journal.clear()
+        kind = StorageBucketKind(engine.google)
         pages = [page async for page in kind.pages(SHELF)]
         locations = {kind.location_of(item, SHELF) for page in pages for item in page}
-        return [len(page) for page in pages], len(locations), [entry.query for entry in world.cloud.journal.entries]
+        return [len(page) for page in pages], len(locations), [entry.query for entry in engine.cloud.journal.entries]
 
     sizes, count, queries = on_bench(scenario)
 
@@ -99,19 +99,19 @@ def test_lists_have_as_many_pages_as_it_takes() -> None:
 
 @pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_list_that_nobody_may_see_is_refused(status: int) -> None:
-    assert isinstance(_error(Fail(status)), RemoteRefused)
+    assert isinstance(_error(FailRequest(status)), RemoteRefused)
 
 
-@pytest.mark.parametrize("fault", [Fail(429), Fail(500), Fail(503), Drop(times=9)])
-def test_a_list_that_does_not_come_is_unavailable(fault: Fail | Drop) -> None:
+@pytest.mark.parametrize("fault", [FailRequest(429), FailRequest(500), FailRequest(503), DropConnection(times=9)])
+def test_a_list_that_does_not_come_is_unavailable(fault: FailRequest | DropConnection) -> None:
     assert isinstance(_error(fault), RemoteUnavailable)
 
 
-def _error(fault: Fail | Drop) -> RemoteError:
-    async def scenario(world: Bench) -> RemoteError:
-        world.cloud.inject(fault)
+def _error(fault: FailRequest | DropConnection) -> RemoteError:
+    async def scenario(engine: Bench) -> RemoteError:
+        engine.cloud.inject(fault)
         with pytest.raises(RemoteError) as caught:
-            await _everything(StorageBucketKind(world.google))
+            await _everything(StorageBucketKind(engine.google))
         return caught.value
 
     return on_bench(scenario)
@@ -119,21 +119,21 @@ def _error(fault: Fail | Drop) -> RemoteError:
 
 @pytest.mark.parametrize("make", [StorageBucketKind, SqlInstanceKind])
 def test_a_place_that_is_no_objects_of_the_kind_is_on_no_shelf(make: Callable[..., Any]) -> None:
-    async def scenario(world: Bench) -> list[Shelf | None]:
-        kind = make(world.google)
-        return [kind.shelf_of(Location(place)) for place in ("", "nonsense", "projects/p/others/o")]
+    async def scenario(engine: Bench) -> list[ListScope | None]:
+        kind = make(engine.google)
+        return [kind.list_scope_of(Location(place)) for place in ("", "nonsense", "projects/p/others/o")]
 
     assert on_bench(scenario) == [None, None, None]
 
 
 def test_what_is_listed_and_what_is_not() -> None:
-    async def scenario(world: Bench) -> list[str]:
+    async def scenario(engine: Bench) -> list[str]:
         kinds: Sequence[AnyKind] = (
-            StorageBucketKind(world.google),
-            SqlInstanceKind(world.google),
-            SqlDatabaseKind(world.google),
-            SqlUserKind(world.google),
+            StorageBucketKind(engine.google),
+            SqlInstanceKind(engine.google),
+            SqlDatabaseKind(engine.google),
+            SqlUserKind(engine.google),
         )
-        return [kind.name for kind in kinds if isinstance(kind, Listable)]
+        return [kind.name for kind in kinds if isinstance(kind, SupportsList)]
 
     assert on_bench(scenario) == ["StorageBucket", "SQLInstance"]

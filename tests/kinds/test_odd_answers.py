@@ -6,16 +6,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
-from setpoint.clients.http import Answer
+from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpResponse
 from setpoint.core.overlay import overlay
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import AnyKind, Location, Operation, Present, Resolved
+from setpoint.engine.kind import AnyKind, Location, Present, RemoteOperation, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
-from setpoint.kinds.gcp.storage_bucket import Bucket, StorageBucketKind
+from setpoint.kinds.gcp.storage_bucket import StorageBucket, StorageBucketKind
 from tests.clients.script import Script, says, says_no
 from tests.kinds.bench import bucket, database
 
@@ -25,8 +25,8 @@ ABSENT = says_no(404, "notFound")
 TAKEN = says_no(409, "conflict")
 
 
-def google(*answers: Answer) -> GoogleClient:
-    return GoogleClient(Script(*answers), GoogleSettings(), Anonymous())
+def google(*answers: HttpResponse) -> GoogleClient:
+    return GoogleClient(Script(*answers), GoogleSettings(), AnonymousCredentials())
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"name": 7}', b'{"name": "\xff"}'])
@@ -34,7 +34,7 @@ def google(*answers: Answer) -> GoogleClient:
 def test_an_answer_that_is_no_object_says_nothing(
     kind: Callable[[GoogleClient], AnyKind], place: Location, body: bytes
 ) -> None:
-    look = kind(google(Answer(200, {}, body))).observe(place)
+    look = kind(google(HttpResponse(200, {}, body))).observe(place)
 
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
         asyncio.run(look)
@@ -45,27 +45,27 @@ def test_an_answer_that_is_no_object_says_nothing(
 )
 @pytest.mark.parametrize("kind", [StorageBucketKind, SqlDatabaseKind])
 def test_a_taken_name_is_looked_at_again(
-    kind: Callable[[GoogleClient], AnyKind], after: Answer, error: type[SetpointError]
+    kind: Callable[[GoogleClient], AnyKind], after: HttpResponse, error: type[SetpointError]
 ) -> None:
     manifest = bucket({}) if kind is StorageBucketKind else database({"instanceRef": {"external": "main"}})
     one = kind(google(TAKEN, after))
-    intent = intent_of(Resource(manifest), one, Resolved())
+    intent = intent_of(Resource(manifest), one, ResolvedReferences())
 
     with pytest.raises(error):
         asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
 
 
 def test_an_operation_that_nobody_remembers_is_over() -> None:
-    assert asyncio.run(SqlDatabaseKind(google(ABSENT)).poll(Operation("projects/p/operations/o")))
+    assert asyncio.run(SqlDatabaseKind(google(ABSENT)).poll(RemoteOperation("projects/p/operations/o")))
 
 
 def test_an_empty_page_is_not_an_empty_bucket() -> None:
     pages = [says(200, {"nextPageToken": "next"}), says(200, {"items": [{"name": "a", "generation": "1"}]})]
     http = Script(*pages)
-    kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
 
     with pytest.raises(RemoteRefused, match="is not empty: it holds 'a'"):
-        asyncio.run(kind.delete(BUCKET, Present(Bucket(name="some-bucket")), Resource(bucket({}))))
+        asyncio.run(kind.delete(BUCKET, Present(StorageBucket(name="some-bucket")), Resource(bucket({}))))
 
     asked = [dict(parse_qsl(urlsplit(request.url).query)).get("pageToken") for request in http.requests]
     assert asked == [None, "next"]
@@ -73,9 +73,9 @@ def test_an_empty_page_is_not_an_empty_bucket() -> None:
 
 def test_a_bucket_whose_contents_cannot_be_read_is_not_deleted() -> None:
     http = Script(says(200, {"items": 7}))
-    kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
 
     with pytest.raises(RemoteUnavailable):
-        asyncio.run(kind.delete(BUCKET, Present(Bucket(name="some-bucket")), Resource(bucket({}))))
+        asyncio.run(kind.delete(BUCKET, Present(StorageBucket(name="some-bucket")), Resource(bucket({}))))
 
     assert [request.method for request in http.requests] == ["GET"]

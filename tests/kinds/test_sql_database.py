@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.intent import check_manifest
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     DependencyNotFound,
     DependencyNotReady,
@@ -20,7 +20,7 @@ from setpoint.errors import (
     SetpointError,
 )
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
-from setpoint.localcloud.faults import Fail, FailOperation
+from setpoint.localcloud.faults import FailOperation, FailRequest
 from tests.kinds.bench import PROJECT, SQL, Bench, database, on_bench
 
 REF = ResourceRef(SQL, "SQLDatabase", "team", "some-database")
@@ -33,18 +33,18 @@ READY: dict[str, Any] = {
 }
 
 
-async def with_instance(world: Bench, version: str = "MYSQL_8_0") -> None:
+async def with_instance(engine: Bench, version: str = "MYSQL_8_0") -> None:
     """The instance main, in the cloud and, ready, in the store."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
     body = {"name": "main", "region": "us-central1", "databaseVersion": version, "settings": settings}
-    assert world.cloud.call("POST", INSTANCES, body).status == 200
-    world.cloud.advance(10)
-    world.cloud.journal.clear()
-    applied = await world.store.apply({**database({}, "main"), "kind": "SQLInstance"})
-    await world.store.update_status(applied, READY)
+    assert engine.cloud.call("POST", INSTANCES, body).status == 200
+    engine.cloud.advance(10)
+    engine.cloud.journal.clear()
+    applied = await engine.store.apply({**database({}, "main"), "kind": "SQLInstance"})
+    await engine.store.update_status(applied, READY)
 
 
-def error_in(outcome: Outcome) -> SetpointError:
+def error_in(outcome: StepOutcome) -> SetpointError:
     assert isinstance(outcome, Stopped), outcome
     return outcome.error
 
@@ -53,14 +53,14 @@ def error_in(outcome: Outcome) -> SetpointError:
 
 
 def test_sends_what_the_author_says_and_no_more() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         for spec in ({"charset": "utf8"}, {"charset": "utf8mb4", "collation": "utf8mb4_bin"}):
-            outcome = await world.settle(database({**MAIN, **spec}))
+            outcome = await engine.settle(database({**MAIN, **spec}))
             assert isinstance(outcome, Settled)
-            await world.go_on(REF)
-        await world.delete(REF)
-        return [(entry.method, entry.path, entry.body) for entry in world.writes]
+            await engine.go_on(REF)
+        await engine.delete(REF)
+        return [(entry.method, entry.path, entry.body) for entry in engine.writes]
 
     named = {"instance": "main", "name": "some-database"}
     assert on_bench(scenario) == [
@@ -71,22 +71,22 @@ def test_sends_what_the_author_says_and_no_more() -> None:
 
 
 def test_a_database_of_which_nothing_is_said_is_the_service_s_choice() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database(MAIN))
-        world.cloud.edit(PATH, {"collation": "utf8mb4_bin"})
-        await world.go_on(REF)
-        return world.sent
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database(MAIN))
+        engine.cloud.edit(PATH, {"collation": "utf8mb4_bin"})
+        await engine.go_on(REF)
+        return engine.sent
 
     assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-database"})]
 
 
 def test_a_new_character_set_takes_its_own_collation_along() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database({**MAIN, "charset": "latin1"}))
-        await world.settle(database({**MAIN, "charset": "utf8mb4"}))
-        return world.sent[-1][1], world.live(PATH)["collation"]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database({**MAIN, "charset": "latin1"}))
+        await engine.settle(database({**MAIN, "charset": "utf8mb4"}))
+        return engine.sent[-1][1], engine.live(PATH)["collation"]
 
     assert on_bench(scenario) == (
         {"charset": "utf8mb4", "instance": "main", "name": "some-database"},
@@ -95,12 +95,12 @@ def test_a_new_character_set_takes_its_own_collation_along() -> None:
 
 
 def test_puts_back_what_drifted() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database({**MAIN, "charset": "utf8mb4", "collation": "utf8mb4_bin"}))
-        world.cloud.edit(PATH, {"collation": "utf8mb4_general_ci"})
-        await world.go_on(REF)
-        return [entry.method for entry in world.writes], world.live(PATH)["collation"]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database({**MAIN, "charset": "utf8mb4", "collation": "utf8mb4_bin"}))
+        engine.cloud.edit(PATH, {"collation": "utf8mb4_general_ci"})
+        await engine.go_on(REF)
+        return [entry.method for entry in engine.writes], engine.live(PATH)["collation"]
 
     assert on_bench(scenario) == (["POST", "PUT"], "utf8mb4_bin")
 
@@ -116,12 +116,12 @@ def test_puts_back_what_drifted() -> None:
     ids=["any case", "two names for one", "any case again", "the collation decides"],
 )
 def test_two_spellings_of_one_thing_are_no_difference(version: str, live: dict[str, str], said: dict[str, str]) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, version)
-        await world.settle(database(MAIN))
-        world.cloud.edit(PATH, live)
-        outcome = await world.settle(database({**MAIN, **said}))
-        return outcome, world.sent[1:]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, version)
+        await engine.settle(database(MAIN))
+        engine.cloud.edit(PATH, live)
+        outcome = await engine.settle(database({**MAIN, **said}))
+        return outcome, engine.sent[1:]
 
     outcome, sent = on_bench(scenario)
 
@@ -130,19 +130,19 @@ def test_two_spellings_of_one_thing_are_no_difference(version: str, live: dict[s
 
 
 def test_the_author_s_spelling_is_sent() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, "POSTGRES_16")
-        await world.settle(database({**MAIN, "charset": "UTF8"}))
-        return world.sent[0][1]["charset"]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, "POSTGRES_16")
+        await engine.settle(database({**MAIN, "charset": "UTF8"}))
+        return engine.sent[0][1]["charset"]
 
     assert on_bench(scenario) == "UTF8"
 
 
 def test_only_mysql_gives_a_database_another_collation() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, "POSTGRES_16")
-        await world.settle(database(MAIN))
-        return await world.settle(database({**MAIN, "collation": "de_DE.UTF8"})), world.sent[1:]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, "POSTGRES_16")
+        await engine.settle(database(MAIN))
+        return await engine.settle(database({**MAIN, "collation": "de_DE.UTF8"})), engine.sent[1:]
 
     outcome, sent = on_bench(scenario)
     error = error_in(outcome)
@@ -155,14 +155,14 @@ def test_only_mysql_gives_a_database_another_collation() -> None:
 
 
 def test_waits_for_an_operation_across_steps_and_says_which() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database({**MAIN, "charset": "latin1"}))
-        await world.apply(database({**MAIN, "charset": "utf8mb4"}))
-        first, second = await step(REF, world.world), await step(REF, world.world)
-        on_record: Any = (await world.resource(REF)).status["setpoint"]
-        world.cloud.advance(10)
-        return first, second, on_record["operation"], await step(REF, world.world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database({**MAIN, "charset": "latin1"}))
+        await engine.apply(database({**MAIN, "charset": "utf8mb4"}))
+        first, second = await step(REF, engine.engine), await step(REF, engine.engine)
+        on_record: Any = (await engine.resource(REF)).status["setpoint"]
+        engine.cloud.advance(10)
+        return first, second, on_record["operation"], await step(REF, engine.engine)
 
     first, second, operation, last = on_bench(scenario)
 
@@ -173,10 +173,10 @@ def test_waits_for_an_operation_across_steps_and_says_which() -> None:
 
 
 def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        world.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_DATABASE"))
-        return await world.settle(database(MAIN))
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        engine.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_DATABASE"))
+        return await engine.settle(database(MAIN))
 
     error = error_in(on_bench(scenario))
 
@@ -185,10 +185,10 @@ def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
 
 
 def test_an_instance_at_work_is_waited_for() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        world.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
-        return await step(await world.apply(database(MAIN)), world.world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        engine.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
+        return await step(await engine.apply(database(MAIN)), engine.engine)
 
     assert isinstance(error_in(on_bench(scenario)), OperationRunning)
 
@@ -205,11 +205,11 @@ def test_an_instance_at_work_is_waited_for() -> None:
     ],
 )
 def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database({"instanceRef": {"external": external}, "resourceID": "other name"}))
-        status = (await world.resource(REF)).status
-        return status["selfLink"], world.live(f"{INSTANCES}/main/databases/other%20name")["name"]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database({"instanceRef": {"external": external}, "resourceID": "other name"}))
+        status = (await engine.resource(REF)).status
+        return status["selfLink"], engine.live(f"{INSTANCES}/main/databases/other%20name")["name"]
 
     assert on_bench(scenario) == (
         f"https://sqladmin.googleapis.com/sql/v1beta4/projects/{PROJECT}/instances/main/databases/other name",
@@ -218,10 +218,10 @@ def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None
 
 
 def test_the_instance_has_to_be_there_and_ready() -> None:
-    async def scenario(world: Bench) -> Any:
-        missing = await world.settle(database(MAIN))
-        await world.store.apply({**database({}, "main"), "kind": "SQLInstance"})
-        return missing, await world.settle(database(MAIN)), await world.ready(REF), world.cloud.journal.entries
+    async def scenario(engine: Bench) -> Any:
+        missing = await engine.settle(database(MAIN))
+        await engine.store.apply({**database({}, "main"), "kind": "SQLInstance"})
+        return missing, await engine.settle(database(MAIN)), await engine.ready(REF), engine.cloud.journal.entries
 
     missing, unready, told, asked = on_bench(scenario)
 
@@ -232,10 +232,10 @@ def test_the_instance_has_to_be_there_and_ready() -> None:
 
 
 def test_a_database_does_not_move_to_another_instance() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database(MAIN))
-        return await world.settle(database({"instanceRef": {"external": "other"}}))
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database(MAIN))
+        return await engine.settle(database({"instanceRef": {"external": "other"}}))
 
     assert isinstance(error_in(on_bench(scenario)), LocationChanged)
 
@@ -253,32 +253,32 @@ def test_a_database_does_not_move_to_another_instance() -> None:
     ],
 )
 def test_goes_unless_it_is_abandoned(manifest: dict[str, Any], left: int) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(manifest)
-        return await world.delete(REF), world.cloud.call("GET", PATH).status
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(manifest)
+        return await engine.delete(REF), engine.cloud.call("GET", PATH).status
 
     assert on_bench(scenario) == (Gone(), left)
 
 
 def test_goes_when_its_instance_is_gone_already() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database(MAIN))
-        world.cloud.call("DELETE", f"{INSTANCES}/main")
-        world.cloud.advance(10)
-        await world.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
-        return await world.delete(REF), await world.store.get(REF)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database(MAIN))
+        engine.cloud.call("DELETE", f"{INSTANCES}/main")
+        engine.cloud.advance(10)
+        await engine.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
+        return await engine.delete(REF), await engine.store.get(REF)
 
     assert on_bench(scenario) == (Gone(), None)
 
 
 def test_an_outage_is_not_absence() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(database(MAIN))
-        world.cloud.inject(Fail(500, method="GET"))
-        return await world.delete(REF), (await world.resource(REF)).finalizers
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(database(MAIN))
+        engine.cloud.inject(FailRequest(500, method="GET"))
+        return await engine.delete(REF), (await engine.resource(REF)).finalizers
 
     outcome, finalizers = on_bench(scenario)
 
@@ -304,10 +304,10 @@ def test_an_outage_is_not_absence() -> None:
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
-    async def scenario(world: Bench) -> Any:
+    async def scenario(engine: Bench) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
-            check_manifest(Resource(database(spec)), SqlDatabaseKind(world.google))
-        return caught.value, await world.settle(database(spec)), world.cloud.journal.entries
+            check_manifest(Resource(database(spec)), SqlDatabaseKind(engine.google))
+        return caught.value, await engine.settle(database(spec)), engine.cloud.journal.entries
 
     at_once, outcome, asked = on_bench(scenario)
 

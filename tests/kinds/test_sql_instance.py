@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from setpoint.engine.reconcile import step
-from setpoint.engine.scene import Outcome
+from setpoint.engine.context import StepOutcome
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning, RemoteRefused, UserError
 from setpoint.localcloud.faults import FailOperation
-from setpoint.localcloud.sql_users import password_matches
+from setpoint.localcloud.sql.users import password_matches
 from tests.kinds.bench import PROJECT, Bench
 from tests.kinds.instances import (
     IGNORE,
@@ -29,55 +29,55 @@ from tests.kinds.instances import (
 
 
 def test_a_new_mysql_instance_loses_the_root_user_that_nobody_asked_for() -> None:
-    async def scenario(world: Bench) -> tuple[bool, list[str], list[str]]:
-        return is_settled(await world.settle(instance(MYSQL))), asked(world), users(world)
+    async def scenario(engine: Bench) -> tuple[bool, list[str], list[str]]:
+        return is_settled(await engine.settle(instance(MYSQL))), asked(engine), users(engine)
 
     assert played(scenario) == (True, ["POST instances", "DELETE users"], [])
 
 
 def test_a_new_instance_of_another_engine_keeps_its_user_and_nobody_asks() -> None:
-    async def scenario(world: Bench) -> tuple[list[str], list[str], bool]:
-        await world.settle(instance(POSTGRES))
-        return asked(world), users(world), any("users" in entry.path for entry in world.cloud.journal.entries)
+    async def scenario(engine: Bench) -> tuple[list[str], list[str], bool]:
+        await engine.settle(instance(POSTGRES))
+        return asked(engine), users(engine), any("users" in entry.path for entry in engine.cloud.journal.entries)
 
     assert played(scenario) == (["POST instances"], ["postgres"], False)
 
 
 def test_the_root_user_of_a_new_mysql_instance_goes_whatever_its_password() -> None:
-    async def scenario(world: Bench) -> tuple[list[str], list[str], str]:
-        await world.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
-        await world.go_on(REF)
-        return asked(world), users(world), (await world.ready(REF))[1]
+    async def scenario(engine: Bench) -> tuple[list[str], list[str], str]:
+        await engine.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
+        await engine.go_on(REF)
+        return asked(engine), users(engine), (await engine.ready(REF))[1]
 
     assert played(scenario) == (["POST instances", "DELETE users"], [], "UpToDate")
 
 
 def test_a_root_user_that_was_there_on_adoption_stays() -> None:
-    async def scenario(world: Bench) -> tuple[list[str], list[str]]:
-        plant(world, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}})
-        await world.settle(instance(MYSQL))
-        return asked(world), users(world)
+    async def scenario(engine: Bench) -> tuple[list[str], list[str]]:
+        plant(engine, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}})
+        await engine.settle(instance(MYSQL))
+        return asked(engine), users(engine)
 
     assert played(scenario) == ([], ["root"])
 
 
 def test_a_root_user_that_somebody_makes_later_stays() -> None:
-    async def scenario(world: Bench) -> list[str]:
-        await world.settle(instance(MYSQL))
-        world.cloud.call("POST", f"{PATH}/users", {"name": "root", "password": "x"})
-        await world.settle(instance(with_settings(MYSQL, tier="db-custom-2-7680")))
-        return users(world)
+    async def scenario(engine: Bench) -> list[str]:
+        await engine.settle(instance(MYSQL))
+        engine.cloud.call("POST", f"{PATH}/users", {"name": "root", "password": "x"})
+        await engine.settle(instance(with_settings(MYSQL, tier="db-custom-2-7680")))
+        return users(engine)
 
     assert played(scenario) == ["root"]
 
 
 def test_an_instance_that_somebody_else_is_making_is_waited_for() -> None:
-    async def scenario(world: Bench) -> tuple[Exception, Outcome, list[str]]:
+    async def scenario(engine: Bench) -> tuple[Exception, StepOutcome, list[str]]:
         body = {"name": "some-instance", "databaseVersion": "MYSQL_8_0", "settings": {"tier": "db-custom-1-3840"}}
-        world.cloud.call("POST", INSTANCES, body)
-        world.cloud.journal.clear()
-        waiting = await step(await world.apply(instance(MYSQL, annotations=IGNORE)), world.world)
-        return error_in(waiting), await world.go_on(REF), users(world)
+        engine.cloud.call("POST", INSTANCES, body)
+        engine.cloud.journal.clear()
+        waiting = await step(await engine.apply(instance(MYSQL, annotations=IGNORE)), engine.engine)
+        return error_in(waiting), await engine.go_on(REF), users(engine)
 
     waiting, outcome, left = played(scenario)
 
@@ -88,12 +88,12 @@ def test_an_instance_that_somebody_else_is_making_is_waited_for() -> None:
 
 
 def test_a_creation_that_fails_is_told_and_what_is_left_can_be_deleted() -> None:
-    async def scenario(world: Bench) -> tuple[Exception, Exception, Any]:
-        world.cloud.inject(FailOperation(message="no room"))
-        failed = await world.settle(instance(POSTGRES))
-        still = await world.go_on(REF)
-        await world.delete(REF)
-        return error_in(failed), error_in(still), await world.store.get(REF)
+    async def scenario(engine: Bench) -> tuple[Exception, Exception, Any]:
+        engine.cloud.inject(FailOperation(message="no room"))
+        failed = await engine.settle(instance(POSTGRES))
+        still = await engine.go_on(REF)
+        await engine.delete(REF)
+        return error_in(failed), error_in(still), await engine.store.get(REF)
 
     failed, still, left = played(scenario)
 
@@ -108,13 +108,13 @@ def test_a_replica_names_its_primary_and_waits_for_it_to_be_ready() -> None:
     logged = with_settings(MYSQL, backupConfiguration={"enabled": True, "binaryLogEnabled": True})
     replica = {**MYSQL, "instanceType": "READ_REPLICA_INSTANCE", "masterInstanceRef": {"name": "primary"}}
 
-    async def scenario(world: Bench) -> tuple[str, Any, list[str]]:
-        primary = await world.apply(instance(logged, "primary"))
-        ref = await world.apply(instance(replica))
-        early = await step(ref, world.world)
-        await world.go_on(primary)
-        await world.go_on(ref)
-        return str(error_in(early)), world.live(PATH)["masterInstanceName"], users(world)
+    async def scenario(engine: Bench) -> tuple[str, Any, list[str]]:
+        primary = await engine.apply(instance(logged, "primary"))
+        ref = await engine.apply(instance(replica))
+        early = await step(ref, engine.engine)
+        await engine.go_on(primary)
+        await engine.go_on(ref)
+        return str(error_in(early)), engine.live(PATH)["masterInstanceName"], users(engine)
 
     early, primary, left = played(scenario)
 
@@ -127,11 +127,11 @@ def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
     copy = {**with_settings(POSTGRES, locationPreference={"zone": "us-central1-b"}), "cloneSource": {}}
     copy["cloneSource"] = {"sqlInstanceRef": {"name": "source"}, "pointInTime": "2026-01-01T00:00:00Z"}
 
-    async def scenario(world: Bench) -> tuple[list[tuple[str, Any]], Any]:
-        await world.settle(instance(source, "source"))
-        world.cloud.journal.clear()
-        await world.settle(instance(copy))
-        return world.sent, world.live(PATH)["settings"].get("databaseFlags")
+    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], Any]:
+        await engine.settle(instance(source, "source"))
+        engine.cloud.journal.clear()
+        await engine.settle(instance(copy))
+        return engine.sent, engine.live(PATH)["settings"].get("databaseFlags")
 
     sent, flags = played(scenario)
 
@@ -149,23 +149,23 @@ def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
 def test_a_clone_gets_its_own_root_password_once_it_is_there() -> None:
     copy = {**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}, "rootPassword": {"value": "own"}}
 
-    async def scenario(world: Bench) -> tuple[list[str], bool]:
-        await world.settle(instance({**POSTGRES, "rootPassword": {"value": "theirs"}}, "source"))
-        world.cloud.journal.clear()
-        await world.settle(instance(copy))
-        await world.go_on(REF)
-        (user,) = world.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
-        return asked(world), password_matches(user, "own")
+    async def scenario(engine: Bench) -> tuple[list[str], bool]:
+        await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "theirs"}}, "source"))
+        engine.cloud.journal.clear()
+        await engine.settle(instance(copy))
+        await engine.go_on(REF)
+        (user,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
+        return asked(engine), password_matches(user, "own")
 
     assert played(scenario) == (["POST clone", "PUT users"], True)
 
 
 def test_a_clone_that_somebody_deleted_is_not_made_again_by_itself() -> None:
-    async def scenario(world: Bench) -> tuple[Exception, list[str]]:
-        await world.settle(instance(POSTGRES, "source"))
-        await world.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
-        del world.cloud.sql.state.instances[f"{PROJECT}/some-instance"]
-        return error_in(await world.go_on(REF)), asked(world)
+    async def scenario(engine: Bench) -> tuple[Exception, list[str]]:
+        await engine.settle(instance(POSTGRES, "source"))
+        await engine.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
+        del engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"]
+        return error_in(await engine.go_on(REF)), asked(engine)
 
     error, sent = played(scenario)
 
@@ -175,12 +175,12 @@ def test_a_clone_that_somebody_deleted_is_not_made_again_by_itself() -> None:
 
 
 def test_a_clone_outlives_its_source() -> None:
-    async def scenario(world: Bench) -> bool:
-        source = await world.apply(instance(POSTGRES, "source"))
-        await world.go_on(source)
-        await world.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
-        await world.delete(source)
-        return is_settled(await world.go_on(REF))
+    async def scenario(engine: Bench) -> bool:
+        source = await engine.apply(instance(POSTGRES, "source"))
+        await engine.go_on(source)
+        await engine.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
+        await engine.delete(source)
+        return is_settled(await engine.go_on(REF))
 
     assert played(scenario)
 
@@ -190,12 +190,12 @@ def test_primary_and_failover_replica_may_name_each_other() -> None:
     primary = {**logged, "replicationCluster": {"failoverDrReplicaRef": {"name": "replica"}}}
     replica = {**MYSQL, "instanceType": "READ_REPLICA_INSTANCE", "masterInstanceRef": {"name": "some-instance"}}
 
-    async def scenario(world: Bench) -> tuple[bool, bool, Any]:
-        await world.settle(instance(logged))
-        other = await world.apply(instance(replica, "replica"))
-        await world.go_on(other)
-        first = is_settled(await world.settle(instance(primary)))
-        return first, is_settled(await world.go_on(other)), world.live(PATH)["replicationCluster"]
+    async def scenario(engine: Bench) -> tuple[bool, bool, Any]:
+        await engine.settle(instance(logged))
+        other = await engine.apply(instance(replica, "replica"))
+        await engine.go_on(other)
+        first = is_settled(await engine.settle(instance(primary)))
+        return first, is_settled(await engine.go_on(other)), engine.live(PATH)["replicationCluster"]
 
     assert played(scenario) == (True, True, {"failoverDrReplicaName": "replica"})
 
@@ -211,19 +211,19 @@ BETTER = {
 
 
 def test_a_silent_spec_writes_nothing_to_a_better_instance_under_ignore_unspecified_fields() -> None:
-    async def scenario(world: Bench) -> tuple[bool, list[str]]:
-        plant(world, databaseVersion="POSTGRES_15", settings=BETTER)
+    async def scenario(engine: Bench) -> tuple[bool, list[str]]:
+        plant(engine, databaseVersion="POSTGRES_15", settings=BETTER)
         silent = with_settings(POSTGRES, tier="db-perf-optimized-N-2")
-        return is_settled(await world.settle(instance(silent, annotations=IGNORE))), asked(world)
+        return is_settled(await engine.settle(instance(silent, annotations=IGNORE))), asked(engine)
 
     assert played(scenario) == (True, [])
 
 
 def test_without_it_a_silent_spec_still_gives_up_no_protection() -> None:
-    async def scenario(world: Bench) -> tuple[bool, list[tuple[str, Any]], Any]:
-        plant(world, databaseVersion="POSTGRES_15", settings=BETTER)
+    async def scenario(engine: Bench) -> tuple[bool, list[tuple[str, Any]], Any]:
+        plant(engine, databaseVersion="POSTGRES_15", settings=BETTER)
         silent = with_settings(POSTGRES, tier="db-perf-optimized-N-2")
-        return is_settled(await world.settle(instance(silent))), world.sent, world.live(PATH)["settings"]
+        return is_settled(await engine.settle(instance(silent))), engine.sent, engine.live(PATH)["settings"]
 
     settled, sent, live = played(scenario)
 
@@ -239,10 +239,10 @@ def test_without_it_a_silent_spec_still_gives_up_no_protection() -> None:
 
 
 def test_the_refusal_to_delete_a_protected_instance_is_shown_as_it_is() -> None:
-    async def scenario(world: Bench) -> tuple[str, str, str]:
-        await world.settle(instance(with_settings(POSTGRES, deletionProtectionEnabled=True)))
-        await world.delete(REF)
-        return await world.ready(REF)
+    async def scenario(engine: Bench) -> tuple[str, str, str]:
+        await engine.settle(instance(with_settings(POSTGRES, deletionProtectionEnabled=True)))
+        await engine.delete(REF)
+        return await engine.ready(REF)
 
     status, reason, message = played(scenario)
 
@@ -251,9 +251,9 @@ def test_the_refusal_to_delete_a_protected_instance_is_shown_as_it_is() -> None:
 
 
 def test_the_status_shows_what_the_service_says() -> None:
-    async def scenario(world: Bench) -> dict[str, Any]:
-        await world.settle(instance(POSTGRES))
-        return dict((await world.resource(REF)).status)
+    async def scenario(engine: Bench) -> dict[str, Any]:
+        await engine.settle(instance(POSTGRES))
+        return dict((await engine.resource(REF)).status)
 
     status = played(scenario)
 
@@ -268,13 +268,13 @@ def test_the_status_shows_what_the_service_says() -> None:
 
 
 def test_what_is_unmanaged_is_left_alone_from_the_moment_it_is_said() -> None:
-    async def scenario(world: Bench) -> tuple[list[str], Any]:
-        await world.settle(instance(POSTGRES))
-        world.cloud.edit(PATH, {"settings": {"tier": "db-custom-4-15360"}})
+    async def scenario(engine: Bench) -> tuple[list[str], Any]:
+        await engine.settle(instance(POSTGRES))
+        engine.cloud.edit(PATH, {"settings": {"tier": "db-custom-4-15360"}})
         unmanaged = {"cnrm.cloud.google.com/unmanaged": "spec.settings.tier"}
-        await world.settle(instance(POSTGRES, annotations=unmanaged))
-        before = asked(world)
-        await world.settle(instance(POSTGRES))
-        return before, world.live(PATH)["settings"]["tier"]
+        await engine.settle(instance(POSTGRES, annotations=unmanaged))
+        before = asked(engine)
+        await engine.settle(instance(POSTGRES))
+        return before, engine.live(PATH)["settings"]["tier"]
 
     assert played(scenario) == (["POST instances"], "db-custom-1-3840")

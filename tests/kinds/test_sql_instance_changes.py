@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.paths import Path as DataPath
-from setpoint.core.paths import get_at
-from setpoint.core.values import MISSING
-from setpoint.engine.reconcile import preview, step
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path as DataPath
+from setpoint.core.values.paths import get_at
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConflict
-from setpoint.localcloud.faults import Rewrite
-from setpoint.localcloud.sql_users import password_matches
+from setpoint.localcloud.faults import RewriteField
+from setpoint.localcloud.sql.users import password_matches
 from tests.engine.stand import Spec
 from tests.kinds.bench import PROJECT, Bench
 from tests.kinds.instances import (
@@ -35,13 +35,13 @@ def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_f
     after = with_settings(after, tier="db-perf-optimized-N-2", pricingPlan="PACKAGE")
     after["maintenanceVersion"] = "POSTGRES_16_9.R20990101.00_01"
 
-    async def scenario(world: Bench) -> tuple[list[str], list[tuple[str, Any]]]:
-        await world.settle(instance(POSTGRES))
-        world.cloud.journal.clear()
-        await world.apply(instance(after))
-        plan = await preview(REF, world.world)
-        await world.go_on(REF)
-        return [write.name for write in plan.writes], world.sent
+    async def scenario(engine: Bench) -> tuple[list[str], list[tuple[str, Any]]]:
+        await engine.settle(instance(POSTGRES))
+        engine.cloud.journal.clear()
+        await engine.apply(instance(after))
+        plan = await preview(REF, engine.engine)
+        await engine.go_on(REF)
+        return [write.name for write in plan.writes], engine.sent
 
     names, sent = played(scenario)
 
@@ -57,16 +57,16 @@ def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_f
 
 
 def test_the_tier_goes_with_the_edition_only_when_it_changes() -> None:
-    async def scenario(world: Bench) -> list[tuple[str, Any]]:
+    async def scenario(engine: Bench) -> list[tuple[str, Any]]:
         plant(
-            world,
+            engine,
             databaseVersion="POSTGRES_15",
             settings={"tier": "db-perf-optimized-N-2", "edition": "ENTERPRISE_PLUS"},
         )
-        world.cloud.edit(PATH, {"settings": {"edition": "ENTERPRISE", "userLabels": {"managed-by-cnrm": "true"}}})
+        engine.cloud.edit(PATH, {"settings": {"edition": "ENTERPRISE", "userLabels": {"managed-by-cnrm": "true"}}})
         plus = with_settings(POSTGRES, edition="ENTERPRISE_PLUS", tier="db-perf-optimized-N-2")
-        await world.settle(instance(plus))
-        return world.sent
+        await engine.settle(instance(plus))
+        return engine.sent
 
     assert played(scenario)[0] == ("PATCH", {"settings": {"edition": "ENTERPRISE_PLUS"}})
 
@@ -74,9 +74,9 @@ def test_the_tier_goes_with_the_edition_only_when_it_changes() -> None:
 def test_a_maintenance_version_is_sent_once_the_instance_is_there() -> None:
     wanted = {**POSTGRES, "maintenanceVersion": "POSTGRES_15_9.R20990101.00_01"}
 
-    async def scenario(world: Bench) -> tuple[list[tuple[str, Any]], bool]:
-        outcome = await world.settle(instance(wanted))
-        return world.sent, is_settled(outcome)
+    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], bool]:
+        outcome = await engine.settle(instance(wanted))
+        return engine.sent, is_settled(outcome)
 
     sent, settled = played(scenario)
 
@@ -86,19 +86,19 @@ def test_a_maintenance_version_is_sent_once_the_instance_is_there() -> None:
 
 
 def test_settings_that_moved_since_the_look_are_looked_at_again() -> None:
-    async def scenario(world: Bench) -> tuple[Exception, Any]:
-        await world.settle(instance(POSTGRES, annotations=IGNORE))
+    async def scenario(engine: Bench) -> tuple[Exception, Any]:
+        await engine.settle(instance(POSTGRES, annotations=IGNORE))
 
         def meddle(request: Any) -> None:
             if request.method == "PUT":
-                world.http.interrupt = lambda request: None
-                world.cloud.edit(PATH, {"settings": {"pricingPlan": "PACKAGE"}})
+                engine.http.interrupt = lambda request: None
+                engine.cloud.edit(PATH, {"settings": {"pricingPlan": "PACKAGE"}})
 
-        world.http.interrupt = meddle
+        engine.http.interrupt = meddle
         bigger = with_settings(POSTGRES, tier="db-custom-2-7680")
-        conflict = await step(await world.apply(instance(bigger, annotations=IGNORE)), world.world)
-        await world.go_on(REF)
-        return error_in(conflict), world.live(PATH)["settings"]
+        conflict = await step(await engine.apply(instance(bigger, annotations=IGNORE)), engine.engine)
+        await engine.go_on(REF)
+        return error_in(conflict), engine.live(PATH)["settings"]
 
     conflict, settings = played(scenario)
 
@@ -107,14 +107,14 @@ def test_settings_that_moved_since_the_look_are_looked_at_again() -> None:
 
 
 def test_an_instance_that_is_busy_is_waited_for_and_nothing_failed() -> None:
-    async def scenario(world: Bench) -> tuple[Exception, str, Any]:
-        await world.settle(instance(POSTGRES))
-        world.cloud.call("PATCH", PATH, {"settings": {"activationPolicy": "ON_DEMAND"}})
-        ref = await world.apply(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
-        busy = await step(ref, world.world)
-        reason = (await world.ready(ref))[1]
-        await world.go_on(ref)
-        return error_in(busy), reason, world.live(PATH)["settings"]["tier"]
+    async def scenario(engine: Bench) -> tuple[Exception, str, Any]:
+        await engine.settle(instance(POSTGRES))
+        engine.cloud.call("PATCH", PATH, {"settings": {"activationPolicy": "ON_DEMAND"}})
+        ref = await engine.apply(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
+        busy = await step(ref, engine.engine)
+        reason = (await engine.ready(ref))[1]
+        await engine.go_on(ref)
+        return error_in(busy), reason, engine.live(PATH)["settings"]["tier"]
 
     busy, reason, tier = played(scenario)
 
@@ -123,13 +123,13 @@ def test_an_instance_that_is_busy_is_waited_for_and_nothing_failed() -> None:
 
 
 def test_settings_that_the_spec_has_no_word_for_survive_a_change() -> None:
-    async def scenario(world: Bench) -> tuple[list[tuple[str, Any]], Any]:
-        await world.settle(instance(with_settings(POSTGRES, maintenanceWindow={"day": 1, "hour": 2})))
-        world.cloud.edit(PATH, {"settings": {"retainBackupsOnDelete": True}})
-        version = world.live(PATH)["settings"]["settingsVersion"]
-        world.cloud.journal.clear()
-        await world.settle(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
-        return [(method, {**body, "version": version}) for method, body in world.sent], world.live(PATH)["settings"]
+    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], Any]:
+        await engine.settle(instance(with_settings(POSTGRES, maintenanceWindow={"day": 1, "hour": 2})))
+        engine.cloud.edit(PATH, {"settings": {"retainBackupsOnDelete": True}})
+        version = engine.live(PATH)["settings"]["settingsVersion"]
+        engine.cloud.journal.clear()
+        await engine.settle(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
+        return [(method, {**body, "version": version}) for method, body in engine.sent], engine.live(PATH)["settings"]
 
     sent, settings = played(scenario)
 
@@ -143,14 +143,14 @@ def test_a_time_for_backups_is_a_wish_that_is_sent_once() -> None:
     def starting(time: str) -> dict[str, Any]:
         return instance(with_settings(POSTGRES, backupConfiguration={"enabled": True, "startTime": time}))
 
-    async def scenario(world: Bench) -> tuple[list[Any], tuple[str, str, str]]:
-        world.cloud.inject(Rewrite("sql#instance", "settings.backupConfiguration.startTime", "05:00"))
-        await world.settle(starting("03:00"))
-        await world.settle(starting("04:00"))
-        world.cloud.edit(PATH, {"settings": {"backupConfiguration": {"startTime": "06:00"}}})
-        await world.go_on(REF)
-        sent = [body["settings"]["backupConfiguration"]["startTime"] for _, body in world.sent]
-        return sent, await world.ready(REF)
+    async def scenario(engine: Bench) -> tuple[list[Any], tuple[str, str, str]]:
+        engine.cloud.inject(RewriteField("sql#instance", "settings.backupConfiguration.startTime", "05:00"))
+        await engine.settle(starting("03:00"))
+        await engine.settle(starting("04:00"))
+        engine.cloud.edit(PATH, {"settings": {"backupConfiguration": {"startTime": "06:00"}}})
+        await engine.go_on(REF)
+        sent = [body["settings"]["backupConfiguration"]["startTime"] for _, body in engine.sent]
+        return sent, await engine.ready(REF)
 
     sent, ready = played(scenario)
 
@@ -159,11 +159,11 @@ def test_a_time_for_backups_is_a_wish_that_is_sent_once() -> None:
 
 
 def test_a_disk_that_grew_by_itself_is_left_alone() -> None:
-    async def scenario(world: Bench) -> list[str]:
-        await world.settle(instance(with_settings(POSTGRES, diskSize=10)))
-        world.cloud.edit(PATH, {"settings": {"dataDiskSizeGb": "25"}})
-        await world.go_on(REF)
-        return asked(world)
+    async def scenario(engine: Bench) -> list[str]:
+        await engine.settle(instance(with_settings(POSTGRES, diskSize=10)))
+        engine.cloud.edit(PATH, {"settings": {"dataDiskSizeGb": "25"}})
+        await engine.go_on(REF)
+        return asked(engine)
 
     assert played(scenario) == ["POST instances"]
 
@@ -187,10 +187,10 @@ def test_what_cannot_change_is_refused_by_name(change: Spec, named: str) -> None
     before = with_settings(POSTGRES, **private)
     settings = {**before["settings"], **change.get("settings", {})}
 
-    async def scenario(world: Bench) -> tuple[Exception, list[str]]:
-        await world.settle(instance(before))
-        outcome = await world.settle(instance({**before, **change, "settings": settings}))
-        return error_in(outcome), asked(world)
+    async def scenario(engine: Bench) -> tuple[Exception, list[str]]:
+        await engine.settle(instance(before))
+        outcome = await engine.settle(instance({**before, **change, "settings": settings}))
+        return error_in(outcome), asked(engine)
 
     error, sent = played(scenario)
 
@@ -226,12 +226,12 @@ def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[s
     def settings(said: dict[str, Any]) -> dict[str, Any]:
         return {"ipConfiguration": said} if name == "authorizedNetworks" else said
 
-    async def scenario(world: Bench) -> tuple[bool, bool, list[str], Any]:
-        await world.settle(instance(with_settings(POSTGRES, **settings({name: value}))))
-        before = get_at(world.live(PATH)["settings"], DataPath.parse(member))
-        outcome = await world.settle(instance(with_settings(POSTGRES, **settings(after))))
-        now = get_at(world.live(PATH)["settings"], DataPath.parse(member))
-        return before not in (MISSING, left), is_settled(outcome), asked(world), None if now is MISSING else now
+    async def scenario(engine: Bench) -> tuple[bool, bool, list[str], Any]:
+        await engine.settle(instance(with_settings(POSTGRES, **settings({name: value}))))
+        before = get_at(engine.live(PATH)["settings"], DataPath.parse(member))
+        outcome = await engine.settle(instance(with_settings(POSTGRES, **settings(after))))
+        now = get_at(engine.live(PATH)["settings"], DataPath.parse(member))
+        return before not in (MISSING, left), is_settled(outcome), asked(engine), None if now is MISSING else now
 
     assert played(scenario) == (True, True, ["POST instances", "PUT some-instance"], left)
 
@@ -240,14 +240,14 @@ def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[s
 
 
 def test_a_password_that_stands_in_the_spec_reaches_the_database_when_it_changes() -> None:
-    async def scenario(world: Bench) -> tuple[list[tuple[str, Any]], bool, list[str]]:
-        await world.settle(instance({**POSTGRES, "rootPassword": {"value": "first"}}))
-        world.cloud.journal.clear()
+    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], bool, list[str]]:
+        await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "first"}}))
+        engine.cloud.journal.clear()
         changed = with_settings({**POSTGRES, "rootPassword": {"value": "second"}}, pricingPlan="PACKAGE")
-        await world.settle(instance(changed))
-        await world.go_on(REF)
-        (user,) = world.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
-        return world.sent, password_matches(user, "second"), asked(world)
+        await engine.settle(instance(changed))
+        await engine.go_on(REF)
+        (user,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
+        return engine.sent, password_matches(user, "second"), asked(engine)
 
     sent, reached, calls = played(scenario)
 
@@ -257,11 +257,11 @@ def test_a_password_that_stands_in_the_spec_reaches_the_database_when_it_changes
 
 
 def test_a_root_password_that_is_declared_later_brings_the_user_back() -> None:
-    async def scenario(world: Bench) -> tuple[list[str], bool]:
-        await world.settle(instance(MYSQL))
-        await world.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
-        (root,) = world.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
-        return users(world), password_matches(root, "s3cret")
+    async def scenario(engine: Bench) -> tuple[list[str], bool]:
+        await engine.settle(instance(MYSQL))
+        await engine.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
+        (root,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
+        return users(engine), password_matches(root, "s3cret")
 
     assert played(scenario) == (["root"], True)
 
@@ -274,11 +274,11 @@ def test_a_secret_of_a_later_write_is_not_forgotten_by_an_earlier_one() -> None:
             "replicaConfiguration": {"username": "u", "password": {"value": password}},
         }
 
-    async def scenario(world: Bench) -> list[str]:
-        await world.settle(instance(replicating("MYSQL_8_0", "first")))
-        world.cloud.journal.clear()
-        await world.settle(instance(replicating("MYSQL_8_0_43", "second")))
-        bodies = [body for _, body in world.sent]
+    async def scenario(engine: Bench) -> list[str]:
+        await engine.settle(instance(replicating("MYSQL_8_0", "first")))
+        engine.cloud.journal.clear()
+        await engine.settle(instance(replicating("MYSQL_8_0_43", "second")))
+        bodies = [body for _, body in engine.sent]
         return [
             body.get("replicaConfiguration", {}).get("mysqlReplicaConfiguration", {}).get("password", "-")
             for body in bodies
@@ -288,12 +288,12 @@ def test_a_secret_of_a_later_write_is_not_forgotten_by_an_earlier_one() -> None:
 
 
 def test_a_password_shows_nowhere() -> None:
-    async def scenario(world: Bench) -> str:
-        await world.settle(instance({**POSTGRES, "rootPassword": {"value": "s3cret"}}))
-        await world.apply(instance({**POSTGRES, "rootPassword": {"value": "n3w"}}))
-        plan = await preview(REF, world.world)
-        await world.go_on(REF)
-        return f"{plan.to_data()} {(await world.resource(REF)).status} {await world.store.notes()}"
+    async def scenario(engine: Bench) -> str:
+        await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "s3cret"}}))
+        await engine.apply(instance({**POSTGRES, "rootPassword": {"value": "n3w"}}))
+        plan = await preview(REF, engine.engine)
+        await engine.go_on(REF)
+        return f"{plan.to_data()} {(await engine.resource(REF)).status} {await engine.store.notes()}"
 
     shown = played(scenario)
 

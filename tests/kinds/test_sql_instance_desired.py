@@ -5,17 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from setpoint.core.canonical import canonical
-from setpoint.core.paths import Path, get_at
-from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy
-from setpoint.core.shape import shape_of
-from setpoint.core.values import MISSING
+from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path, get_at
 from setpoint.kinds.gcp.sql_instance import (
-    Instance,
+    SqlInstance,
     SqlInstanceSpec,
     SqlInstanceTree,
     effective_desired_sql_instance,
-    in_spec_terms,
+    instance_as_spec,
 )
 
 
@@ -279,10 +279,10 @@ def test_the_live_instance_reads_in_the_terms_of_the_spec() -> None:
         "sqlServerAuditConfig": {"bucket": "gs://b"},
     }
     live = msgspec.convert(
-        {"name": "i", "databaseVersion": "POSTGRES_15", "settings": settings}, Instance, strict=False
+        {"name": "i", "databaseVersion": "POSTGRES_15", "settings": settings}, SqlInstance, strict=False
     )
 
-    assert msgspec.to_builtins(in_spec_terms(live)) == {
+    assert msgspec.to_builtins(instance_as_spec(live)) == {
         "databaseVersion": "POSTGRES_15",
         "settings": {
             "tier": "small",

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from setpoint.core.overlay import overlay
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import check_manifest, intent_of
-from setpoint.engine.kind import Reference, Resolved
-from setpoint.engine.references import resolve_needs
+from setpoint.engine.kind import Reference, ResolvedReferences
+from setpoint.engine.references import resolve_dependencies
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.gcp.sql_instance.bodies import insert_body
+from setpoint.kinds.gcp.sql_instance.requests import insert_body
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.kinds.instance_bodies import ALWAYS, BACKUPS, KIND, differing, inserted, looked_at, manifest
@@ -204,7 +204,7 @@ def test_references_by_name_come_to_names_in_the_service() -> None:
     primary = {"masterInstanceRef": {"name": "primary", "namespace": "other"}}
     resource = manifest(said, **primary)
 
-    async def resolved() -> Resolved:
+    async def resolved() -> ResolvedReferences:
         store = MemoryStore(FakeClock(), lambda: "uid")
         for group, kind, name, space in (
             ("compute.cnrm.cloud.google.com", "ComputeNetwork", "net", "p"),
@@ -213,9 +213,9 @@ def test_references_by_name_come_to_names_in_the_service() -> None:
         ):
             named = {"name": name, "namespace": space}
             await store.apply({"apiVersion": f"{group}/v1beta1", "kind": kind, "metadata": named, "spec": {}})
-        needs = [need for need in KIND.needs(resource) if isinstance(need, Reference)]
-        unready = [Reference(need.field, need.target, must_be_ready=False) for need in needs]
-        return await resolve_needs(unready, store)
+        dependencies = [dependency for dependency in KIND.dependencies(resource) if isinstance(dependency, Reference)]
+        unready = [Reference(dependency.field, dependency.target, must_be_ready=False) for dependency in dependencies]
+        return await resolve_dependencies(unready, store)
 
     intent = intent_of(resource, KIND, asyncio.run(resolved()))
 

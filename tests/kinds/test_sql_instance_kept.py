@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
+from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings
 from setpoint.core.overlay import overlay
-from setpoint.core.plan import Action, Write
+from setpoint.core.plan import Action, PlannedWrite
 from setpoint.engine.kind import Present
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind, in_spec_terms
-from setpoint.kinds.gcp.sql_instance.bodies import patch_body
+from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind, instance_as_spec
+from setpoint.kinds.gcp.sql_instance.requests import patch_body
 from tests.clients.script import Script, says
 from tests.kinds.instance_bodies import KIND, differing, intent_for, looked_at, manifest, replaced
 
@@ -41,9 +41,9 @@ def test_settings_without_a_word_in_the_spec_are_seen(
     assert looked_at(settings, **members).live.others == others
 
 
-def patched(resource: Resource, before: Present[Instance]) -> Any:
+def patched(resource: Resource, before: Present[SqlInstance]) -> Any:
     intent, view = intent_for(resource), KIND.view(before.live)
-    declared = KIND.fitted(intent.declared, view)
+    declared = KIND.fit_to_live(intent.declared, view)
     return patch_body(intent, declared, overlay(declared, view), before)["settings"]
 
 
@@ -73,12 +73,12 @@ def test_no_region_is_no_wish_to_be_nowhere() -> None:
 
 def test_a_root_password_that_is_unmanaged_is_not_sent() -> None:
     http = Script(says(500))
-    kind = SqlInstanceKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    kind = SqlInstanceKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = manifest({}, rootPassword={"value": "s3cret"}, annotations={UNMANAGED: "spec.rootPassword"})
     intent, before = intent_for(resource), looked_at({})
     wanted = overlay(intent.declared, KIND.view(before.live))
 
-    sent = asyncio.run(kind.update(intent, wanted, Write(Action.UPDATE, "root password"), before))
+    sent = asyncio.run(kind.update(intent, wanted, PlannedWrite(Action.UPDATE, "root password"), before))
 
     assert (sent, http.requests) == (None, [])
 
@@ -92,7 +92,7 @@ def test_an_audit_whose_bucket_is_left_to_others_is_sent_without_one() -> None:
 
     assert sent == {"kind": "sql#sqlServerAuditConfig", "uploadInterval": "600s"}
     assert differing(resource, looked_at({"sqlServerAuditConfig": sent})) == []
-    assert in_spec_terms(looked_at({"sqlServerAuditConfig": sent}).live).settings.sqlServerAuditConfig is UNSET
+    assert instance_as_spec(looked_at({"sqlServerAuditConfig": sent}).live).settings.sqlServerAuditConfig is UNSET
 
 
 @pytest.mark.parametrize("policy", [{}, {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}])

@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.canonical import canonical, digest
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
-from setpoint.core.paths import Path, get_at
-from setpoint.core.plan import Plan, Write, plan_fields
-from setpoint.core.shape import paths_of, shape_of
-from setpoint.core.values import MISSING
+from setpoint.core.plan import Plan, PlannedWrite, plan_fields
+from setpoint.core.schema.shape import paths_of, shape_of
+from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.json_types import MISSING, JsonObject
+from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import Intent, Present, Resolved
-from setpoint.engine.resource import Resource, Tree
-from setpoint.kinds.gcp.sql_instance import Instance, SqlInstanceKind
-from setpoint.kinds.gcp.sql_instance.bodies import insert_body, patch_body, put_body
+from setpoint.engine.kind import Intent, Present, ResolvedReferences
+from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.live import read_instance
-from setpoint.localcloud.schema import Nulls, kept, read
-from setpoint.localcloud.sql_defaults import completed, keep_silent_fields, ready_for_patch
-from setpoint.localcloud.sql_instances import config_of
-from setpoint.localcloud.sql_schema import INSTANCE
-from setpoint.localcloud.trees import merge_patch
+from setpoint.kinds.gcp.sql_instance.requests import insert_body, patch_body, put_body
+from setpoint.localcloud.json_body import merge_patch
+from setpoint.localcloud.schema import NullMeaning, client_fields, validate
+from setpoint.localcloud.sql.defaults import keep_unspecified_fields, with_defaults, without_rechosen_fields
+from setpoint.localcloud.sql.instances import client_config
+from setpoint.localcloud.sql.schema import INSTANCE
 
 pytestmark = pytest.mark.laws
 
@@ -176,7 +176,7 @@ manifests = st.builds(manifest, specs, labels, rules).map(with_its_own_log)
 
 
 def intent_for(one: dict[str, Any]) -> Intent:
-    return intent_of(Resource(one), KIND, Resolved())
+    return intent_of(Resource(one), KIND, ResolvedReferences())
 
 
 # --- A service with no will of its own, but with defaults -------------------------------------------------------------
@@ -190,7 +190,7 @@ def wire(body: dict[str, Any]) -> dict[str, Any]:
 
 def inserted(intent: Intent) -> dict[str, Any]:
     body = wire(insert_body(intent, overlay(intent.declared, MISSING)))
-    return with_version(completed(kept(INSTANCE, read(INSTANCE, body))))
+    return with_version(with_defaults(client_fields(INSTANCE, validate(INSTANCE, body))))
 
 
 def with_version(resource: dict[str, Any]) -> dict[str, Any]:
@@ -198,31 +198,35 @@ def with_version(resource: dict[str, Any]) -> dict[str, Any]:
 
 
 def put(resource: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    wanted = keep_silent_fields(read(INSTANCE, body), config_of(resource))
-    return with_version(completed(config_of(wanted)))
+    wanted = keep_unspecified_fields(validate(INSTANCE, body), client_config(resource))
+    return with_version(with_defaults(client_config(wanted)))
 
 
 def patched(resource: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    read_body = read(INSTANCE, body, Nulls.REMOVE)
-    return with_version(completed(config_of(merge_patch(ready_for_patch(config_of(resource), read_body), read_body))))
+    read_body = validate(INSTANCE, body, NullMeaning.REMOVE)
+    return with_version(
+        with_defaults(
+            client_config(merge_patch(without_rechosen_fields(client_config(resource), read_body), read_body))
+        )
+    )
 
 
-def look(resource: dict[str, Any]) -> Present[Instance]:
+def look(resource: dict[str, Any]) -> Present[SqlInstance]:
     found = read_instance(msgspec.json.encode(resource), "i")
     return Present(found.instance, None, found.version)
 
 
-def plan_over(intent: Intent, before: Present[Instance]) -> Plan:
+def plan_over(intent: Intent, before: Present[SqlInstance]) -> Plan:
     view = KIND.view(before.live)
-    return plan_fields(Decision.FIRST_LOOK, KIND.fitted(intent.declared, view), view, KIND.sending(intent))
+    return plan_fields(Decision.FIRST_LOOK, KIND.fit_to_live(intent.declared, view), view, KIND.sending(intent))
 
 
-def wanted_over(intent: Intent, before: Present[Instance]) -> Tree:
+def wanted_over(intent: Intent, before: Present[SqlInstance]) -> JsonObject:
     view = KIND.view(before.live)
-    return overlay(KIND.fitted(intent.declared, view), view)
+    return overlay(KIND.fit_to_live(intent.declared, view), view)
 
 
-def body_of(intent: Intent, write: Write, before: Present[Instance], *, whole: bool = True) -> dict[str, Any]:
+def body_of(intent: Intent, write: PlannedWrite, before: Present[SqlInstance], *, whole: bool = True) -> dict[str, Any]:
     """What the write comes to: PATCHes for the stages, and either form for the rest."""
     wanted: Any = wanted_over(intent, before)
     match write.name:
@@ -232,7 +236,7 @@ def body_of(intent: Intent, write: Write, before: Present[Instance], *, whole: b
             named = wanted["spec"]["settings"]
             return {"settings": {"edition": named["edition"], "tier": named["tier"]}}
         case _:
-            declared = KIND.fitted(intent.declared, KIND.view(before.live))
+            declared = KIND.fit_to_live(intent.declared, KIND.view(before.live))
             made = put_body if whole else patch_body
             return wire(made(intent, declared, wanted, before))
 
@@ -313,7 +317,7 @@ def is_silent(one: Mapping[str, Any], path: Path) -> bool:
 def test_bodies_hold_nothing_that_the_kind_does_not_model(before: dict[str, Any], after: dict[str, Any]) -> None:
     intent = intent_for(of_one_engine(before, after))
     live = look(inserted(intent_for(before)))
-    modelled = {*paths_of(shape_of(Instance)), *SENT_ONLY, "rootPassword"}
+    modelled = {*paths_of(shape_of(SqlInstance)), *SENT_ONLY, "rootPassword"}
 
     bodies = [body_of(intent, write, live) for write in plan_over(intent, live).writes if write.name != "root password"]
     bodies.append(wire(insert_body(intent, overlay(intent.declared, MISSING))))
@@ -361,7 +365,7 @@ def test_a_silent_spec_writes_nothing_to_a_better_instance_when_the_rest_is_left
     intent = intent_for(manifest(spec, {}, {f"{CNRM}/ignore-unspecified-fields": "true"}))
     backed_up = {"enabled": True, "pointInTimeRecoveryEnabled": True}
     theirs = {"tier": "db-perf-optimized-N-2", "edition": "ENTERPRISE_PLUS", "userLabels": some}
-    resource = completed(
+    resource = with_defaults(
         {"name": "i", "databaseVersion": "POSTGRES_15", "settings": {**theirs, "backupConfiguration": backed_up}}
     )
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from setpoint.core.overlay import overlay
-from setpoint.core.values import MISSING
-from setpoint.kinds.gcp.sql_instance.bodies import clone_body
+from setpoint.core.values.json_types import MISSING
+from setpoint.kinds.gcp.sql_instance.requests import clone_body
 from tests.kinds.instance_bodies import ALWAYS, BACKUPS, LIVE, TIER, inserted, intent_for, looked_at, manifest, replaced
 
 # --- Inserting -------------------------------------------------------------------------------------------------------

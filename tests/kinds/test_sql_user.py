@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.http import Request
-from setpoint.engine.reconcile import step
+from setpoint.clients.http import HttpRequest
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     OperationRunning,
     RemoteRefused,
@@ -17,7 +17,7 @@ from setpoint.errors import (
     SetpointError,
 )
 from setpoint.kinds.gcp.sql_user import SqlUserKind
-from setpoint.localcloud.faults import Fail, FailOperation
+from setpoint.localcloud.faults import FailOperation, FailRequest
 from tests.kinds.bench import PROJECT, SQL, Bench, database, on_bench
 
 REF = ResourceRef(SQL, "SQLUser", "team", "some-user")
@@ -42,34 +42,34 @@ def user(spec: Mapping[str, Any], name: str = "some-user", **metadata: Any) -> d
     return {**database(spec, name, **metadata), "kind": "SQLUser"}
 
 
-async def with_instance(world: Bench, version: str = "MYSQL_8_0") -> None:
+async def with_instance(engine: Bench, version: str = "MYSQL_8_0") -> None:
     """The instance main, in the cloud and, ready, in the store."""
-    kinds = {**world.world.kinds, (SQL, "SQLUser"): SqlUserKind(world.google)}
-    world.world = replace(world.world, kinds=kinds)
+    kinds = {**engine.engine.kinds, (SQL, "SQLUser"): SqlUserKind(engine.google)}
+    engine.engine = replace(engine.engine, kinds=kinds)
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
     body = {"name": "main", "region": "us-central1", "databaseVersion": version, "settings": settings}
-    assert world.cloud.call("POST", INSTANCES, {**body, "rootPassword": "Hunter1!"}).status == 200
-    world.cloud.advance(10)
-    world.cloud.journal.clear()
-    applied = await world.store.apply({**database({"databaseVersion": version}, "main"), "kind": "SQLInstance"})
-    await world.store.update_status(applied, READY)
+    assert engine.cloud.call("POST", INSTANCES, {**body, "rootPassword": "Hunter1!"}).status == 200
+    engine.cloud.advance(10)
+    engine.cloud.journal.clear()
+    applied = await engine.store.apply({**database({"databaseVersion": version}, "main"), "kind": "SQLInstance"})
+    await engine.store.update_status(applied, READY)
 
 
-def names(world: Bench) -> list[tuple[str, str]]:
+def names(engine: Bench) -> list[tuple[str, str]]:
     """Name and host of every user there is."""
-    return [(one["name"], one["host"]) for one in world.live(USERS).get("items", [])]
+    return [(one["name"], one["host"]) for one in engine.live(USERS).get("items", [])]
 
 
-def calls(world: Bench) -> list[tuple[str, Any, Any]]:
+def calls(engine: Bench) -> list[tuple[str, Any, Any]]:
     """Method, query and body of every write."""
     own = ("alt", "prettyPrint")
     return [
         (entry.method, {key: text for key, text in entry.query.items() if key not in own}, entry.body)
-        for entry in world.writes
+        for entry in engine.writes
     ]
 
 
-def error_in(outcome: Outcome) -> SetpointError:
+def error_in(outcome: StepOutcome) -> SetpointError:
     assert isinstance(outcome, Stopped), outcome
     return outcome.error
 
@@ -78,14 +78,14 @@ def error_in(outcome: Outcome) -> SetpointError:
 
 
 def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         spec = {**MAIN, "host": "%", "type": "BUILT_IN"}
         later = {"allowedFailedAttempts": 5, "passwordExpirationDuration": "1296000s"}
-        await world.settle(user({**spec, "password": {"value": "one"}, "passwordPolicy": POLICY}))
-        await world.settle(user({**spec, "password": {"value": "one"}, "passwordPolicy": later}))
-        await world.delete(REF)
-        return calls(world), {entry.path for entry in world.writes}
+        await engine.settle(user({**spec, "password": {"value": "one"}, "passwordPolicy": POLICY}))
+        await engine.settle(user({**spec, "password": {"value": "one"}, "passwordPolicy": later}))
+        await engine.delete(REF)
+        return calls(engine), {entry.path for entry in engine.writes}
 
     names = {"instance": "main", "name": "some-user"}
     flags = {"enableFailedAttemptsCheck": False, "enablePasswordVerification": False}
@@ -101,12 +101,12 @@ def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
 
 
 def test_a_user_of_whom_nothing_is_said_is_just_named() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, "POSTGRES_16")
-        outcome = await world.settle(user(MAIN))
-        await world.go_on(REF)
-        await world.delete(REF)
-        return outcome, calls(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, "POSTGRES_16")
+        outcome = await engine.settle(user(MAIN))
+        await engine.go_on(REF)
+        await engine.delete(REF)
+        return outcome, calls(engine)
 
     outcome, sent = on_bench(scenario)
 
@@ -118,11 +118,11 @@ def test_a_user_of_whom_nothing_is_said_is_just_named() -> None:
 
 
 def test_a_policy_that_goes_from_the_spec_goes_from_the_user() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user({**MAIN, "passwordPolicy": POLICY}))
-        outcome = await world.settle(user(MAIN))
-        return outcome, world.live(f"{USERS}/some-user")["passwordPolicy"]
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user({**MAIN, "passwordPolicy": POLICY}))
+        outcome = await engine.settle(user(MAIN))
+        return outcome, engine.live(f"{USERS}/some-user")["passwordPolicy"]
 
     outcome, policy = on_bench(scenario)
 
@@ -137,21 +137,21 @@ def test_a_policy_that_goes_from_the_spec_goes_from_the_user() -> None:
 
 
 def test_a_duration_in_another_spelling_is_no_difference() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user({**MAIN, "passwordPolicy": {"passwordExpirationDuration": "0086400.50s"}}))
-        await world.settle(user({**MAIN, "passwordPolicy": {"passwordExpirationDuration": "86400.5s"}}))
-        return world.sent
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user({**MAIN, "passwordPolicy": {"passwordExpirationDuration": "0086400.50s"}}))
+        await engine.settle(user({**MAIN, "passwordPolicy": {"passwordExpirationDuration": "86400.5s"}}))
+        return engine.sent
 
     policy = {"passwordExpirationDuration": "86400.5s"}
     assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]
 
 
 def test_what_the_service_says_of_a_sql_server_user_is_in_the_status() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, "SQLSERVER_2019_STANDARD")
-        await world.settle(user({**MAIN, "resourceID": "sqlserver"}))
-        return (await world.resource(REF)).status["sqlServerUserDetails"], world.sent
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, "SQLSERVER_2019_STANDARD")
+        await engine.settle(user({**MAIN, "resourceID": "sqlserver"}))
+        return (await engine.resource(REF)).status["sqlServerUserDetails"], engine.sent
 
     assert on_bench(scenario) == ([{"disabled": False, "serverRoles": ["CustomerDbRootRole"]}], [])
 
@@ -160,10 +160,10 @@ def test_what_the_service_says_of_a_sql_server_user_is_in_the_status() -> None:
 
 
 def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        world.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_USER"))
-        return error_in(await world.settle(user(MAIN)))
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        engine.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_USER"))
+        return error_in(await engine.settle(user(MAIN)))
 
     error = on_bench(scenario)
 
@@ -172,11 +172,11 @@ def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
 
 
 def test_an_instance_at_work_is_waited_for() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        world.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
-        first = await step(await world.apply(user(MAIN)), world.world)
-        return error_in(first), await world.go_on(REF)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        engine.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
+        first = await step(await engine.apply(user(MAIN)), engine.engine)
+        return error_in(first), await engine.go_on(REF)
 
     error, outcome = on_bench(scenario)
 
@@ -188,46 +188,46 @@ def test_an_instance_at_work_is_waited_for() -> None:
     ("annotations", "left"), [({}, False), ({"cnrm.cloud.google.com/deletion-policy": "abandon"}, True)]
 )
 def test_goes_unless_it_is_abandoned(annotations: dict[str, str], left: bool) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user(MAIN, annotations=annotations))
-        return await world.delete(REF), ("some-user", "%") in names(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user(MAIN, annotations=annotations))
+        return await engine.delete(REF), ("some-user", "%") in names(engine)
 
     assert on_bench(scenario) == (Gone(), left)
 
 
 def test_goes_when_its_instance_is_gone_already() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user(MAIN))
-        world.cloud.call("DELETE", f"{INSTANCES}/main")
-        world.cloud.advance(10)
-        await world.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
-        return await world.delete(REF), await world.store.get(REF)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user(MAIN))
+        engine.cloud.call("DELETE", f"{INSTANCES}/main")
+        engine.cloud.advance(10)
+        await engine.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
+        return await engine.delete(REF), await engine.store.get(REF)
 
     assert on_bench(scenario) == (Gone(), None)
 
 
 def test_somebody_who_was_faster_to_delete_it_is_no_failure() -> None:
-    async def scenario(world: Bench) -> Any:
-        def somebody_deletes(request: Request) -> None:
+    async def scenario(engine: Bench) -> Any:
+        def somebody_deletes(request: HttpRequest) -> None:
             if request.method == "DELETE":
-                world.cloud.call("DELETE", f"{USERS}?name=some-user")
+                engine.cloud.call("DELETE", f"{USERS}?name=some-user")
 
-        await with_instance(world)
-        await world.settle(user(MAIN))
-        world.http.interrupt = somebody_deletes
-        return await world.delete(REF), names(world)
+        await with_instance(engine)
+        await engine.settle(user(MAIN))
+        engine.http.interrupt = somebody_deletes
+        return await engine.delete(REF), names(engine)
 
     assert on_bench(scenario) == (Gone(), [("root", "%")])
 
 
 def test_an_outage_is_not_absence() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user(MAIN))
-        world.cloud.inject(Fail(500, method="GET"))
-        return await world.delete(REF), (await world.resource(REF)).finalizers
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user(MAIN))
+        engine.cloud.inject(FailRequest(500, method="GET"))
+        return await engine.delete(REF), (await engine.resource(REF)).finalizers
 
     outcome, finalizers = on_bench(scenario)
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.google import Anonymous, GoogleClient, GoogleSettings
-from setpoint.clients.http import Answer
+from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpResponse
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
 from setpoint.core.plan import plan_fields
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import Absent, Location, Operation, Present, Resolved, Unmoved
+from setpoint.engine.kind import Absent, Location, Present, RemoteOperation, ResolvedReferences, Unchanged
 from setpoint.engine.resource import Resource
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
 from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind
@@ -24,15 +24,15 @@ FROM_ONE_HOST = Location("projects/p/instances/main/users/some-user?host=10.0.0.
 ABSENT = says_no(404, "instanceDoesNotExist")
 
 
-def kind(*answers: Answer) -> SqlUserKind:
-    return SqlUserKind(GoogleClient(Script(*answers), GoogleSettings(), Anonymous()))
+def kind(*answers: HttpResponse) -> SqlUserKind:
+    return SqlUserKind(GoogleClient(Script(*answers), GoogleSettings(), AnonymousCredentials()))
 
 
-def listing(*users: dict[str, Any]) -> Answer:
+def listing(*users: dict[str, Any]) -> HttpResponse:
     return says(200, {"kind": "sql#usersList", **({"items": list(users)} if users else {})})
 
 
-def operation(status: str, **more: Any) -> Answer:
+def operation(status: str, **more: Any) -> HttpResponse:
     return says(200, {"name": "o", "status": status, "operationType": "UPDATE_USER", "targetId": "main", **more})
 
 
@@ -44,7 +44,7 @@ def operation(status: str, **more: Any) -> Answer:
     [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"items": []}', b'{"kind": "sql#instancesList"}', b'{"items": 7}'],
 )
 def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
-    look = kind(Answer(200, {}, body)).observe(PLACE)
+    look = kind(HttpResponse(200, {}, body)).observe(PLACE)
 
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
         asyncio.run(look)
@@ -60,7 +60,7 @@ def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
     ],
     ids=["no instance", "nobody", "others", "from elsewhere"],
 )
-def test_whoever_is_not_in_the_list_is_not_there(answer: Answer) -> None:
+def test_whoever_is_not_in_the_list_is_not_there(answer: HttpResponse) -> None:
     assert asyncio.run(kind(answer).observe(PLACE)) == Absent()
 
 
@@ -115,16 +115,18 @@ def test_the_same_user_in_another_list_is_the_very_same() -> None:
 
     same, moved = asyncio.run(looks())
 
-    assert same == Unmoved()
+    assert same == Unchanged()
     assert isinstance(moved, Present)
 
 
 # --- What comes of a write -------------------------------------------------------------------------------------------
 
 
-def updating(one: SqlUserKind) -> Operation | None:
+def updating(one: SqlUserKind) -> RemoteOperation | None:
     """What an update comes to that sets a policy."""
-    intent = intent_of(Resource(user({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": 3}})), one, Resolved())
+    intent = intent_of(
+        Resource(user({**EXTERNAL, "passwordPolicy": {"allowedFailedAttempts": 3}})), one, ResolvedReferences()
+    )
     before = Present(SqlUser("some-user", "%"))
     view = one.view(before.live)
     (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, view).writes
@@ -136,7 +138,7 @@ def test_an_operation_that_is_not_done_is_waited_for() -> None:
 
     waiting = updating(one)
 
-    assert waiting == Operation("projects/some-project/operations/o")
+    assert waiting == RemoteOperation("projects/some-project/operations/o")
     assert not asyncio.run(one.poll(waiting))
     assert asyncio.run(one.poll(waiting))
 
@@ -152,7 +154,7 @@ def test_an_operation_that_failed_later_is_a_refusal() -> None:
 
 
 def test_an_operation_that_nobody_remembers_is_over() -> None:
-    assert asyncio.run(kind(ABSENT).poll(Operation("projects/p/operations/o")))
+    assert asyncio.run(kind(ABSENT).poll(RemoteOperation("projects/p/operations/o")))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_an_operation_that_nobody_remembers_is_over() -> None:
         (says_no(503, "backendError"), RemoteUnavailable),
     ],
 )
-def test_the_answer_to_an_update_decides_what_comes_next(answer: Answer, error: type[SetpointError]) -> None:
+def test_the_answer_to_an_update_decides_what_comes_next(answer: HttpResponse, error: type[SetpointError]) -> None:
     with pytest.raises(error):
         updating(kind(answer))
 
@@ -172,9 +174,9 @@ def test_the_answer_to_an_update_decides_what_comes_next(answer: Answer, error: 
 @pytest.mark.parametrize(
     ("after", "error"), [(listing(), RemoteRefused), (listing({"name": "some-user"}), RemoteConflict)]
 )
-def test_a_taken_name_is_looked_at_again(after: Answer, error: type[SetpointError]) -> None:
+def test_a_taken_name_is_looked_at_again(after: HttpResponse, error: type[SetpointError]) -> None:
     one = kind(says_no(409, "alreadyExists"), after)
-    intent = intent_of(Resource(user(EXTERNAL)), one, Resolved())
+    intent = intent_of(Resource(user(EXTERNAL)), one, ResolvedReferences())
 
     with pytest.raises(error):
         asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
@@ -199,7 +201,7 @@ def test_a_user_that_is_gone_by_now_is_deleted() -> None:
 )
 def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told: str, asked: str) -> None:
     http = Script(says_no(404, "notFound"))
-    one = SqlUserKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = Resource(user({**EXTERNAL, "host": said}))
 
     asyncio.run(one.delete(place, Present(SqlUser("some-user", told)), resource))
@@ -212,7 +214,7 @@ def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told
 )
 def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str) -> None:
     http = Script(says(200, {"databaseVersion": version}), says_no(404, "notFound"))
-    one = SqlUserKind(GoogleClient(http, GoogleSettings(), Anonymous()))
+    one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = Resource(user({**EXTERNAL, "host": "%"}))
 
     asyncio.run(one.delete(PLACE, Present(SqlUser("some-user", "")), resource))
@@ -223,7 +225,7 @@ def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str)
 def test_a_user_that_is_there_without_the_host_that_was_asked_for_is_told() -> None:
     one = kind(says_no(404, "notFound"))
     resource = Resource(user({**EXTERNAL, "host": "10.0.0.1", "passwordPolicy": {"allowedFailedAttempts": 3}}))
-    intent, before = intent_of(resource, one, Resolved()), Present(SqlUser("some-user"))
+    intent, before = intent_of(resource, one, ResolvedReferences()), Present(SqlUser("some-user"))
     (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, one.view(before.live)).writes
 
     with pytest.raises(RemoteRefused, match=r"The user is there without a host: leave spec\.host out"):

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from setpoint.core.canonical import canonical
-from setpoint.core.policy import IGNORE, PRUNE, FieldPolicy
-from setpoint.core.shape import shape_of
-from setpoint.core.values import MISSING
+from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
+from setpoint.core.schema.shape import shape_of
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING
 from setpoint.kinds.gcp.sql_user import SqlUserSpec, SqlUserTree, effective_desired_sql_user
 
 VERIFY = "enablePasswordVerification"

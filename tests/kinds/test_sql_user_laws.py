@@ -9,22 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.canonical import canonical
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
-from setpoint.core.paths import Path
-from setpoint.core.plan import PLAINLY, Plan, Sending, plan_fields
-from setpoint.core.values import MISSING
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING, JsonObject
+from setpoint.core.values.paths import Path
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import Intent, Resolved
-from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.kind import Intent, ResolvedReferences
+from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind, SqlUserSpec, effective_desired_sql_user
-from setpoint.kinds.gcp.sql_user.bodies import changed_members, insert_body
-from setpoint.kinds.gcp.sql_user.live import find_user, read_user
-from setpoint.kinds.gcp.sql_user.place import place_of
-from setpoint.kinds.gcp.sql_user.whom import asked_for
+from setpoint.kinds.gcp.sql_user.live import find_user, parse_user_location, read_user
+from setpoint.kinds.gcp.sql_user.requests import insert_body, update_body, user_query
 from tests.kinds.test_sql_user import EXTERNAL, user
 
 pytestmark = pytest.mark.laws
@@ -33,7 +31,7 @@ pytestmark = pytest.mark.laws
 KIND = SqlUserKind(GoogleClient(HttpClient(), GoogleSettings()))
 SECRET = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
 FLAG, DURATION = "spec.passwordPolicy.enablePasswordVerification", "spec.passwordPolicy.passwordExpirationDuration"
-RESENT = Sending(resend=(Path(("spec", "password")),))
+RESENT = PlanOptions(resend=(Path(("spec", "password")),))
 POLICIES: tuple[dict[str, str], ...] = (
     {},
     {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"},
@@ -67,7 +65,11 @@ manifests = st.builds(lambda spec, policy: user(spec, annotations=policy), specs
 def intent_for(manifest: dict[str, Any], password: str = "") -> Intent:
     """The intent; a Secret that it names holds `password`."""
     named = manifest["spec"].get("password") == SECRET
-    resolved = Resolved(secrets={"spec.password": password}, versions={"spec.password": "1"}) if named else Resolved()
+    resolved = (
+        ResolvedReferences(secrets={"spec.password": password}, versions={"spec.password": "1"})
+        if named
+        else ResolvedReferences()
+    )
     return intent_of(Resource(manifest), KIND, resolved)
 
 
@@ -85,15 +87,15 @@ def inserted(intent: Intent) -> dict[str, Any]:
 def updated(live: dict[str, Any], intent: Intent, plan: Plan) -> dict[str, Any]:
     """The user after the writes of a plan: what a PUT names is replaced whole."""
     for write in plan.writes:
-        live = {**live, **sent(changed_members(overlay(intent.declared, KIND.view(read(live))), write))}
+        live = {**live, **sent(update_body(overlay(intent.declared, KIND.view(read(live))), write))}
     return live
 
 
 def read(live: dict[str, Any]) -> SqlUser:
-    return read_user(msgspec.json.encode(live), place_of(intent_for(user(EXTERNAL)).location))[0]
+    return read_user(msgspec.json.encode(live), parse_user_location(intent_for(user(EXTERNAL)).location))[0]
 
 
-def plan_over(intent: Intent, live: SqlUser, sending: Sending = PLAINLY) -> Plan:
+def plan_over(intent: Intent, live: SqlUser, sending: PlanOptions = DEFAULT_PLAN_OPTIONS) -> Plan:
     return plan_fields(Decision.FIRST_LOOK, intent.declared, KIND.view(live), sending)
 
 
@@ -124,7 +126,7 @@ def test_a_rotation_loses_nothing_of_the_policy(manifest: dict[str, Any], policy
     assert canonical(view_of(rotated)) == canonical(view_of(settled))
 
 
-def view_of(live: dict[str, Any]) -> Tree:
+def view_of(live: dict[str, Any]) -> JsonObject:
     """The policy with every default filled in."""
     return overlay(intent_for(user(EXTERNAL, annotations=POLICIES[1])).declared, KIND.view(read(with_defaults(live))))
 
@@ -169,7 +171,7 @@ def test_a_password_is_in_no_text(manifest: dict[str, Any], policy: dict[str, An
     assert [text for text in shown if word in text] == []
 
 
-def spec_of(tree: Tree) -> dict[str, Any]:
+def spec_of(tree: JsonObject) -> dict[str, Any]:
     found = tree["spec"]
     assert isinstance(found, dict)
     return found
@@ -195,7 +197,7 @@ def test_nothing_that_was_handed_in_is_changed(manifest: dict[str, Any], policy:
     before = canonical(manifest), canonical(live), canonical(intent.declared.tree)
 
     for write in plan_over(intent, live, RESENT).writes:
-        changed_members(overlay(intent.declared, KIND.view(live)), write)
+        update_body(overlay(intent.declared, KIND.view(live)), write)
     insert_body(intent, overlay(intent.declared, MISSING))
 
     assert (canonical(manifest), canonical(live), canonical(intent.declared.tree)) == before
@@ -207,8 +209,8 @@ def test_nothing_that_was_handed_in_is_changed(manifest: dict[str, Any], policy:
 @given(texts, hosts)
 def test_any_name_and_host_can_be_put_on_record_and_asked_for(name: str, host: str | None) -> None:
     resource = Resource(user({**EXTERNAL, "resourceID": name, "host": host}))
-    place = place_of(KIND.locate(resource, Resolved()))
-    call = place.users(asyncio.run(asked_for(place, resource, SqlUser(name, "%"), KIND.google)))
+    place = parse_user_location(KIND.locate(resource, ResolvedReferences()))
+    call = place.users(asyncio.run(user_query(place, resource, SqlUser(name, "%"), KIND.google)))
 
     query = parse_qs(urlsplit(call.path).query)
     assert (place.name, place.host) == (name, "" if host in (None, "", "%") else host)
@@ -220,7 +222,9 @@ def test_any_name_and_host_can_be_put_on_record_and_asked_for(name: str, host: s
 def test_the_user_that_is_meant_is_found_among_others(
     name: str, host: str | None, others: list[tuple[str, str | None]]
 ) -> None:
-    place = place_of(KIND.locate(Resource(user({**EXTERNAL, "resourceID": name, "host": host})), Resolved()))
+    place = parse_user_location(
+        KIND.locate(Resource(user({**EXTERNAL, "resourceID": name, "host": host})), ResolvedReferences())
+    )
     listed = [{"name": one, "host": its or "%"} for one, its in (*others, (name, host), *others)]
     strangers = [one for one in listed if (one["name"], one["host"]) != (name, host or "%")]
 

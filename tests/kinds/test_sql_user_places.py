@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from setpoint.engine.context import Gone, Settled
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import Gone, Settled
 from setpoint.errors import (
     DependencyNotFound,
     DependencyNotReady,
@@ -20,12 +20,12 @@ from tests.kinds.test_sql_user import EXTERNAL, MAIN, REF, USERS, calls, error_i
 
 
 def test_whether_anywhere_is_said_or_not_makes_no_difference() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         outcomes = [
-            await world.settle(user({**MAIN, **said})) for said in ({}, {"host": "%"}, {"host": None}, {"host": ""})
+            await engine.settle(user({**MAIN, **said})) for said in ({}, {"host": "%"}, {"host": None}, {"host": ""})
         ]
-        return outcomes, world.sent, names(world)
+        return outcomes, engine.sent, names(engine)
 
     outcomes, sent, there = on_bench(scenario)
 
@@ -34,11 +34,11 @@ def test_whether_anywhere_is_said_or_not_makes_no_difference() -> None:
 
 
 def test_another_host_is_another_user_and_no_move() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user({**MAIN, "host": "10.0.0.1"}))
-        moved = await world.settle(user({**MAIN, "host": "10.0.0.2"}))
-        return error_in(moved), names(world), await world.delete(REF), names(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user({**MAIN, "host": "10.0.0.1"}))
+        moved = await engine.settle(user({**MAIN, "host": "10.0.0.2"}))
+        return error_in(moved), names(engine), await engine.delete(REF), names(engine)
 
     error, before, outcome, after = on_bench(scenario)
 
@@ -49,14 +49,14 @@ def test_another_host_is_another_user_and_no_move() -> None:
 
 
 def test_one_name_from_two_hosts_is_two_resources() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         said = {"passwordPolicy": {"allowedFailedAttempts": 3}}
-        await world.settle(user({**MAIN, "resourceID": "app", "host": "10.0.0.1"}, "near"))
-        far = await world.apply(user({**MAIN, "resourceID": "app", **said}, "far"))
-        await world.go_on(far)
-        await world.delete(far)
-        return names(world)
+        await engine.settle(user({**MAIN, "resourceID": "app", "host": "10.0.0.1"}, "near"))
+        far = await engine.apply(user({**MAIN, "resourceID": "app", **said}, "far"))
+        await engine.go_on(far)
+        await engine.delete(far)
+        return names(engine)
 
     assert on_bench(scenario) == [("root", "%"), ("app", "10.0.0.1")]
 
@@ -64,12 +64,12 @@ def test_one_name_from_two_hosts_is_two_resources() -> None:
 @pytest.mark.parametrize("version", ["MYSQL_8_0", "POSTGRES_16", "SQLSERVER_2019_STANDARD"])
 @pytest.mark.parametrize("name", ["a b", "a/b?c=d&e", "%41", "o'neill", "Zoë", "a@b", "?host=x", "*", "a+b#c"])
 def test_a_name_may_hold_anything(version: str, name: str) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, version)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, version)
         policy = {"passwordPolicy": {"allowedFailedAttempts": 3}}
-        outcomes = [await world.settle(user({**MAIN, "resourceID": name, **said})) for said in ({}, policy)]
-        there = [one for one, _ in names(world)]
-        return outcomes, there, await world.delete(REF), names(world)
+        outcomes = [await engine.settle(user({**MAIN, "resourceID": name, **said})) for said in ({}, policy)]
+        there = [one for one, _ in names(engine)]
+        return outcomes, there, await engine.delete(REF), names(engine)
 
     outcomes, there, gone, after = on_bench(scenario)
 
@@ -82,11 +82,11 @@ def test_a_name_may_hold_anything(version: str, name: str) -> None:
     ("version", "name"), [("MYSQL_8_0", "root"), ("POSTGRES_16", "postgres"), ("SQLSERVER_2019_STANDARD", "sqlserver")]
 )
 def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, version)
-        before = names(world)
-        outcome = await world.settle(user({**MAIN, "resourceID": name}))
-        return outcome, world.sent, names(world) == before
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, version)
+        before = names(engine)
+        outcome = await engine.settle(user({**MAIN, "resourceID": name}))
+        return outcome, engine.sent, names(engine) == before
 
     outcome, sent, is_same = on_bench(scenario)
 
@@ -97,12 +97,12 @@ def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> 
 def test_mysql_has_another_name_for_a_principal() -> None:
     spec = {**MAIN, "resourceID": "ann@example.com", "type": "CLOUD_IAM_USER"}
 
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        outcomes = [await world.settle(user(spec)), await world.go_on(REF)]
-        there = names(world)
-        await world.delete(REF)
-        return outcomes, there, calls(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        outcomes = [await engine.settle(user(spec)), await engine.go_on(REF)]
+        there = names(engine)
+        await engine.delete(REF)
+        return outcomes, there, calls(engine)
 
     outcomes, there, sent = on_bench(scenario)
 
@@ -115,20 +115,20 @@ def test_mysql_has_another_name_for_a_principal() -> None:
 
 
 def test_a_principal_is_not_taken_for_somebody_of_a_like_name() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        world.cloud.call("POST", USERS, {"name": "ann@example.com", "type": "CLOUD_IAM_USER"})
-        await world.settle(user({**MAIN, "resourceID": "ann@corp"}))
-        return names(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        engine.cloud.call("POST", USERS, {"name": "ann@example.com", "type": "CLOUD_IAM_USER"})
+        await engine.settle(user({**MAIN, "resourceID": "ann@corp"}))
+        return names(engine)
 
     assert on_bench(scenario) == [("root", "%"), ("ann", "%"), ("ann@corp", "%")]
 
 
 def test_a_user_does_not_become_another_type_of_user() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, "POSTGRES_16")
-        await world.settle(user(MAIN))
-        return error_in(await world.settle(user({**MAIN, "type": "CLOUD_IAM_SERVICE_ACCOUNT"}))), len(world.sent)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, "POSTGRES_16")
+        await engine.settle(user(MAIN))
+        return error_in(await engine.settle(user({**MAIN, "type": "CLOUD_IAM_SERVICE_ACCOUNT"}))), len(engine.sent)
 
     error, sent = on_bench(scenario)
 
@@ -137,10 +137,10 @@ def test_a_user_does_not_become_another_type_of_user() -> None:
 
 
 def test_only_mysql_has_hosts() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world, "POSTGRES_16")
-        outcome = await world.settle(user({**MAIN, "host": "%"}))
-        return error_in(outcome), world.cloud.journal.entries
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine, "POSTGRES_16")
+        outcome = await engine.settle(user({**MAIN, "host": "%"}))
+        return error_in(outcome), engine.cloud.journal.entries
 
     error, asked = on_bench(scenario)
 
@@ -154,21 +154,21 @@ def test_only_mysql_has_hosts() -> None:
 
 @pytest.mark.parametrize("external", ["main", f"projects/{PROJECT}/instances/main"])
 def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
-        await world.settle(user({"instanceRef": {"external": external}, "host": "10.0.0.1"}))
-        return names(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
+        await engine.settle(user({"instanceRef": {"external": external}, "host": "10.0.0.1"}))
+        return names(engine)
 
     assert on_bench(scenario) == [("root", "%"), ("some-user", "10.0.0.1")]
 
 
 def test_the_instance_has_to_be_there_and_ready() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         other = user({"instanceRef": {"name": "other"}})
-        missing = await world.settle(other)
-        await world.store.apply({**database({}, "other"), "kind": "SQLInstance"})
-        return missing, await world.settle(other), await world.ready(REF), world.cloud.journal.entries
+        missing = await engine.settle(other)
+        await engine.store.apply({**database({}, "other"), "kind": "SQLInstance"})
+        return missing, await engine.settle(other), await engine.ready(REF), engine.cloud.journal.entries
 
     missing, unready, told, asked = on_bench(scenario)
 
@@ -212,11 +212,11 @@ KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         with pytest.raises(ManifestInvalid) as caught:
-            check_manifest(Resource(user(spec)), SqlUserKind(world.google))
-        return caught.value, error_in(await world.settle(user(spec))), world.cloud.journal.entries
+            check_manifest(Resource(user(spec)), SqlUserKind(engine.google))
+        return caught.value, error_in(await engine.settle(user(spec))), engine.cloud.journal.entries
 
     at_once, error, asked = on_bench(scenario)
 
@@ -228,12 +228,12 @@ def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[st
 
 
 def test_what_only_the_service_says_of_a_password_may_stand_in_the_spec() -> None:
-    async def scenario(world: Bench) -> Any:
-        await with_instance(world)
+    async def scenario(engine: Bench) -> Any:
+        await with_instance(engine)
         said = {"allowedFailedAttempts": 3, "status": [{"locked": True}]}
-        await world.settle(user({**MAIN, "passwordPolicy": said}))
-        await world.go_on(REF)
-        return world.sent
+        await engine.settle(user({**MAIN, "passwordPolicy": said}))
+        await engine.go_on(REF)
+        return engine.sent
 
     policy = {"allowedFailedAttempts": 3}
     assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.http import Request
+from setpoint.clients.http import HttpRequest
 from setpoint.core.decide import Decision
+from setpoint.engine.context import FINALIZER, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.intent import check_manifest
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import FINALIZER, Gone, Outcome, Settled, Stopped
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     DependencyNotFound,
     DependencyNotReady,
@@ -22,7 +22,7 @@ from setpoint.errors import (
     SetpointError,
 )
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.localcloud.faults import Fail, Grow
+from setpoint.localcloud.faults import AddFields, FailRequest
 from tests.kinds.bench import PROJECT, STORAGE, Bench, bucket, on_bench
 
 REF = ResourceRef(STORAGE, "StorageBucket", "team", "some-bucket")
@@ -31,13 +31,13 @@ IGNORE = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
 FORCE = {"cnrm.cloud.google.com/force-destroy": "true"}
 
 
-def make_by_hand(world: Bench, **members: Any) -> None:
+def make_by_hand(engine: Bench, **members: Any) -> None:
     """A bucket that nobody declared."""
-    world.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": "some-bucket", **members})
-    world.cloud.journal.clear()
+    engine.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": "some-bucket", **members})
+    engine.cloud.journal.clear()
 
 
-def error_in(outcome: Outcome) -> SetpointError:
+def error_in(outcome: StepOutcome) -> SetpointError:
     assert isinstance(outcome, Stopped), outcome
     return outcome.error
 
@@ -46,9 +46,9 @@ def error_in(outcome: Outcome) -> SetpointError:
 
 
 def test_the_status_shows_what_config_connector_shows() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({}))
-        status = (await world.resource(REF)).status
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({}))
+        status = (await engine.resource(REF)).status
         return {name: status[name] for name in ("url", "selfLink", "observedState", "observedGeneration")}
 
     assert on_bench(scenario) == {
@@ -63,10 +63,10 @@ def test_the_status_shows_what_config_connector_shows() -> None:
 
 
 def test_a_bucket_that_is_as_declared_is_adopted_without_a_write() -> None:
-    async def scenario(world: Bench) -> Any:
-        make_by_hand(world, labels={"managed-by-cnrm": "true"}, location="EU", versioning={"enabled": True})
-        outcome = await world.settle(bucket({"versioning": {"enabled": True}}))
-        return outcome, world.sent
+    async def scenario(engine: Bench) -> Any:
+        make_by_hand(engine, labels={"managed-by-cnrm": "true"}, location="EU", versioning={"enabled": True})
+        outcome = await engine.settle(bucket({"versioning": {"enabled": True}}))
+        return outcome, engine.sent
 
     outcome, sent = on_bench(scenario)
 
@@ -75,11 +75,15 @@ def test_a_bucket_that_is_as_declared_is_adopted_without_a_write() -> None:
 
 
 def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
-    async def scenario(world: Bench) -> Outcome:
-        await world.settle(bucket({"autoclass": {"enabled": True}}))
-        world.cloud.inject(Grow({"novelty": {"enabled": True}, "autoclass": {"mood": "good"}}, kind="storage#bucket"))
-        world.cloud.edit(PATH, {"updated": "2026-02-02T00:00:00Z", "autoclass": {"toggleTime": "2026-02-02T00:00:00Z"}})
-        return await step(REF, world.world)
+    async def scenario(engine: Bench) -> StepOutcome:
+        await engine.settle(bucket({"autoclass": {"enabled": True}}))
+        engine.cloud.inject(
+            AddFields({"novelty": {"enabled": True}, "autoclass": {"mood": "good"}}, kind="storage#bucket")
+        )
+        engine.cloud.edit(
+            PATH, {"updated": "2026-02-02T00:00:00Z", "autoclass": {"toggleTime": "2026-02-02T00:00:00Z"}}
+        )
+        return await step(REF, engine.engine)
 
     outcome = on_bench(scenario)
 
@@ -88,10 +92,10 @@ def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
 
 
 def test_an_outage_is_not_absence() -> None:
-    async def scenario(world: Bench) -> Any:
-        ref = await world.apply(bucket({}))
-        world.cloud.inject(Fail(503, method="GET", retry_after=9))
-        return await step(ref, world.world), world.sent
+    async def scenario(engine: Bench) -> Any:
+        ref = await engine.apply(bucket({}))
+        engine.cloud.inject(FailRequest(503, method="GET", retry_after=9))
+        return await step(ref, engine.engine), engine.sent
 
     outcome, sent = on_bench(scenario)
 
@@ -104,11 +108,11 @@ def test_an_outage_is_not_absence() -> None:
 
 
 def test_puts_back_what_drifted_and_leaves_the_service_s_own_labels() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({"storageClass": "NEARLINE"}))
-        world.cloud.edit(PATH, {"storageClass": "ARCHIVE", "labels": {"foreign": "x", "goog-dataplex-zone": "y"}})
-        await world.go_on(REF)
-        return world.sent[1:], world.live(PATH)["labels"]
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({"storageClass": "NEARLINE"}))
+        engine.cloud.edit(PATH, {"storageClass": "ARCHIVE", "labels": {"foreign": "x", "goog-dataplex-zone": "y"}})
+        await engine.go_on(REF)
+        return engine.sent[1:], engine.live(PATH)["labels"]
 
     assert on_bench(scenario) == (
         [("PATCH", {"storageClass": "NEARLINE", "labels": {"managed-by-cnrm": "true", "foreign": None}})],
@@ -117,19 +121,19 @@ def test_puts_back_what_drifted_and_leaves_the_service_s_own_labels() -> None:
 
 
 def test_a_silent_spec_writes_nothing_to_a_bucket_under_ignore_unspecified_fields() -> None:
-    async def scenario(world: Bench) -> Any:
-        make_by_hand(world, labels={"foreign": "x"}, storageClass="ARCHIVE", retentionPolicy={"retentionPeriod": "60"})
-        outcome = await world.settle(bucket({}, annotations=IGNORE))
-        return type(outcome), world.sent
+    async def scenario(engine: Bench) -> Any:
+        make_by_hand(engine, labels={"foreign": "x"}, storageClass="ARCHIVE", retentionPolicy={"retentionPeriod": "60"})
+        outcome = await engine.settle(bucket({}, annotations=IGNORE))
+        return type(outcome), engine.sent
 
     assert on_bench(scenario) == (Settled, [])
 
 
 def test_what_the_author_leaves_to_others_stays() -> None:
-    async def scenario(world: Bench) -> Any:
-        make_by_hand(world, labels={"foreign": "x"}, storageClass="ARCHIVE", versioning={"enabled": True})
-        await world.settle(bucket({"requesterPays": True}, annotations=IGNORE))
-        return world.sent
+    async def scenario(engine: Bench) -> Any:
+        make_by_hand(engine, labels={"foreign": "x"}, storageClass="ARCHIVE", versioning={"enabled": True})
+        await engine.settle(bucket({"requesterPays": True}, annotations=IGNORE))
+        return engine.sent
 
     assert on_bench(scenario) == [("PATCH", {"billing": {"requesterPays": True}})]
 
@@ -151,27 +155,27 @@ def test_what_the_author_leaves_to_others_stays() -> None:
     ids=["all said", "label removed", "neighbour kept", "neighbour said"],
 )
 def test_a_patch_that_says_what_it_saw_is_for_that_state_only(after: dict[str, Any], guarded: bool) -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({}, labels={"team": "red"}))
-        await world.settle(after)
-        return world.writes[-1].query.get("ifMetagenerationMatch")
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({}, labels={"team": "red"}))
+        await engine.settle(after)
+        return engine.writes[-1].query.get("ifMetagenerationMatch")
 
     assert on_bench(scenario) == ("1" if guarded else None)
 
 
 def test_whoever_comes_first_is_not_overwritten_by_what_was_seen_before() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({}))
-        ref = await world.apply(bucket({"uniformBucketLevelAccess": True}))
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({}))
+        ref = await engine.apply(bucket({"uniformBucketLevelAccess": True}))
 
-        def meddle(request: Request) -> None:
+        def meddle(request: HttpRequest) -> None:
             if request.method == "PATCH":
-                world.http.interrupt = lambda request: None
-                world.cloud.edit(PATH, {"iamConfiguration": {"publicAccessPrevention": "enforced"}})
+                engine.http.interrupt = lambda request: None
+                engine.cloud.edit(PATH, {"iamConfiguration": {"publicAccessPrevention": "enforced"}})
 
-        world.http.interrupt = meddle
-        first, second = await step(ref, world.world), await step(ref, world.world)
-        return first, second, world.live(PATH)["iamConfiguration"]["publicAccessPrevention"]
+        engine.http.interrupt = meddle
+        first, second = await step(ref, engine.engine), await step(ref, engine.engine)
+        return first, second, engine.live(PATH)["iamConfiguration"]["publicAccessPrevention"]
 
     first, second, prevention = on_bench(scenario)
 
@@ -191,9 +195,9 @@ def test_whoever_comes_first_is_not_overwritten_by_what_was_seen_before() -> Non
     ],
 )
 def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({}))
-        return await world.settle(bucket(after)), world.sent[1:]
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({}))
+        return await engine.settle(bucket(after)), engine.sent[1:]
 
     outcome, sent = on_bench(scenario)
 
@@ -204,9 +208,9 @@ def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) 
 
 
 def test_a_resource_does_not_move_to_another_bucket() -> None:
-    async def scenario(world: Bench) -> Outcome:
-        await world.settle(bucket({}))
-        return await world.settle(bucket({"resourceID": "other-bucket"}))
+    async def scenario(engine: Bench) -> StepOutcome:
+        await engine.settle(bucket({}))
+        return await engine.settle(bucket({"resourceID": "other-bucket"}))
 
     assert isinstance(error_in(on_bench(scenario)), LocationChanged)
 
@@ -215,9 +219,9 @@ def test_a_resource_does_not_move_to_another_bucket() -> None:
 
 
 def test_a_retention_policy_is_locked_after_it_is_as_declared() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
-        return [(entry.method, entry.path, entry.query.get("ifMetagenerationMatch")) for entry in world.writes]
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
+        return [(entry.method, entry.path, entry.query.get("ifMetagenerationMatch")) for entry in engine.writes]
 
     assert on_bench(scenario) == [
         ("POST", "/storage/v1/b", None),
@@ -226,21 +230,21 @@ def test_a_retention_policy_is_locked_after_it_is_as_declared() -> None:
 
 
 def test_a_longer_period_is_sent_before_the_lock() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
-        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 90, "isLocked": True}}))
-        return world.sent[1:]
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
+        await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 90, "isLocked": True}}))
+        return engine.sent[1:]
 
     assert on_bench(scenario) == [("PATCH", {"retentionPolicy": {"retentionPeriod": "90"}}), ("POST", None)]
 
 
 def test_a_lock_is_kept_in_silence_and_cannot_be_undone() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
-        silent = await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
+        silent = await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
         opening: dict[str, Any] = {"retentionPolicy": {"retentionPeriod": 60, "isLocked": False}, "requesterPays": True}
-        opened = await world.settle(bucket(opening))
-        return silent, opened, len(world.sent)
+        opened = await engine.settle(bucket(opening))
+        return silent, opened, len(engine.sent)
 
     silent, opened, sent = on_bench(scenario)
 
@@ -263,14 +267,14 @@ def key(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_key_named_as_a_resource_is_waited_for() -> None:
-    async def scenario(world: Bench) -> Any:
+    async def scenario(engine: Bench) -> Any:
         manifest = bucket({"encryption": {"kmsKeyRef": {"name": "some-key"}}})
-        missing = await world.settle(manifest)
-        unready = await world.store.apply(key({}))
-        waiting = await world.settle(manifest)
-        await world.store.update_status(unready, {**ready(), "selfLink": "projects/p/keys/k"})
-        await world.settle(manifest)
-        return missing, waiting, world.live(PATH)["encryption"]
+        missing = await engine.settle(manifest)
+        unready = await engine.store.apply(key({}))
+        waiting = await engine.settle(manifest)
+        await engine.store.update_status(unready, {**ready(), "selfLink": "projects/p/keys/k"})
+        await engine.settle(manifest)
+        return missing, waiting, engine.live(PATH)["encryption"]
 
     missing, waiting, encryption = on_bench(scenario)
 
@@ -283,12 +287,12 @@ def test_a_network_named_as_a_resource_is_sent_by_its_link() -> None:
     network = {**key({}), "apiVersion": "compute.cnrm.cloud.google.com/v1beta1", "kind": "ComputeNetwork"}
     source = {"networkRef": {"name": "some-key"}, "allowedIpCidrRanges": ["10.0.0.0/8"]}
 
-    async def scenario(world: Bench) -> Any:
-        applied = await world.store.apply(network)
+    async def scenario(engine: Bench) -> Any:
+        applied = await engine.store.apply(network)
         link = "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"
-        await world.store.update_status(applied, {**ready(), "selfLink": link})
-        await world.settle(bucket({"ipFilter": {"mode": "Enabled", "vpcNetworkSources": [source]}}))
-        return world.sent[0][1]["ipFilter"]["vpcNetworkSources"]
+        await engine.store.update_status(applied, {**ready(), "selfLink": link})
+        await engine.settle(bucket({"ipFilter": {"mode": "Enabled", "vpcNetworkSources": [source]}}))
+        return engine.sent[0][1]["ipFilter"]["vpcNetworkSources"]
 
     link = "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"
     assert on_bench(scenario) == [{"network": link, "allowedIpCidrRanges": ["10.0.0.0/8"]}]
@@ -302,25 +306,25 @@ def ready() -> dict[str, Any]:
 # --- Deletion --------------------------------------------------------------------------------------------------------
 
 
-def upload(world: Bench, *names: str) -> None:
+def upload(engine: Bench, *names: str) -> None:
     for name in names:
-        world.cloud.call("POST", f"/upload{PATH}/o?uploadType=media&name={name}", {})
+        engine.cloud.call("POST", f"/upload{PATH}/o?uploadType=media&name={name}", {})
 
 
 def test_an_empty_bucket_is_deleted() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({}))
-        return await world.delete(REF), world.cloud.call("GET", PATH).status, await world.store.get(REF)
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({}))
+        return await engine.delete(REF), engine.cloud.call("GET", PATH).status, await engine.store.get(REF)
 
     assert on_bench(scenario) == (Gone(), 404, None)
 
 
 def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({}))
-        upload(world, "precious")
-        outcome = await world.delete(REF)
-        return outcome, world.live(PATH)["name"], (await world.resource(REF)).finalizers, await world.ready(REF)
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({}))
+        upload(engine, "precious")
+        outcome = await engine.delete(REF)
+        return outcome, engine.live(PATH)["name"], (await engine.resource(REF)).finalizers, await engine.ready(REF)
 
     outcome, name, finalizers, told = on_bench(scenario)
 
@@ -336,19 +340,19 @@ def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
 
 
 def test_with_force_destroy_everything_goes_old_versions_too() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({"versioning": {"enabled": True}}, annotations=FORCE))
-        upload(world, *[f"folder/{number}%3F" for number in range(30)], "twice", "twice")
-        return await world.delete(REF), world.cloud.call("GET", PATH).status
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({"versioning": {"enabled": True}}, annotations=FORCE))
+        upload(engine, *[f"folder/{number}%3F" for number in range(30)], "twice", "twice")
+        return await engine.delete(REF), engine.cloud.call("GET", PATH).status
 
     assert on_bench(scenario) == (Gone(), 404)
 
 
 def test_what_has_to_be_retained_stops_the_destruction() -> None:
-    async def scenario(world: Bench) -> Any:
-        await world.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}, annotations=FORCE))
-        upload(world, "kept")
-        return await world.delete(REF)
+    async def scenario(engine: Bench) -> Any:
+        await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}, annotations=FORCE))
+        upload(engine, "kept")
+        return await engine.delete(REF)
 
     error = error_in(on_bench(scenario))
 
@@ -373,10 +377,10 @@ def test_what_has_to_be_retained_stops_the_destruction() -> None:
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
-    async def scenario(world: Bench) -> Any:
+    async def scenario(engine: Bench) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
-            check_manifest(Resource(bucket(spec)), StorageBucketKind(world.google))
-        return caught.value, await world.settle(bucket(spec)), world.cloud.journal.entries
+            check_manifest(Resource(bucket(spec)), StorageBucketKind(engine.google))
+        return caught.value, await engine.settle(bucket(spec)), engine.cloud.journal.entries
 
     at_once, outcome, asked = on_bench(scenario)
 

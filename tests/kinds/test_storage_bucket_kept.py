@@ -2,9 +2,9 @@
 
 import pytest
 
-from setpoint.engine.resource import Tree
-from setpoint.kinds.gcp.storage_bucket.bodies import patch_body
-from setpoint.localcloud.trees import merge_patch
+from setpoint.core.values.json_types import JsonObject
+from setpoint.kinds.gcp.storage_bucket.requests import patch_body
+from setpoint.localcloud.json_body import merge_patch
 from tests.kinds.bench import bucket
 from tests.kinds.test_storage_bucket_laws import KIND, intent_for, plan_over, read, sent, wanted_over
 
@@ -14,7 +14,7 @@ KEY = "projects/p/locations/eu/keyRings/r/cryptoKeys/k"
 
 
 @pytest.mark.parametrize("autoclass", [{}, {"autoclass": {"enabled": False}}])
-def test_no_class_to_end_in_is_asked_for_while_others_leave_autoclass_off(autoclass: Tree) -> None:
+def test_no_class_to_end_in_is_asked_for_while_others_leave_autoclass_off(autoclass: JsonObject) -> None:
     said = {"autoclass": {"enabled": True, "terminalStorageClass": "ARCHIVE"}}
     intent = intent_for(bucket(said, annotations={UNMANAGED: "spec.autoclass.enabled"}))
 

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.google import GoogleClient, GoogleSettings
+from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.http import HttpClient
-from setpoint.core.canonical import canonical
 from setpoint.core.decide import Decision
 from setpoint.core.overlay import overlay
 from setpoint.core.plan import Plan, plan_fields
-from setpoint.core.values import MISSING
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING, JsonObject
 from setpoint.engine.intent import intent_of
-from setpoint.engine.kind import Intent, Resolved
-from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.kind import Intent, ResolvedReferences
+from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.kinds.gcp.storage_bucket.bodies import insert_body, patch_body
-from setpoint.kinds.gcp.storage_bucket.live import Bucket, read_bucket
-from setpoint.localcloud.trees import merge_patch
+from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, read_bucket
+from setpoint.kinds.gcp.storage_bucket.requests import insert_body, patch_body
+from setpoint.localcloud.json_body import merge_patch
 from tests.kinds.bench import bucket
 
 pytestmark = pytest.mark.laws
@@ -100,7 +100,7 @@ manifests = st.builds(
 
 
 def intent_for(manifest: dict[str, Any]) -> Intent:
-    return intent_of(Resource(manifest), KIND, Resolved())
+    return intent_of(Resource(manifest), KIND, ResolvedReferences())
 
 
 def sent(body: dict[str, Any]) -> dict[str, Any]:
@@ -115,17 +115,17 @@ def inserted(intent: Intent) -> dict[str, Any]:
     return {**members, "storageClass": "STANDARD"} if "autoclass" in members else members
 
 
-def read(members: dict[str, Any]) -> Bucket:
+def read(members: dict[str, Any]) -> StorageBucket:
     return read_bucket(msgspec.json.encode(members), "some-bucket").bucket
 
 
-def wanted_over(intent: Intent, view: Tree) -> Tree:
-    return overlay(KIND.fitted(intent.declared, view), view)
+def wanted_over(intent: Intent, view: JsonObject) -> JsonObject:
+    return overlay(KIND.fit_to_live(intent.declared, view), view)
 
 
-def plan_over(intent: Intent, live: Bucket) -> Plan:
+def plan_over(intent: Intent, live: StorageBucket) -> Plan:
     view = KIND.view(live)
-    return plan_fields(Decision.FIRST_LOOK, KIND.fitted(intent.declared, view), view, KIND.sending(intent))
+    return plan_fields(Decision.FIRST_LOOK, KIND.fit_to_live(intent.declared, view), view, KIND.sending(intent))
 
 
 @given(manifests)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.scene import Settled
+from setpoint.engine.context import Settled
 from tests.kinds.bench import Bench, bucket, on_bench
 
 NEW = {"managed-by-cnrm": "true"}
@@ -101,12 +101,12 @@ EVERYTHING_SENT: dict[str, Any] = {
 def writes_of(*manifests: dict[str, Any]) -> list[tuple[str, Any]]:
     """What is sent for each manifest after the other, and for one more look at the end."""
 
-    async def scenario(world: Bench) -> list[tuple[str, Any]]:
+    async def scenario(engine: Bench) -> list[tuple[str, Any]]:
         for manifest in (*manifests, manifests[-1]):
-            outcome = await world.settle(manifest)
+            outcome = await engine.settle(manifest)
             assert isinstance(outcome, Settled), outcome
             assert outcome.ready.reason == "UpToDate", outcome
-        return world.sent
+        return engine.sent
 
     return on_bench(scenario)
 

@@ -7,7 +7,7 @@ import pytest
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.storage_bucket import StorageBucketSpec
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.kinds.typed_spec import decode_spec
 from tests.kinds.bench import bucket
 
 
@@ -37,6 +37,6 @@ from tests.kinds.bench import bucket
 )
 def test_says_which_field_is_wrong_and_what_is_right(spec: dict[str, Any], told: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
-        read_spec(Resource(bucket(spec)), StorageBucketSpec)
+        decode_spec(Resource(bucket(spec)), StorageBucketSpec)
 
     assert str(caught.value) == f"StorageBucket team/some-bucket: {told}"

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path, Selector, get_at
-from setpoint.core.values import Json, Missing
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path, Selector, get_at
 
 AWKWARD_NUMBERS = (0, -0.0, 0.0, 1, 1.0, -1, 1e21, 10**21, 1e-7, 5e-324, 1.7976931348623157e308, 0.1)
 EDGES = (2**53, 2**53 - 1, 2**53 + 1, 2**60, 2.0**53, 2.0**60, 1152921504606847000, 2**63, 2**64, -(2**63) - 1)

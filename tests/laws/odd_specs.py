@@ -7,10 +7,10 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from setpoint.core.places import Place, inside_of, members_of, top_of
-from setpoint.kinds.config_connector import Ref
+from setpoint.core.schema.openapi import SchemaNode, item_node, member_nodes, root_node
+from setpoint.kinds.gcp.shared.config_connector import SpecReference
 from setpoint.kinds.gcp.sql_instance.spec import SecretText
-from setpoint.kinds.gcp.sql_user.spec import Password
+from setpoint.kinds.gcp.sql_user.spec import UserPassword
 
 _TEXTS: Final = st.sampled_from(["", "a", "b", "projects/p/instances/a", "600s", "ENTERPRISE", "EU", "é\U0001f600"])
 _EDGES: Final = st.sampled_from([0, 1, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)])
@@ -24,11 +24,11 @@ _KEY: Final = st.fixed_dictionaries({"secretKeyRef": st.fixed_dictionaries({"nam
 _SECRETS: Final = st.fixed_dictionaries({"value": _NAMES}) | st.fixed_dictionaries({"valueFrom": _KEY})
 # What is seldom right by chance.
 _SENSIBLE: Final[Mapping[type, st.SearchStrategy[Any]]] = {
-    Ref: st.fixed_dictionaries(
+    SpecReference: st.fixed_dictionaries(
         {"name": _NAMES}, optional={"namespace": _NAMES, "external": st.sampled_from(["", None])}
     )
     | st.fixed_dictionaries({"external": _NAMES}, optional={"namespace": _NAMES, "name": st.sampled_from(["", None])}),
-    Password: _SECRETS,
+    UserPassword: _SECRETS,
     SecretText: _SECRETS,
 }
 
@@ -36,18 +36,18 @@ _SENSIBLE: Final[Mapping[type, st.SearchStrategy[Any]]] = {
 @st.composite
 def right_specs(draw: st.DrawFn, type_: type[msgspec.Struct]) -> dict[str, Any]:
     """A spec that its type takes."""
-    found: dict[str, Any] = _value(draw, top_of(type_), is_sure=True)
+    found: dict[str, Any] = _value(draw, root_node(type_), is_sure=True)
     return found
 
 
 @st.composite
 def odd_specs(draw: st.DrawFn, type_: type[msgspec.Struct]) -> dict[str, Any]:
     """A spec that may have something wrong in it; it names no field that there is not."""
-    found: dict[str, Any] = _value(draw, top_of(type_), is_sure=False)
+    found: dict[str, Any] = _value(draw, root_node(type_), is_sure=False)
     return found
 
 
-def _value(draw: st.DrawFn, place: Place, *, is_sure: bool) -> Any:
+def _value(draw: st.DrawFn, place: SchemaNode, *, is_sure: bool) -> Any:
     if place.path and not is_sure and draw(_RARELY):
         return draw(_WRONG)
     if place.is_nullable and draw(st.integers(0, 7)) == 0:
@@ -58,7 +58,7 @@ def _value(draw: st.DrawFn, place: Place, *, is_sure: bool) -> Any:
         case inspect.StructType():
             return _object(draw, place, is_sure=is_sure)
         case inspect.ListType():
-            inside = inside_of(place)
+            inside = item_node(place)
             assert inside is not None
             return [_value(draw, inside, is_sure=is_sure) for _ in range(draw(st.integers(0, 2)))]
         case inspect.DictType(value_type=value):
@@ -83,9 +83,9 @@ def _scalar(draw: st.DrawFn, type_: inspect.Type) -> Any:
             raise AssertionError(f"no spec has {other}")
 
 
-def _object(draw: st.DrawFn, place: Place, *, is_sure: bool) -> dict[str, Any]:
+def _object(draw: st.DrawFn, place: SchemaNode, *, is_sure: bool) -> dict[str, Any]:
     said: dict[str, Any] = {}
-    for one in members_of(place):
+    for one in member_nodes(place):
         is_there = draw(st.integers(0, 2)) == 0 or (one.is_required and (is_sure or not draw(_RARELY)))
         if is_there:
             said[one.name] = _value(draw, one, is_sure=is_sure)

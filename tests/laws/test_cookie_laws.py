@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.cookie import Cookie
-from setpoint.core.decide import Decision, decide
-from setpoint.core.values import MISSING, Json
+from setpoint.core.decide import Cookie, Decision, decide
+from setpoint.core.values.json_types import MISSING, Json
 from tests.laws.json_values import json_values
 
 pytestmark = pytest.mark.laws

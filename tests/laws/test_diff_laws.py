@@ -3,12 +3,11 @@
 import pytest
 from hypothesis import given
 
-from setpoint.core.canonical import same
 from setpoint.core.diff import diff, redact
-from setpoint.core.overlay import Tree
-from setpoint.core.paths import remove_at, set_at
-from setpoint.core.shape import Field
-from setpoint.core.values import Json, Missing
+from setpoint.core.schema.shape import Field
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.paths import remove_at, set_at
 from tests.laws.json_values import small_json
 from tests.laws.worlds import SHAPE, live_objects
 
@@ -41,10 +40,10 @@ def test_differences_both_ways_are_the_same_fields_with_sides_swapped(a: Json, b
 
 
 @given(live_objects)
-def test_a_typed_object_does_not_differ_from_itself_or_from_its_copy(live: Tree) -> None:
+def test_a_typed_object_does_not_differ_from_itself_or_from_its_copy(live: JsonObject) -> None:
     assert diff(live, {**live}, Field(SHAPE)) == ()
 
 
 @given(live_objects)
-def test_redacting_what_holds_no_secret_gives_the_very_same_value(live: Tree) -> None:
+def test_redacting_what_holds_no_secret_gives_the_very_same_value(live: JsonObject) -> None:
     assert redact(live, Field(SHAPE)) is live

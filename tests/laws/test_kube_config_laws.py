@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.kube_config_file import read_all
+from setpoint.clients.kubernetes.kubeconfig import load_files
 
 pytestmark = pytest.mark.laws
 
@@ -44,7 +44,7 @@ def written(files: list[File]) -> Iterator[list[Path]]:
 @given(FILES)
 def test_the_first_file_that_says_something_counts_and_no_other_adds_to_it(files: list[File]) -> None:
     with written(files) as paths:
-        found = read_all(paths)
+        found = load_files(paths)
 
     assert found.current_context == next((current for current, _, _ in files if current), "")
     for name in ("red", "green", "blue"):
@@ -62,7 +62,7 @@ def test_the_first_file_that_says_something_counts_and_no_other_adds_to_it(files
 @given(FILES, st.integers(0, 3))
 def test_to_name_a_file_twice_changes_nothing(files: list[File], again: int) -> None:
     with written(files) as paths:
-        once = read_all(paths)
-        twice = read_all([*paths, *paths[again:], Path("no-such-file")])
+        once = load_files(paths)
+        twice = load_files([*paths, *paths[again:], Path("no-such-file")])
 
     assert (twice.clusters, twice.users, twice.current_context) == (once.clusters, once.users, once.current_context)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.kube_watch import Change, EventReader, WatchEvent
-from setpoint.core.values import Json
+from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventReader, WatchEventType
+from setpoint.core.values.json_types import Json
 
 pytestmark = pytest.mark.laws
 
@@ -22,11 +22,11 @@ AWKWARD: tuple[Json, ...] = (
     {"a": "x" * 99},
 )
 OBJECTS = st.sampled_from([msgspec.json.encode(one) for one in AWKWARD])
-EVENTS = st.lists(st.tuples(st.sampled_from(Change), OBJECTS), max_size=6)
+EVENTS = st.lists(st.tuples(st.sampled_from(WatchEventType), OBJECTS), max_size=6)
 CUTS = st.lists(st.integers(0, 800), max_size=8)
 
 
-def lines_of(events: list[tuple[Change, bytes]]) -> bytes:
+def lines_of(events: list[tuple[WatchEventType, bytes]]) -> bytes:
     return b"".join(b'{"type":"%s","object":%s}\n' % (change.encode(), one) for change, one in events)
 
 
@@ -35,34 +35,34 @@ def pieces_of(whole: bytes, cuts: list[int]) -> list[bytes]:
     return [whole[start:end] for start, end in pairwise([0, *places, len(whole)])]
 
 
-def read(reader: EventReader, pieces: list[bytes]) -> list[tuple[Change, bytes]]:
+def read(reader: WatchEventReader, pieces: list[bytes]) -> list[tuple[WatchEventType, bytes]]:
     events: list[WatchEvent] = [event for piece in pieces for event in reader.feed(piece)]
     return [(event.change, bytes(event.object)) for event in events]
 
 
 @given(EVENTS, CUTS)
-def test_any_pieces_give_the_same_events(events: list[tuple[Change, bytes]], cuts: list[int]) -> None:
-    assert read(EventReader(), pieces_of(lines_of(events), cuts)) == events
+def test_any_pieces_give_the_same_events(events: list[tuple[WatchEventType, bytes]], cuts: list[int]) -> None:
+    assert read(WatchEventReader(), pieces_of(lines_of(events), cuts)) == events
 
 
 @given(EVENTS, OBJECTS, st.integers(0, 800), CUTS)
 def test_what_breaks_off_in_the_middle_gives_what_was_whole(
-    events: list[tuple[Change, bytes]], last: bytes, end: int, cuts: list[int]
+    events: list[tuple[WatchEventType, bytes]], last: bytes, end: int, cuts: list[int]
 ) -> None:
-    begun = lines_of([(Change.ADDED, last)])
+    begun = lines_of([(WatchEventType.ADDED, last)])
     half = begun[: end % len(begun)]
 
-    assert read(EventReader(), pieces_of(lines_of(events) + half, cuts)) == events
+    assert read(WatchEventReader(), pieces_of(lines_of(events) + half, cuts)) == events
 
 
 @given(EVENTS, st.sampled_from([b"", b"{", b"[]", b'{"type":"NEW","object":{}}', b"\xff"]), EVENTS)
 def test_a_line_that_is_no_event_is_an_error_after_all_that_came_before(
-    before: list[tuple[Change, bytes]], line: bytes, after: list[tuple[Change, bytes]]
+    before: list[tuple[WatchEventType, bytes]], line: bytes, after: list[tuple[WatchEventType, bytes]]
 ) -> None:
-    events = read(EventReader(), [lines_of(before) + line + b"\n" + lines_of(after)])
+    events = read(WatchEventReader(), [lines_of(before) + line + b"\n" + lines_of(after)])
 
     if line:
         assert events[:-1] == before
-        assert events[-1][0] is Change.ERROR
+        assert events[-1][0] is WatchEventType.ERROR
     else:
         assert events == before + after

@@ -5,13 +5,13 @@ import copy
 import pytest
 from hypothesis import assume, example, given
 
-from setpoint.core.canonical import canonical, same
 from setpoint.core.decide import Decision
-from setpoint.core.overlay import Declared, Tree, keeper_at, overlay
-from setpoint.core.paths import Path, get_at
-from setpoint.core.plan import PLAINLY, Plan, Sending, plan_fields
-from setpoint.core.policy import IGNORE, FieldPolicy, Rule
-from setpoint.core.values import MISSING, Missing
+from setpoint.core.overlay import Declared, keeping_rule_at, overlay
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, Plan, PlanOptions, plan_fields
+from setpoint.core.schema.policy import IGNORE, FieldPolicy, Rule
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import MISSING, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import ImmutableFieldChanged
 from tests.laws.worlds import (
     LISTABLE,
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.laws
 PROTECTED = tuple(Path.parse(f"spec.settings.{name}") for name in ("edition", "backup.enabled", "retention"))
 
 
-def _plan(one: Declared, live: Tree | Missing, sending: Sending = PLAINLY) -> Plan:
+def _plan(one: Declared, live: JsonObject | Missing, sending: PlanOptions = DEFAULT_PLAN_OPTIONS) -> Plan:
     try:
         return plan_fields(Decision.FIRST_LOOK, one, live, sending)
     except ImmutableFieldChanged:
@@ -44,7 +44,7 @@ def _is_covered(path: Path, policy: FieldPolicy) -> bool:
 
 
 @given(declared, live_objects)
-def test_overlay_is_idempotent(one: Declared, live: Tree) -> None:
+def test_overlay_is_idempotent(one: Declared, live: JsonObject) -> None:
     once = overlay(one, live)
 
     assert same(overlay(one, once), once)
@@ -58,7 +58,7 @@ def test_overlay_of_a_new_object_is_idempotent(one: Declared) -> None:
 
 
 @given(declared, live_objects)
-def test_a_step_planned_again_after_being_carried_out_plans_nothing(one: Declared, live: Tree) -> None:
+def test_a_step_planned_again_after_being_carried_out_plans_nothing(one: Declared, live: JsonObject) -> None:
     _plan(one, live)
 
     after = as_the_service_shows_it(overlay(one, live))
@@ -74,7 +74,7 @@ def test_a_create_planned_again_after_being_carried_out_plans_nothing(one: Decla
 
 
 @given(live_objects)
-def test_a_silent_author_under_ignore_unspecified_plans_nothing(live: Tree) -> None:
+def test_a_silent_author_under_ignore_unspecified_plans_nothing(live: JsonObject) -> None:
     silent = Declared({}, SHAPE, IGNORE)
 
     assert overlay(silent, live) is live
@@ -82,7 +82,7 @@ def test_a_silent_author_under_ignore_unspecified_plans_nothing(live: Tree) -> N
 
 
 @given(declared, live_objects)
-def test_no_input_is_ever_mutated(one: Declared, live: Tree) -> None:
+def test_no_input_is_ever_mutated(one: Declared, live: JsonObject) -> None:
     before = copy.deepcopy((one.tree, live))
 
     overlay(one, live)
@@ -96,7 +96,9 @@ def test_no_input_is_ever_mutated(one: Declared, live: Tree) -> None:
     Declared({"spec": {"settings": {"flags": []}}}, SHAPE, FieldPolicy(unmanaged=(LISTABLE[8],))),
     {"spec": {"settings": {"flags": [{"name": "x", "value": ""}]}}},
 )
-def test_a_specified_field_has_its_value_whatever_the_policy_unless_it_is_unmanaged(one: Declared, live: Tree) -> None:
+def test_a_specified_field_has_its_value_whatever_the_policy_unless_it_is_unmanaged(
+    one: Declared, live: JsonObject
+) -> None:
     wanted = overlay(one, live)
     listed = one.policy.unmanaged + one.policy.listed
 
@@ -110,7 +112,9 @@ def test_a_specified_field_has_its_value_whatever_the_policy_unless_it_is_unmana
 
 
 @given(written, live_objects, policies)
-def test_prune_of_an_overlay_never_changes_a_specified_field(tree: Tree, live: Tree, policy: FieldPolicy) -> None:
+def test_prune_of_an_overlay_never_changes_a_specified_field(
+    tree: JsonObject, live: JsonObject, policy: FieldPolicy
+) -> None:
     kept = overlay(Declared(tree, SHAPE, policy), live)
     pruned = overlay(Declared(tree, SHAPE), kept)
 
@@ -121,7 +125,7 @@ def test_prune_of_an_overlay_never_changes_a_specified_field(tree: Tree, live: T
 
 
 @given(declared, live_objects)
-def test_an_unmanaged_field_keeps_its_live_value_whatever_the_spec_says(one: Declared, live: Tree) -> None:
+def test_an_unmanaged_field_keeps_its_live_value_whatever_the_spec_says(one: Declared, live: JsonObject) -> None:
     wanted = overlay(one, live)
 
     for path in one.policy.unmanaged:
@@ -129,7 +133,7 @@ def test_an_unmanaged_field_keeps_its_live_value_whatever_the_spec_says(one: Dec
 
 
 @given(declared, live_objects)
-def test_silence_never_gives_up_protection(one: Declared, live: Tree) -> None:
+def test_silence_never_gives_up_protection(one: Declared, live: JsonObject) -> None:
     wanted = overlay(one, live)
 
     for path in PROTECTED:
@@ -143,7 +147,7 @@ def test_silence_never_gives_up_protection(one: Declared, live: Tree) -> None:
     Declared({"spec": {"settings": {"flags": []}}}, SHAPE, FieldPolicy(listed=(LISTABLE[8],))),
     {"spec": {"settings": {"flags": [{"name": "x"}]}}},
 )
-def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, live: Tree) -> None:
+def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, live: JsonObject) -> None:
     rules = {change.rule for change in _plan(one, live).changes}
 
     assert rules <= {Rule.SPEC, Rule.DEFAULT, Rule.PRUNED}
@@ -154,14 +158,14 @@ def test_every_change_comes_from_the_spec_a_default_or_pruning(one: Declared, li
     Declared({}, SHAPE, FieldPolicy(listed=(LISTABLE[8],))),
     {"spec": {"settings": {"flags": [{"name": "x", "value": ""}]}}},
 )
-def test_every_kept_field_names_the_rule_that_kept_it(one: Declared, live: Tree) -> None:
+def test_every_kept_field_names_the_rule_that_kept_it(one: Declared, live: JsonObject) -> None:
     for kept in _plan(one, live).kept:
         assert kept.rule in {Rule.UNMANAGED, Rule.LISTED, Rule.IGNORED, Rule.PROTECTED, Rule.FIXED}
-        assert kept.rule is keeper_at(one, kept.path)
+        assert kept.rule is keeping_rule_at(one, kept.path)
 
 
 @given(declared, live_objects)
-def test_a_listed_field_that_the_spec_leaves_out_keeps_its_live_value(one: Declared, live: Tree) -> None:
+def test_a_listed_field_that_the_spec_leaves_out_keeps_its_live_value(one: Declared, live: JsonObject) -> None:
     wanted = overlay(one, live)
 
     for path in one.policy.listed:
@@ -170,14 +174,14 @@ def test_a_listed_field_that_the_spec_leaves_out_keeps_its_live_value(one: Decla
 
 
 @given(declared, live_objects)
-def test_a_plan_never_shows_what_is_write_only(one: Declared, live: Tree) -> None:
-    data = canonical(_plan(one, live, Sending(resend=(PASSWORD,))).to_data())
+def test_a_plan_never_shows_what_is_write_only(one: Declared, live: JsonObject) -> None:
+    data = canonical(_plan(one, live, PlanOptions(resend=(PASSWORD,))).to_data())
 
     assert SECRET.encode() not in data
 
 
 @given(declared, live_objects)
-def test_what_did_not_change_is_shared_with_the_live_object(one: Declared, live: Tree) -> None:
+def test_what_did_not_change_is_shared_with_the_live_object(one: Declared, live: JsonObject) -> None:
     wanted = overlay(one, live)
 
     for path in LISTABLE:

@@ -6,9 +6,9 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path, Selector, get_at, remove_at, set_at
-from setpoint.core.values import MISSING, Json
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING, Json
+from setpoint.core.values.paths import Path, Selector, get_at, remove_at, set_at
 from setpoint.errors import ManifestInvalid
 from tests.laws.json_values import json_values, paths, small_json, text, trees_with_paths
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.deployment.provider_versions import semantic
+from setpoint.deployment.terraform_plugin import semantic_version
 
 pytestmark = pytest.mark.laws
 
@@ -49,13 +49,13 @@ def semantic_precedence(text: str) -> tuple[object, ...]:
 
 @given(versions, versions)
 def test_versions_keep_their_order(one: Version, other: Version) -> None:
-    before = semantic_precedence(semantic(text_of(one))) < semantic_precedence(semantic(text_of(other)))
+    before = semantic_precedence(semantic_version(text_of(one))) < semantic_precedence(semantic_version(text_of(other)))
 
     assert before == (precedence(one) < precedence(other))
 
 
 @given(versions, versions)
 def test_two_versions_never_become_one(one: Version, other: Version) -> None:
-    same = semantic(text_of(one)) == semantic(text_of(other))
+    same = semantic_version(text_of(one)) == semantic_version(text_of(other))
 
     assert same == (precedence(one) == precedence(other))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.openapi import schema_of
+from setpoint.core.schema.openapi import schema_of
 from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceSpec
 from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.engine.resource import ResourceRef
-from setpoint.runtime.shards import shard_of, winner
+from setpoint.runtime.sharding.assignment import shard_of, shard_winner
 
 pytestmark = pytest.mark.laws
 
@@ -21,7 +21,7 @@ SIGMAS = 6.5
 
 
 def shares(members: set[str], number: int = len(SHARDS)) -> dict[int, str | None]:
-    return {shard: winner(shard, members) for shard in range(number)}
+    return {shard: shard_winner(shard, members) for shard in range(number)}
 
 
 @given(REFS, st.integers(1, 2000))
@@ -43,7 +43,7 @@ def test_the_shard_of_a_resource_never_changes(ref: ResourceRef, shards: tuple[i
 
 
 def test_the_member_that_has_a_shard_never_changes() -> None:
-    found = [winner(shard, ["setpoint-a", "setpoint-b", "setpoint-c"]) for shard in range(8)]
+    found = [shard_winner(shard, ["setpoint-a", "setpoint-b", "setpoint-c"]) for shard in range(8)]
 
     assert [name[-1] if name else "" for name in found] == list("cbcabbca")
 
@@ -60,11 +60,11 @@ def test_every_shard_has_one_member_whoever_counts_them_and_in_whatever_order(me
     found = shares(members)
 
     assert set(found.values()) <= members
-    assert found == {shard: winner(shard, sorted(members, reverse=True)) for shard in SHARDS}
+    assert found == {shard: shard_winner(shard, sorted(members, reverse=True)) for shard in SHARDS}
 
 
 def test_without_members_nobody_has_a_shard() -> None:
-    assert winner(0, []) is None
+    assert shard_winner(0, []) is None
 
 
 @given(MEMBERS, st.data())

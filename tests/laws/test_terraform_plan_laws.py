@@ -6,16 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.terraform.cty_types import DYNAMIC, NUMBER, STRING, ListOf, MapOf
-from setpoint.terraform.cty_values import UNKNOWN, Unknown, Value, Values, is_known, same_value
-from setpoint.terraform.planning import proposal, replacing_paths, stored_form
-from setpoint.terraform.schema import Attribute, Nested, Nesting, Presence, Schema, attribute_type, schema_type
-from setpoint.terraform.value_writing import conforms
+from setpoint.terraform.cty.codec import conforms
+from setpoint.terraform.cty.types import DYNAMIC, NUMBER, STRING, ListType, MapType
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, UnknownValue, is_known, same_value
+from setpoint.terraform.framework.schema import (
+    Attribute,
+    NestedAttributes,
+    NestingMode,
+    Presence,
+    TerraformSchema,
+    attribute_type,
+    mark_computed_unknown,
+    paths_requiring_replace,
+    schema_type,
+    without_write_only,
+)
 from tests.laws.terraform_values import values_of
 
 pytestmark = pytest.mark.laws
 
-_PLAIN = st.sampled_from((STRING, NUMBER, DYNAMIC, ListOf(STRING), MapOf(NUMBER)))
+_PLAIN = st.sampled_from((STRING, NUMBER, DYNAMIC, ListType(STRING), MapType(NUMBER)))
 _FLAT = st.builds(
     Attribute,
     type=_PLAIN,
@@ -28,70 +38,74 @@ _NAMES = st.sampled_from("abcd")
 
 
 def _nested(inner: st.SearchStrategy[Attribute]) -> st.SearchStrategy[Attribute]:
-    types = st.builds(Nested, st.dictionaries(_NAMES, inner, max_size=3), st.sampled_from(Nesting))
+    types = st.builds(NestedAttributes, st.dictionaries(_NAMES, inner, max_size=3), st.sampled_from(NestingMode))
     return st.builds(Attribute, type=types, presence=st.sampled_from((Presence.REQUIRED, Presence.OPTIONAL)))
 
 
 _ATTRIBUTES = st.recursive(_FLAT | _WRITE_ONLY, _nested, max_leaves=5)
-schemas = st.dictionaries(_NAMES, _ATTRIBUTES, max_size=4).map(lambda those: Schema(attributes=those))
+schemas = st.dictionaries(_NAMES, _ATTRIBUTES, max_size=4).map(lambda those: TerraformSchema(attributes=those))
 
 
 @st.composite
-def configured(draw: st.DrawFn) -> tuple[Schema, Values]:
+def configured(draw: st.DrawFn) -> tuple[TerraformSchema, AttributeValues]:
     """A schema, and what an author may write under it: nothing where only the provider writes."""
     schema = draw(schemas)
     return schema, _authored(schema.attributes, draw(_objects(schema)))
 
 
-def _objects(schema: Schema) -> st.SearchStrategy[Values]:
+def _objects(schema: TerraformSchema) -> st.SearchStrategy[AttributeValues]:
     return st.fixed_dictionaries({name: values_of(one) for name, one in schema_type(schema).attributes.items()})
 
 
-def _authored(attributes: Mapping[str, Attribute], values: Values) -> Values:
+def _authored(attributes: Mapping[str, Attribute], values: AttributeValues) -> AttributeValues:
     return {name: _authored_one(one, values[name]) for name, one in attributes.items()}
 
 
-def _authored_one(attribute: Attribute, value: Value) -> Value:
+def _authored_one(attribute: Attribute, value: CtyValue) -> CtyValue:
     if attribute.presence is Presence.COMPUTED:
         return None
-    if not isinstance(attribute.type, Nested):
+    if not isinstance(attribute.type, NestedAttributes):
         return value
     inner = attribute.type.attributes
     if isinstance(value, tuple):
         return tuple(_authored(inner, one) if isinstance(one, Mapping) else one for one in value)
-    if isinstance(value, Mapping) and attribute.type.nesting is Nesting.MAP:
+    if isinstance(value, Mapping) and attribute.type.nesting is NestingMode.MAP:
         return {key: _authored(inner, one) if isinstance(one, Mapping) else one for key, one in value.items()}
     return _authored(inner, value) if isinstance(value, Mapping) else value
 
 
 @given(configured())
-def test_a_creation_is_planned_as_it_was_written_and_the_rest_is_unknown(case: tuple[Schema, Values]) -> None:
+def test_a_creation_is_planned_as_it_was_written_and_the_rest_is_unknown(
+    case: tuple[TerraformSchema, AttributeValues],
+) -> None:
     schema, config = case
-    planned = proposal(schema, config, None, config)
+    planned = mark_computed_unknown(schema, config, None, config)
 
     assert conforms(planned, schema_type(schema))
     assert _keeps_to(schema.attributes, config, planned)
 
 
 @given(configured())
-def test_a_plan_without_a_difference_is_the_prior_state(case: tuple[Schema, Values]) -> None:
+def test_a_plan_without_a_difference_is_the_prior_state(case: tuple[TerraformSchema, AttributeValues]) -> None:
     schema, config = case
-    prior = stored_form(schema, config)
+    prior = without_write_only(schema, config)
 
-    assert same_value(proposal(schema, config, prior, config), prior, schema_type(schema))
-    assert replacing_paths(schema, prior, prior) == ()
+    assert same_value(mark_computed_unknown(schema, config, prior, config), prior, schema_type(schema))
+    assert paths_requiring_replace(schema, prior, prior) == ()
 
 
 @given(configured(), st.data())
-def test_an_update_keeps_what_was_written_and_what_stays(case: tuple[Schema, Values], data: st.DataObject) -> None:
+def test_an_update_keeps_what_was_written_and_what_stays(
+    case: tuple[TerraformSchema, AttributeValues], data: st.DataObject
+) -> None:
     schema, config = case
-    prior = stored_form(schema, data.draw(_objects(schema)))
+    prior = without_write_only(schema, data.draw(_objects(schema)))
     # As Terraform proposes: the configuration, and where it is silent what was there and is computed.
     proposed = {
         name: prior[name] if config[name] is None and one.presence.is_computed else config[name]
         for name, one in schema.attributes.items()
     }
-    planned = proposal(schema, config, prior, proposed)
+    planned = mark_computed_unknown(schema, config, prior, proposed)
 
     assert conforms(planned, schema_type(schema))
     for name, one in schema.attributes.items():
@@ -102,30 +116,30 @@ def test_an_update_keeps_what_was_written_and_what_stays(case: tuple[Schema, Val
 
 
 @given(configured())
-def test_what_is_stored_once_is_stored_the_same_again(case: tuple[Schema, Values]) -> None:
+def test_what_is_stored_once_is_stored_the_same_again(case: tuple[TerraformSchema, AttributeValues]) -> None:
     schema, config = case
-    once = stored_form(schema, config)
+    once = without_write_only(schema, config)
 
-    assert same_value(stored_form(schema, once), once, schema_type(schema))
+    assert same_value(without_write_only(schema, once), once, schema_type(schema))
     assert conforms(once, schema_type(schema))
 
 
-def _keeps_to(attributes: Mapping[str, Attribute], config: Values, planned: Values) -> bool:
+def _keeps_to(attributes: Mapping[str, Attribute], config: AttributeValues, planned: AttributeValues) -> bool:
     """What Terraform asks of a plan: values that were written stand, and only what is computed is added."""
     return all(_one_keeps_to(one, config[name], planned[name]) for name, one in attributes.items())
 
 
-def _one_keeps_to(attribute: Attribute, config: Value, planned: Value) -> bool:
+def _one_keeps_to(attribute: Attribute, config: CtyValue, planned: CtyValue) -> bool:
     if attribute.write_only:
         return planned is None
     if config is None:
-        return isinstance(planned, Unknown) if attribute.presence.is_computed else planned is None
-    if not isinstance(attribute.type, Nested) or isinstance(config, Unknown):
+        return isinstance(planned, UnknownValue) if attribute.presence.is_computed else planned is None
+    if not isinstance(attribute.type, NestedAttributes) or isinstance(config, UnknownValue):
         return same_value(config, planned, attribute_type(attribute))
     inner = attribute.type.attributes
-    pairs: list[tuple[Value, Value]] = []
+    pairs: list[tuple[CtyValue, CtyValue]] = []
     match config, planned:
-        case (Mapping(), Mapping()) if attribute.type.nesting is Nesting.SINGLE:
+        case (Mapping(), Mapping()) if attribute.type.nesting is NestingMode.SINGLE:
             pairs = [(config, planned)]
         case (Mapping(), Mapping()):
             pairs = [(one, planned[key]) for key, one in config.items()]

@@ -13,22 +13,31 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setpoint.errors import ManifestInvalid
-from setpoint.terraform.cty_types import DYNAMIC, NUMBER, STRING, SetOf, Type, read_type, type_json, type_tree
-from setpoint.terraform.cty_values import (
+from setpoint.terraform.cty.codec import conforms, decode_json, decode_msgpack, encode_msgpack
+from setpoint.terraform.cty.json_trees import from_untyped, implied_type, to_untyped, with_prior_types
+from setpoint.terraform.cty.types import (
+    DYNAMIC,
+    NUMBER,
+    STRING,
+    CtyType,
+    SetType,
+    decode_type,
+    encode_type,
+    type_to_tree,
+)
+from setpoint.terraform.cty.values import (
     UNKNOWN,
+    CtyValue,
     Dynamic,
-    Unknown,
-    Value,
+    UnknownValue,
+    decode_number,
+    encode_number,
     is_known,
-    known_part,
-    part_type,
+    nullify_unknown,
     same_value,
+    type_at,
     unknown_paths,
 )
-from setpoint.terraform.exact_numbers import read_number, write_number
-from setpoint.terraform.plain_values import as_before, from_plain, to_plain, type_of_plain
-from setpoint.terraform.value_reading import from_json, from_msgpack
-from setpoint.terraform.value_writing import conforms, to_msgpack
 from tests.laws.json_values import json_values
 from tests.laws.terraform_values import numbers, typed_values, types, values_of
 
@@ -36,31 +45,31 @@ pytestmark = pytest.mark.laws
 
 
 @given(types)
-def test_a_type_is_read_back_from_its_name(type_: Type) -> None:
-    assert read_type(type_json(type_)) == type_
+def test_a_type_is_read_back_from_its_name(type_: CtyType) -> None:
+    assert decode_type(encode_type(type_)) == type_
 
 
 @given(typed_values())
-def test_a_value_is_read_back_from_its_bytes(typed: tuple[Type, Value]) -> None:
+def test_a_value_is_read_back_from_its_bytes(typed: tuple[CtyType, CtyValue]) -> None:
     type_, value = typed
-    again = from_msgpack(to_msgpack(value, type_), type_)
+    again = decode_msgpack(encode_msgpack(value, type_), type_)
 
     assert same_value(again, value, type_)
-    assert to_msgpack(again, type_) == to_msgpack(value, type_)
+    assert encode_msgpack(again, type_) == encode_msgpack(value, type_)
 
 
 @given(typed_values(known=True))
-def test_a_value_is_read_back_from_the_json_of_a_state(typed: tuple[Type, Value]) -> None:
+def test_a_value_is_read_back_from_the_json_of_a_state(typed: tuple[CtyType, CtyValue]) -> None:
     type_, value = typed
     if "Infinity" in str(value):
         return
     text = _json(value, type_)
 
-    assert same_value(from_json(text.encode(), type_), value, type_)
+    assert same_value(decode_json(text.encode(), type_), value, type_)
 
 
 @given(typed_values())
-def test_a_value_is_of_its_type(typed: tuple[Type, Value]) -> None:
+def test_a_value_is_of_its_type(typed: tuple[CtyType, CtyValue]) -> None:
     type_, value = typed
 
     assert conforms(value, type_)
@@ -68,18 +77,18 @@ def test_a_value_is_of_its_type(typed: tuple[Type, Value]) -> None:
 
 
 @given(types, typed_values(known=True))
-def test_what_is_not_of_a_type_is_not_written_as_one(type_: Type, typed: tuple[Type, Value]) -> None:
+def test_what_is_not_of_a_type_is_not_written_as_one(type_: CtyType, typed: tuple[CtyType, CtyValue]) -> None:
     own, value = typed
     if conforms(value, type_) and type_ != own:
-        again = from_msgpack(to_msgpack(value, type_), type_)
+        again = decode_msgpack(encode_msgpack(value, type_), type_)
 
         assert same_value(again, value, type_)
 
 
 @given(types, st.binary(max_size=12))
-def test_bytes_give_a_value_of_the_type_or_an_error_of_ours(type_: Type, data: bytes) -> None:
+def test_bytes_give_a_value_of_the_type_or_an_error_of_ours(type_: CtyType, data: bytes) -> None:
     try:
-        value = from_msgpack(data, type_)
+        value = decode_msgpack(data, type_)
     except ManifestInvalid:
         return
 
@@ -91,106 +100,104 @@ def test_bytes_give_a_value_of_the_type_or_an_error_of_ours(type_: Type, data: b
 @example(2**63)
 @example(2**53 + 1)
 def test_a_number_on_the_wire_is_exactly_that_number(number: int | Decimal) -> None:
-    written = write_number(number)
+    written = encode_number(number)
     # As Terraform would read it.
     exact = Fraction(written) if isinstance(written, int | float) else Fraction(Decimal(written))
 
     assert exact == Fraction(number)
-    assert read_number(written) == number
+    assert decode_number(written) == number
     assert not isinstance(written, float) or struct.unpack("d", struct.pack("d", written))[0] == written
 
 
 @given(json_values)
 def test_json_goes_in_and_out_unchanged(plain: Any) -> None:
-    value = from_plain(plain, DYNAMIC)
-    again = to_plain(value)
+    value = from_untyped(plain, DYNAMIC)
+    again = to_untyped(value)
 
     assert conforms(value, DYNAMIC)
     assert again == _as_numbers_are(plain)
 
 
 @given(typed_values())
-def test_what_is_plain_is_the_same_value_again(typed: tuple[Type, Value]) -> None:
+def test_what_is_plain_is_the_same_value_again(typed: tuple[CtyType, CtyValue]) -> None:
     type_, value = typed
     if "Infinity" in str(value):
         return
-    plain = to_plain(value)
-    again = from_plain(plain, type_)
+    plain = to_untyped(value)
+    again = from_untyped(plain, type_)
 
     assert conforms(again, type_)
-    assert to_plain(again) == plain
-    assert same_value(as_before(again, value), value, type_)
+    assert to_untyped(again) == plain
+    assert same_value(with_prior_types(again, value), value, type_)
 
 
 @given(json_values, json_values)
 def test_what_changed_is_not_as_before(plain: Any, other: Any) -> None:
-    value, before = from_plain(plain, DYNAMIC), from_plain(other, DYNAMIC)
+    value, before = from_untyped(plain, DYNAMIC), from_untyped(other, DYNAMIC)
 
-    assert to_plain(as_before(value, before)) == to_plain(value)
+    assert to_untyped(with_prior_types(value, before)) == to_untyped(value)
 
 
 @given(typed_values())
-def test_a_value_is_known_when_no_part_of_it_is_unknown(typed: tuple[Type, Value]) -> None:
+def test_a_value_is_known_when_no_part_of_it_is_unknown(typed: tuple[CtyType, CtyValue]) -> None:
     type_, value = typed
     paths = list(unknown_paths(value))
 
     assert is_known(value) == (paths == [])
     for path in paths:
-        assert isinstance(_at(value, path), Unknown)
+        assert isinstance(_at(value, path), UnknownValue)
     if isinstance(value, Mapping):
-        known = known_part(value)
+        known = nullify_unknown(value)
 
         assert is_known(known)
         assert conforms(known, type_)
 
 
 @given(st.lists(values_of(DYNAMIC), max_size=4), st.randoms())
-def test_the_order_of_a_set_is_nothing(parts: list[Value], random: Any) -> None:
+def test_the_order_of_a_set_is_nothing(parts: list[CtyValue], random: Any) -> None:
     shuffled = random.sample(parts, len(parts))
 
-    assert same_value(tuple(parts), tuple(shuffled), SetOf(DYNAMIC))
-    assert same_value(tuple(parts + parts), tuple(shuffled), SetOf(DYNAMIC))
+    assert same_value(tuple(parts), tuple(shuffled), SetType(DYNAMIC))
+    assert same_value(tuple(parts + parts), tuple(shuffled), SetType(DYNAMIC))
 
 
 @given(typed_values(), st.integers(1, 127).filter(lambda code: code != 12), st.binary(max_size=20))
-def test_every_extension_means_unknown(typed: tuple[Type, Value], code: int, data: bytes) -> None:
+def test_every_extension_means_unknown(typed: tuple[CtyType, CtyValue], code: int, data: bytes) -> None:
     type_, _ = typed
 
-    assert from_msgpack(msgspec.msgpack.encode(msgspec.msgpack.Ext(code, data)), type_) == UNKNOWN
+    assert decode_msgpack(msgspec.msgpack.encode(msgspec.msgpack.Ext(code, data)), type_) == UNKNOWN
 
 
 @given(st.dictionaries(st.integers(7, 99), st.booleans(), max_size=3))
 def test_what_else_is_known_of_an_unknown_is_passed_over(says: dict[int, bool]) -> None:
     data = msgspec.msgpack.encode(msgspec.msgpack.Ext(12, msgspec.msgpack.encode({**says, 2: "ab"})))
-    found = from_msgpack(data, STRING)
+    found = decode_msgpack(data, STRING)
 
-    assert isinstance(found, Unknown)
+    assert isinstance(found, UnknownValue)
     assert found.refinement.prefix == "ab"
 
 
 @given(json_values)
 def test_a_tree_has_the_type_that_its_parts_have(plain: Any) -> None:
-    type_ = type_of_plain(plain)
+    type_ = implied_type(plain)
     if isinstance(plain, dict):
-        assert all(part_type(type_, key) == type_of_plain(one) for key, one in plain.items())
+        assert all(type_at(type_, key) == implied_type(one) for key, one in plain.items())
     if isinstance(plain, list):
-        assert all(part_type(type_, index) == type_of_plain(one) for index, one in enumerate(plain))
-    assert type_ in (DYNAMIC, NUMBER, STRING) or isinstance(type_tree(type_), str | list)
+        assert all(type_at(type_, index) == implied_type(one) for index, one in enumerate(plain))
+    assert type_ in (DYNAMIC, NUMBER, STRING) or isinstance(type_to_tree(type_), str | list)
 
 
-def _json(value: Value, type_: Type) -> str:
+def _json(value: CtyValue, type_: CtyType) -> str:
     """The JSON of a state, written in the slow and obvious way."""
     if value is None:
         return "null"
     if isinstance(value, Dynamic):
         inner = _json(value.value, value.type)
-        return f'{{"value": {inner}, "type": {type_json(value.type).decode()}}}'
+        return f'{{"value": {inner}, "type": {encode_type(value.type).decode()}}}'
     if isinstance(value, tuple):
-        return f"[{', '.join(_json(one, part_type(type_, index)) for index, one in enumerate(value))}]"
+        return f"[{', '.join(_json(one, type_at(type_, index)) for index, one in enumerate(value))}]"
     if isinstance(value, Mapping):
-        return (
-            f"{{{', '.join(f'{json.dumps(key)}: {_json(one, part_type(type_, key))}' for key, one in value.items())}}}"
-        )
+        return f"{{{', '.join(f'{json.dumps(key)}: {_json(one, type_at(type_, key))}' for key, one in value.items())}}}"
     if isinstance(value, bool | str):
         return json.dumps(value)
     assert isinstance(value, int | Decimal)
@@ -206,7 +213,7 @@ def _as_numbers_are(plain: Any) -> Any:
     return int(Decimal(repr(plain))) if isinstance(plain, float) and plain.is_integer() else plain
 
 
-def _at(value: Value, path: tuple[str | int, ...]) -> Value:
+def _at(value: CtyValue, path: tuple[str | int, ...]) -> CtyValue:
     while isinstance(value, Dynamic):
         value = value.value
     if not path:

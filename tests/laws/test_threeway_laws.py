@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import canonical, same
-from setpoint.core.paths import Path, Selector, get_at
-from setpoint.core.threeway import (
+from setpoint.core.merge.threeway import (
+    EditableFields,
     EntryList,
     EntryMap,
-    Table,
-    Whole,
-    caught_up,
-    memory_from_data,
-    memory_to_data,
+    WholeValue,
+    last_generated_from_data,
+    last_generated_to_data,
     merge,
+    recover_last_generated,
     remember,
 )
-from setpoint.core.values import Json, Missing
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path, Selector, get_at
 from tests.laws.json_values import json_values
 
 pytestmark = pytest.mark.laws
@@ -32,7 +32,7 @@ History = tuple[Spec, Spec, Spec]
 
 REPLICAS, ENV = Path.parse("size.replicas"), Path.parse("env")
 SECRETS, VOLUMES = Path.parse("secrets"), Path.parse("disk.volumes")
-TABLE: Table = {REPLICAS: Whole(), ENV: EntryMap(), SECRETS: EntryList(), VOLUMES: EntryList("name")}
+TABLE: EditableFields = {REPLICAS: WholeValue(), ENV: EntryMap(), SECRETS: EntryList(), VOLUMES: EntryList("name")}
 MANAGED = tuple(Path.parse(text) for text in ("zone", "size.tier", "disk.tags", "disk.mode"))
 
 # Few names and few values, so that three specs often meet.
@@ -199,7 +199,7 @@ def test_a_revert_is_reported_exactly_where_a_persons_value_is_lost(history: His
 def test_a_memory_survives_its_json(generated: Spec) -> None:
     memory = remember(generated, TABLE)
 
-    assert memory_from_data(json.loads(json.dumps(memory_to_data(memory)))) == memory
+    assert last_generated_from_data(json.loads(json.dumps(last_generated_to_data(memory)))) == memory
 
 
 @given(any_spec, any_spec)
@@ -212,9 +212,9 @@ def test_a_memory_tells_objects_apart_that_say_different_things(a: Spec, b: Spec
 
 @given(json_values)
 def test_foreign_data_is_no_memory_and_no_crash(data: Json) -> None:
-    memory = memory_from_data({"version": "v1", "digests": data})
+    memory = last_generated_from_data({"version": "v1", "digests": data})
 
-    assert memory_from_data(data) is None
+    assert last_generated_from_data(data) is None
     assert memory is None or same(memory.digests, data)
 
 
@@ -256,7 +256,7 @@ def test_an_entry_comes_out_as_the_side_that_moved_or_as_the_persons(history: Hi
 @given(histories)
 def test_a_write_that_did_not_happen_is_made_by_the_next_merge(history: History) -> None:
     last, live, generated = history
-    memory = caught_up(remember(last, TABLE), remember(generated, TABLE), live, TABLE)
+    memory = recover_last_generated(remember(last, TABLE), remember(generated, TABLE), live, TABLE)
 
     again = merge(memory, live, generated, TABLE)
 
@@ -267,7 +267,7 @@ def test_a_write_that_did_not_happen_is_made_by_the_next_merge(history: History)
 def test_a_write_that_did_happen_leaves_nothing_to_write(history: History) -> None:
     last, live, generated = history
     written = merge(remember(last, TABLE), live, generated, TABLE).value
-    memory = caught_up(remember(last, TABLE), remember(generated, TABLE), written, TABLE)
+    memory = recover_last_generated(remember(last, TABLE), remember(generated, TABLE), written, TABLE)
 
     assert merge(memory, written, generated, TABLE).value is written
 
@@ -277,7 +277,7 @@ def test_what_only_the_owner_wrote_is_never_told_as_an_edit(history: History, la
     last, live, generated = history
     first = merge(remember(last, TABLE), live, generated, TABLE)
 
-    memory = caught_up(remember(last, TABLE), remember(generated, TABLE), first.value, TABLE)
+    memory = recover_last_generated(remember(last, TABLE), remember(generated, TABLE), first.value, TABLE)
     then = merge(memory, first.value, later, TABLE)
 
     assert set(then.edits) <= set(first.edits)
@@ -288,21 +288,21 @@ def test_what_only_the_owner_wrote_is_never_told_as_an_edit(history: History, la
 def test_nothing_under_way_is_nothing_to_catch_up_with(last: Spec, live: Spec) -> None:
     memory = remember(last, TABLE)
 
-    assert caught_up(memory, memory, live, TABLE) == memory
+    assert recover_last_generated(memory, memory, live, TABLE) == memory
 
 
 @given(histories)
 def test_to_catch_up_twice_is_to_catch_up_once(history: History) -> None:
     last, live, generated = history
     begun = remember(generated, TABLE)
-    once = caught_up(remember(last, TABLE), begun, live, TABLE)
+    once = recover_last_generated(remember(last, TABLE), begun, live, TABLE)
 
-    assert caught_up(once, begun, live, TABLE) == once
+    assert recover_last_generated(once, begun, live, TABLE) == once
 
 
 @given(any_spec, any_spec)
 def test_a_first_contact_is_one_until_all_that_was_begun_is_there(live: Spec, generated: Spec) -> None:
     begun = remember(generated, TABLE)
 
-    assert caught_up(None, begun, generated, TABLE) == begun
-    assert caught_up(None, begun, live, TABLE) in (None, begun)
+    assert recover_last_generated(None, begun, generated, TABLE) == begun
+    assert recover_last_generated(None, begun, live, TABLE) in (None, begun)

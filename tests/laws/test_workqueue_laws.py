@@ -8,10 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.lanes import Entry, Lanes
-from setpoint.runtime.looks import Looks
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.workqueue import SHUT_DOWN, WorkQueue
+from setpoint.runtime.workqueue.queue import SHUT_DOWN, WorkQueue
+from setpoint.runtime.workqueue.scheduling import DelayedAdds, Priority, PriorityLanes, QueueEntry
 from tests.runtime.queue_programs import (
     Add,
     Done,
@@ -92,7 +90,7 @@ def test_after_a_shut_down_everybody_is_told_and_nothing_comes(before: list[Oper
                 work.model.shut_down()
         assert await work.queue.get() is SHUT_DOWN
         drained = asyncio.create_task(work.queue.drained())
-        while work.model.in_work:
+        while work.model.processing:
             await work.settle()
             assert not drained.done()
             await work.perform(Done(0))
@@ -111,15 +109,15 @@ class Diary:
     begun: dict[str, int] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
-    moment: int = 0
+    context: int = 0
 
     def ask(self, key: str) -> None:
-        self.moment += 1
-        self.asked[key] = self.moment
+        self.context += 1
+        self.asked[key] = self.context
 
     def begin(self, key: str) -> None:
-        self.moment += 1
-        self.begun[key] = self.moment
+        self.context += 1
+        self.begun[key] = self.context
         assert key not in self.held
         self.held.add(key)
 
@@ -130,7 +128,7 @@ async def work_on(queue: WorkQueue[str], diary: Diary, naps: list[float]) -> Non
         diary.begin(item.key)
         assert VirtualClock().monotonic() >= diary.due.pop(item.key, 0.0)
         try:
-            await asyncio.sleep(naps[diary.moment % len(naps)])
+            await asyncio.sleep(naps[diary.context % len(naps)])
         finally:
             diary.held.remove(item.key)
             queue.done(item.key)
@@ -209,11 +207,11 @@ def test_a_delay_doubles_within_bounds_until_the_key_is_forgotten(asked: list[fl
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(Priority), st.booleans()), max_size=30))
 @example([(0, START_UP, False), (0, EDIT, True)])
 def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Priority, bool]]) -> None:
-    lanes, entries = Lanes[int](), dict[int, Entry[int]]()
+    lanes, entries = PriorityLanes[int](), dict[int, QueueEntry[int]]()
     for number, (key, priority, is_taken) in enumerate(steps * 100):
         at, found = number / 1000, entries.get(key)
         if found is None:
-            entries[key] = Entry(key, priority, "test", at)
+            entries[key] = QueueEntry(key, priority, "test", at)
             lanes.put(entries[key], at)
         elif priority < found.priority:
             entries[key] = lanes.raised(found, priority, "test", at)
@@ -230,7 +228,7 @@ def test_raises_and_drops_do_not_pile_up_what_is_stale(steps: list[tuple[int, Pr
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(min_value=0, max_value=10), st.booleans()), max_size=30))
 def test_looks_that_were_replaced_do_not_pile_up(plans: list[tuple[int, float, bool]]) -> None:
-    looks, wanted = Looks[int](), dict[int, float]()
+    looks, wanted = DelayedAdds[int](), dict[int, float]()
     for number, (key, seconds, is_dropped) in enumerate(plans * 20):
         now = number / 20
         for look in looks.due(now):

@@ -5,12 +5,11 @@ from typing import Annotated
 from hypothesis import strategies as st
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.elements import is_list_of_objects, key_of, selector
-from setpoint.core.overlay import Declared, Tree
-from setpoint.core.paths import Path
-from setpoint.core.policy import FieldPolicy, Rule
-from setpoint.core.shape import Default, Keyed, Mark, Object, shape_of
-from setpoint.core.values import Json
+from setpoint.core.overlay import Declared
+from setpoint.core.schema.policy import FieldPolicy, Rule
+from setpoint.core.schema.shape import Default, Keyed, Mark, ObjectShape, shape_of
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path, is_list_of_objects, key_of, selector
 
 NAME = ("name",)
 ROOT = Path()
@@ -56,7 +55,7 @@ class Database(Struct):
     metadata: Metadata | UnsetType = UNSET
 
 
-SHAPE: Object = shape_of(Database)
+SHAPE: ObjectShape = shape_of(Database)
 PASSWORD = Path.parse("spec.password")
 LISTABLE = tuple(
     Path.parse(text)
@@ -83,7 +82,7 @@ _words = st.sampled_from(("", "x", "y"))
 _names = st.sampled_from(("x", "y", "z"))
 
 
-def _tree(fields: dict[str, st.SearchStrategy[Json]], nulls: st.SearchStrategy[Json]) -> st.SearchStrategy[Tree]:
+def _tree(fields: dict[str, st.SearchStrategy[Json]], nulls: st.SearchStrategy[Json]) -> st.SearchStrategy[JsonObject]:
     return st.fixed_dictionaries({}, optional={name: nulls | one for name, one in fields.items()})
 
 
@@ -93,7 +92,7 @@ def _flags(nulls: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
     return st.lists(flag, max_size=3, unique_by=lambda one: str(one["name"]))
 
 
-def _trees(nulls: st.SearchStrategy[Json], others: dict[str, st.SearchStrategy[Json]]) -> st.SearchStrategy[Tree]:
+def _trees(nulls: st.SearchStrategy[Json], others: dict[str, st.SearchStrategy[Json]]) -> st.SearchStrategy[JsonObject]:
     booleans: st.SearchStrategy[Json] = st.booleans()
     backup = _tree({"enabled": booleans, "start": _words | st.just("12:00"), "location": _words}, nulls)
     settings = _tree(
@@ -123,7 +122,7 @@ policies = st.builds(FieldPolicy, _listed, _listed, st.sampled_from((Rule.PRUNED
 declared = st.builds(Declared, written, st.just(SHAPE), policies)
 
 
-def as_the_service_shows_it(tree: Tree) -> Tree:
+def as_the_service_shows_it(tree: JsonObject) -> JsonObject:
     """`tree` as a read would return it: without what is write-only."""
     spec = tree.get("spec")
     if not isinstance(spec, dict):

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pytest
 from aiohttp import ClientSession
 
-from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.server import LocalCloud
 from tests.localcloud.talk import OPERATION_SECONDS, START, held_cloud
@@ -26,7 +26,7 @@ def over_http() -> Callable[[Scenario], None]:
     """Runs a scenario with a local cloud that listens, its clock held, and a client that is connected to it."""
 
     async def run(scenario: Scenario) -> None:
-        listening = LocalCloud(clock=Clock(START), operation_seconds=OPERATION_SECONDS)
+        listening = LocalCloud(clock=CloudClock(START), operation_seconds=OPERATION_SECONDS)
         async with listening as cloud, ClientSession(cloud.url) as client:
             await scenario(cloud, client)
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.routes import Answer
-from setpoint.localcloud.trees import Tree, merge_patch
+from setpoint.localcloud.json_body import JsonBody, merge_patch
+from setpoint.localcloud.routing import ServiceResponse
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 OPERATION_SECONDS: Final = 10.0
@@ -17,29 +17,29 @@ DB: Final = f"{INSTANCES}/db"
 BUCKETS: Final = "/storage/v1/b"
 BUCKET: Final = f"{BUCKETS}/stuff"
 
-MYSQL: Final[Tree] = {
+MYSQL: Final[JsonBody] = {
     "name": "db",
     "databaseVersion": "MYSQL_8_0",
     "region": "us-central1",
     "settings": {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"},
 }
-POSTGRES: Final[Tree] = {**MYSQL, "databaseVersion": "POSTGRES_15"}
-LOGGED: Final[Tree] = {"settings": {"backupConfiguration": {"enabled": True, "binaryLogEnabled": True}}}
+POSTGRES: Final[JsonBody] = {**MYSQL, "databaseVersion": "POSTGRES_15"}
+LOGGED: Final[JsonBody] = {"settings": {"backupConfiguration": {"enabled": True, "binaryLogEnabled": True}}}
 
 
 def held_cloud(**options: Any) -> Cloud:
     """A local cloud whose time stands still until a test moves it."""
-    return Cloud(clock=Clock(START), operation_seconds=OPERATION_SECONDS, **options)
+    return Cloud(clock=CloudClock(START), operation_seconds=OPERATION_SECONDS, **options)
 
 
-def ok(answer: Answer) -> Tree:
+def ok(answer: ServiceResponse) -> JsonBody:
     """The body of an answer that says yes."""
     assert answer.status == 200, answer
     assert answer.body is not None
     return answer.body
 
 
-def refused(answer: Answer) -> tuple[int, str]:
+def refused(answer: ServiceResponse) -> tuple[int, str]:
     """The status and the reason of an answer that says no."""
     assert answer.body is not None
     error = answer.body["error"]
@@ -47,32 +47,32 @@ def refused(answer: Answer) -> tuple[int, str]:
     return answer.status, error["errors"][0]["reason"]
 
 
-def complaint(answer: Answer) -> str:
+def complaint(answer: ServiceResponse) -> str:
     """What an answer that says no says."""
     assert answer.body is not None
     return str(answer.body["error"]["message"])
 
 
-def get(cloud: Cloud, path: str) -> Tree:
+def get(cloud: Cloud, path: str) -> JsonBody:
     """What is there."""
     return ok(cloud.call("GET", path))
 
 
-def done(cloud: Cloud, method: str, path: str, body: Mapping[str, Any] | None = None) -> Tree:
+def done(cloud: Cloud, method: str, path: str, body: Mapping[str, Any] | None = None) -> JsonBody:
     """The operation that a request started, when it is over."""
     operation = ok(cloud.call(method, path, None if body is None else dict(body)))
     cloud.advance(OPERATION_SECONDS)
     return get(cloud, f"{PROJECT}/operations/{operation['name']}")
 
 
-def create(cloud: Cloud, body: Tree = MYSQL, change: Tree | None = None) -> Tree:
+def create(cloud: Cloud, body: JsonBody = MYSQL, change: JsonBody | None = None) -> JsonBody:
     """A running instance, as GET shows it."""
     wanted = merge_patch(body, change or {})
     assert "error" not in done(cloud, "POST", INSTANCES, wanted)
     return get(cloud, f"{INSTANCES}/{wanted['name']}")
 
 
-def make_bucket(cloud: Cloud, body: Tree | None = None) -> Tree:
+def make_bucket(cloud: Cloud, body: JsonBody | None = None) -> JsonBody:
     """A bucket, as GET shows it."""
     ok(cloud.call("POST", f"{BUCKETS}?project=acme", {"name": "stuff", **(body or {})}))
     return get(cloud, BUCKET)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setpoint.localcloud.trees import Tree, merge_patch
+from setpoint.localcloud.json_body import JsonBody, merge_patch
 from tests.localcloud.talk import BUCKET, get, held_cloud, make_bucket, ok
 
 pytestmark = pytest.mark.laws
@@ -47,12 +47,12 @@ patches = st.fixed_dictionaries(
 _VOLATILE = ("metageneration", "updated", "etag")
 
 
-def _lasting(bucket: Tree) -> Tree:
+def _lasting(bucket: JsonBody) -> JsonBody:
     return {name: value for name, value in bucket.items() if name not in _VOLATILE}
 
 
-def _patch_between(before: Tree, after: Tree) -> Tree:
-    patch: Tree = {name: None for name in before if name not in after}
+def _patch_between(before: JsonBody, after: JsonBody) -> JsonBody:
+    patch: JsonBody = {name: None for name in before if name not in after}
     for name, value in after.items():
         was = before.get(name)
         patch[name] = _patch_between(was if isinstance(was, dict) else {}, value) if isinstance(value, dict) else value
@@ -60,12 +60,12 @@ def _patch_between(before: Tree, after: Tree) -> Tree:
 
 
 @given(trees, trees)
-def test_the_patch_between_two_trees_leads_from_one_to_the_other(before: Tree, after: Tree) -> None:
+def test_the_patch_between_two_trees_leads_from_one_to_the_other(before: JsonBody, after: JsonBody) -> None:
     assert merge_patch(before, _patch_between(before, after)) == after
 
 
 @given(trees, patch_trees)
-def test_a_merge_twice_is_a_merge_once_and_changes_neither_side(target: Tree, patch: Tree) -> None:
+def test_a_merge_twice_is_a_merge_once_and_changes_neither_side(target: JsonBody, patch: JsonBody) -> None:
     kept = repr((target, patch))
     once = merge_patch(target, patch)
 
@@ -75,7 +75,7 @@ def test_a_merge_twice_is_a_merge_once_and_changes_neither_side(target: Tree, pa
 
 @given(bodies, patches)
 @example({"labels": {"a": "1"}}, {"labels": {"a": None}})
-def test_labels_after_a_patch_are_the_old_ones_with_the_patch_laid_over(body: Tree, patch: Tree) -> None:
+def test_labels_after_a_patch_are_the_old_ones_with_the_patch_laid_over(body: JsonBody, patch: JsonBody) -> None:
     cloud = held_cloud()
     before = make_bucket(cloud, body).get("labels", {})
     after = ok(cloud.call("PATCH", BUCKET, patch)).get("labels", {})
@@ -86,7 +86,9 @@ def test_labels_after_a_patch_are_the_old_ones_with_the_patch_laid_over(body: Tr
 
 
 @given(bodies, st.lists(patches, max_size=4))
-def test_the_metageneration_rises_by_one_exactly_when_something_changed(body: Tree, changes: list[Tree]) -> None:
+def test_the_metageneration_rises_by_one_exactly_when_something_changed(
+    body: JsonBody, changes: list[JsonBody]
+) -> None:
     cloud = held_cloud()
     before = make_bucket(cloud, body)
     for patch in changes:
@@ -101,7 +103,7 @@ def test_the_metageneration_rises_by_one_exactly_when_something_changed(body: Tr
 
 
 @given(bodies)
-def test_a_patch_with_what_get_returned_changes_nothing(body: Tree) -> None:
+def test_a_patch_with_what_get_returned_changes_nothing(body: JsonBody) -> None:
     cloud = held_cloud()
     before = make_bucket(cloud, body)
     cloud.advance(1)
@@ -111,7 +113,7 @@ def test_a_patch_with_what_get_returned_changes_nothing(body: Tree) -> None:
 
 
 @given(bodies, patches)
-def test_what_a_patch_does_not_name_stays(body: Tree, patch: Tree) -> None:
+def test_what_a_patch_does_not_name_stays(body: JsonBody, patch: JsonBody) -> None:
     cloud = held_cloud()
     before = make_bucket(cloud, body)
     ok(cloud.call("PATCH", BUCKET, patch))

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.trees import Tree, member
+from setpoint.localcloud.json_body import JsonBody, member
 from tests.localcloud.talk import BUCKET, BUCKETS, complaint, get, make_bucket, ok, refused
 
 INSERT = f"{BUCKETS}?project=acme"
@@ -64,7 +64,7 @@ def test_a_new_bucket_has_its_defaults(cloud: Cloud) -> None:
     ],
 )
 def test_the_location_is_in_capitals_and_decides_its_type(
-    cloud: Cloud, body: Tree, location: str, kind: str, rpo: str | None
+    cloud: Cloud, body: JsonBody, location: str, kind: str, rpo: str | None
 ) -> None:
     bucket = make_bucket(cloud, body)
 
@@ -86,7 +86,7 @@ def test_a_second_insert_is_told_apart_by_its_owner(cloud: Cloud) -> None:
     assert "is not available" in complaint(theirs)
 
 
-REFUSED: list[tuple[Tree, str]] = [
+REFUSED: list[tuple[JsonBody, str]] = [
     ({"name": "ab"}, "Invalid bucket name: 'ab'"),
     ({"name": "Stuff"}, "Invalid bucket name: 'Stuff'"),
     ({"name": "-stuff"}, "Invalid bucket name"),
@@ -114,7 +114,7 @@ REFUSED: list[tuple[Tree, str]] = [
 
 
 @pytest.mark.parametrize(("body", "problem"), REFUSED)
-def test_a_bucket_that_cannot_be_is_refused(cloud: Cloud, body: Tree, problem: str) -> None:
+def test_a_bucket_that_cannot_be_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
     answer = cloud.call("POST", INSERT, {"name": "stuff", **body})
 
     assert refused(answer) == (400, "invalid")
@@ -147,7 +147,7 @@ def test_null_and_empty_take_whole_settings_away(cloud: Cloud) -> None:
             "retentionPolicy": {"retentionPeriod": "60"},
         },
     )
-    gone: Tree = {"cors": [], "website": None, "logging": None, "encryption": None, "retentionPolicy": None}
+    gone: JsonBody = {"cors": [], "website": None, "logging": None, "encryption": None, "retentionPolicy": None}
     bucket = ok(cloud.call("PATCH", BUCKET, {**gone, "lifecycle": {"rule": []}}))
 
     assert {"cors", "website", "logging", "encryption", "retentionPolicy", "lifecycle"} & set(bucket) == set()
@@ -187,7 +187,7 @@ def test_preconditions_on_the_metageneration_hold_for_reading_writing_and_deleti
         {"hierarchicalNamespace": {"enabled": True}},
     ],
 )
-def test_what_is_fixed_at_birth_cannot_be_patched(cloud: Cloud, change: Tree) -> None:
+def test_what_is_fixed_at_birth_cannot_be_patched(cloud: Cloud, change: JsonBody) -> None:
     before = make_bucket(cloud)
     answer = cloud.call("PATCH", BUCKET, change)
 
@@ -265,7 +265,7 @@ def test_a_locked_retention_policy_can_grow_and_nothing_else(cloud: Cloud) -> No
     bare = cloud.call("POST", f"{BUCKET}/lockRetentionPolicy")
     old = cloud.call("POST", f"{BUCKET}/lockRetentionPolicy?ifMetagenerationMatch=9")
     locked = ok(cloud.call("POST", f"{BUCKET}/lockRetentionPolicy?ifMetagenerationMatch=1"))
-    weaker: list[Tree] = [
+    weaker: list[JsonBody] = [
         {"retentionPolicy": {"retentionPeriod": "99"}},
         {"retentionPolicy": None},
         {"retentionPolicy": {"isLocked": False}},

@@ -3,22 +3,22 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from setpoint.localcloud.clock import Clock, stamp
+from setpoint.localcloud.clock import CloudClock, timestamp
 from tests.localcloud.talk import START
 
 
 def test_a_held_clock_moves_only_when_it_is_moved() -> None:
-    clock = Clock(START)
+    clock = CloudClock(START)
     clock.advance(1.5)
     clock.advance(-5)
 
     assert clock.now() == START + timedelta(seconds=1.5)
-    assert stamp(clock.now()) == "2026-01-01T00:00:01.500Z"
+    assert timestamp(clock.now()) == "2026-01-01T00:00:01.500Z"
 
 
 def test_a_sleeper_on_a_held_clock_wakes_when_its_time_has_come_and_not_before() -> None:
     async def scenario() -> list[str]:
-        clock, seen = Clock(START), list[str]()
+        clock, seen = CloudClock(START), list[str]()
         sleeper = asyncio.create_task(clock.sleep(10))
         for step in (4, 5, 1):
             await asyncio.sleep(0)
@@ -33,7 +33,7 @@ def test_a_sleeper_on_a_held_clock_wakes_when_its_time_has_come_and_not_before()
 
 
 def test_a_running_clock_can_be_moved_held_and_released() -> None:
-    clock = Clock()
+    clock = CloudClock()
     clock.advance(3600)
     ahead = clock.now() - datetime.now(UTC)
     clock.hold()
@@ -47,7 +47,7 @@ def test_a_running_clock_can_be_moved_held_and_released() -> None:
 
 def test_a_sleeper_on_a_running_clock_wakes_when_the_clock_jumps() -> None:
     async def scenario() -> None:
-        clock = Clock()
+        clock = CloudClock()
         sleeper = asyncio.create_task(clock.sleep(3600))
         await asyncio.sleep(0)
         clock.advance(3600)

@@ -7,11 +7,11 @@ from typing import Any, Final
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.trees import Tree, member, merge_patch, with_member, without_member
+from setpoint.localcloud.json_body import JsonBody, member, merge_patch, with_member, without_member
 from tests.localcloud.talk import OPERATION_SECONDS, get, ok
 
 _RECORDED: Final = json.loads((Path(__file__).parent / "data" / "recorded.json").read_text(encoding="utf-8"))
-_SEQUENCES: Final[dict[str, list[Tree]]] = _RECORDED["sequences"]
+_SEQUENCES: Final[dict[str, list[JsonBody]]] = _RECORDED["sequences"]
 _TIMES: Final = {
     "effectiveTime",
     "lockedTime",
@@ -44,7 +44,7 @@ def test_a_recorded_sequence_ends_in_the_recorded_resource(cloud: Cloud, name: s
     assert compared > 0
 
 
-def _send(cloud: Cloud, step: Tree) -> None:
+def _send(cloud: Cloud, step: JsonBody) -> None:
     body = step.get("body")
     if "over" in step:
         body = merge_patch(_RECORDED["bases"][step["kind"]]["request"], step["over"])
@@ -56,7 +56,7 @@ def _send(cloud: Cloud, step: Tree) -> None:
     cloud.advance(OPERATION_SECONDS)
 
 
-def _comparable(live: Tree, recorded: Tree) -> Any:
+def _comparable(live: JsonBody, recorded: JsonBody) -> Any:
     for path in _MORE:
         live = live if member(recorded, path) is not None else without_member(live, path)
     # Blanked out in every recorded answer.

@@ -2,8 +2,8 @@
 
 import pytest
 
+from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.refusals import Refusal
 from tests.localcloud.talk import BUCKET, DB, create, done, get, make_bucket, ok
 
 
@@ -52,5 +52,5 @@ def test_what_is_not_there_cannot_be_edited(cloud: Cloud, path: str) -> None:
     if "databases" in path:
         create(cloud)
 
-    with pytest.raises(Refusal):
+    with pytest.raises(CloudApiError):
         cloud.edit(path, {"a": 1})

@@ -3,13 +3,21 @@
 import pytest
 
 from setpoint.errors import UserError
-from setpoint.localcloud.cloud import Cloud, Request
-from setpoint.localcloud.faults import Drop, Fail, Grow, Latency, Moment, Quota, Rewrite
+from setpoint.localcloud.cloud import Cloud, CloudRequest
+from setpoint.localcloud.faults import (
+    AddFields,
+    AddLatency,
+    DropConnection,
+    FailRequest,
+    FaultTiming,
+    LimitRequests,
+    RewriteField,
+)
 from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, create, done, get, held_cloud, make_bucket, ok, refused
 
 
 def test_the_next_requests_that_match_fail_and_then_it_is_over(cloud: Cloud) -> None:
-    cloud.inject(Fail(status=503, method="GET", path="/instances", times=2, retry_after=7))
+    cloud.inject(FailRequest(status=503, method="GET", path="/instances", times=2, retry_after=7))
     first, second, third = (cloud.call("GET", INSTANCES) for _ in range(3))
 
     assert (first.status, second.status, third.status) == (503, 503, 200)
@@ -18,17 +26,17 @@ def test_the_next_requests_that_match_fail_and_then_it_is_over(cloud: Cloud) -> 
 
 
 def test_requests_that_do_not_match_pass(cloud: Cloud) -> None:
-    cloud.inject(Fail(status=500, method="PUT", path="/instances"))
+    cloud.inject(FailRequest(status=500, method="PUT", path="/instances"))
 
     assert cloud.call("GET", INSTANCES).status == 200
     assert cloud.call("PUT", BUCKET).status == 404
 
 
 def test_a_request_that_fails_before_leaves_nothing_behind_and_one_that_fails_after_does(cloud: Cloud) -> None:
-    cloud.inject(Fail(status=500, method="POST"))
+    cloud.inject(FailRequest(status=500, method="POST"))
     cloud.call("POST", INSTANCES, MYSQL)
     before = cloud.call("GET", DB).status
-    cloud.inject(Fail(status=500, method="POST", moment=Moment.AFTER))
+    cloud.inject(FailRequest(status=500, method="POST", context=FaultTiming.AFTER))
     lost = cloud.call("POST", INSTANCES, MYSQL).status
 
     assert (before, lost) == (404, 500)
@@ -36,7 +44,7 @@ def test_a_request_that_fails_before_leaves_nothing_behind_and_one_that_fails_af
 
 
 def test_a_connection_can_be_cut_after_the_work_is_done(cloud: Cloud) -> None:
-    cloud.inject(Drop(method="POST", moment=Moment.AFTER))
+    cloud.inject(DropConnection(method="POST", context=FaultTiming.AFTER))
     with pytest.raises(ConnectionError):
         cloud.call("POST", INSTANCES, MYSQL)
 
@@ -46,7 +54,7 @@ def test_a_connection_can_be_cut_after_the_work_is_done(cloud: Cloud) -> None:
 
 def test_a_field_that_the_server_rewrites_stays_rewritten_whatever_is_sent(cloud: Cloud) -> None:
     create(cloud)
-    cloud.inject(Rewrite(kind="sql#instance", field="settings.activationPolicy", value="ON_DEMAND"))
+    cloud.inject(RewriteField(kind="sql#instance", field="settings.activationPolicy", value="ON_DEMAND"))
     done(cloud, "PATCH", DB, {"settings": {"activationPolicy": "ALWAYS", "tier": "db-f1-micro"}})
     settings = get(cloud, DB)["settings"]
 
@@ -55,14 +63,14 @@ def test_a_field_that_the_server_rewrites_stays_rewritten_whatever_is_sent(cloud
 
 def test_a_rewritten_bucket_that_ends_as_it_was_is_no_change(cloud: Cloud) -> None:
     make_bucket(cloud)
-    cloud.inject(Rewrite(kind="storage#bucket", field="storageClass", value="STANDARD"))
+    cloud.inject(RewriteField(kind="storage#bucket", field="storageClass", value="STANDARD"))
 
     assert ok(cloud.call("PATCH", BUCKET, {"storageClass": "NEARLINE"}))["metageneration"] == "1"
 
 
 def test_an_api_that_has_grown_shows_the_new_field_everywhere_and_takes_it_back(cloud: Cloud) -> None:
     create(cloud)
-    cloud.inject(Grow(kind="sql#instance", members={"settings": {"quantumMode": "OFF"}, "newThing": {"a": 1}}))
+    cloud.inject(AddFields(kind="sql#instance", members={"settings": {"quantumMode": "OFF"}, "newThing": {"a": 1}}))
     live = get(cloud, DB)
 
     assert (live["settings"]["quantumMode"], live["newThing"]) == ("OFF", {"a": 1})
@@ -73,7 +81,7 @@ def test_an_api_that_has_grown_shows_the_new_field_everywhere_and_takes_it_back(
 
 
 def test_more_requests_than_the_quota_wait_for_the_next_second_project_by_project(cloud: Cloud) -> None:
-    cloud.inject(Quota(requests_per_second=2))
+    cloud.inject(LimitRequests(requests_per_second=2))
     answers = [cloud.call("GET", INSTANCES) for _ in range(3)]
     other = cloud.call("GET", "/sql/v1beta4/projects/rival/instances")
     cloud.advance(1)
@@ -86,31 +94,31 @@ def test_more_requests_than_the_quota_wait_for_the_next_second_project_by_projec
 
 def test_the_quota_counts_a_bucket_for_the_project_that_owns_it(cloud: Cloud) -> None:
     make_bucket(cloud)
-    cloud.inject(Quota(requests_per_second=1))
+    cloud.inject(LimitRequests(requests_per_second=1))
 
     assert cloud.call("GET", BUCKET).status == 200
     assert cloud.call("GET", INSTANCES).status == 429
-    cloud.inject(Quota(requests_per_second=None))
+    cloud.inject(LimitRequests(requests_per_second=None))
     assert cloud.call("GET", INSTANCES).status == 200
 
 
 def test_latencies_add_up_know_their_requests_and_spare_the_control_api() -> None:
     cloud = held_cloud(latency=1.0)
-    cloud.inject(Latency(2.0, method="POST"))
+    cloud.inject(AddLatency(2.0, method="POST"))
 
-    assert [cloud.latency(Request(method, "/b")) for method in ("GET", "POST")] == [1.0, 3.0]
-    assert cloud.latency(Request("POST", "/_local/clock")) == 0.0
+    assert [cloud.latency(CloudRequest(method, "/b")) for method in ("GET", "POST")] == [1.0, 3.0]
+    assert cloud.latency(CloudRequest("POST", "/_local/clock")) == 0.0
 
 
 def test_a_fault_that_cannot_mean_anything_is_refused_when_it_is_made(cloud: Cloud) -> None:
     with pytest.raises(UserError, match="not a regular expression"):
-        cloud.inject(Fail(status=500, path="("))
+        cloud.inject(FailRequest(status=500, path="("))
     with pytest.raises(UserError, match="breaks off"):
-        cloud.inject(Rewrite(kind="sql#instance", field="a..b", value=1))
+        cloud.inject(RewriteField(kind="sql#instance", field="a..b", value=1))
 
 
 def test_when_the_faults_are_cleared_everything_works(cloud: Cloud) -> None:
-    cloud.inject(Fail(status=500, times=100))
+    cloud.inject(FailRequest(status=500, times=100))
     cloud.faults.clear()
 
     assert cloud.call("GET", INSTANCES).status == 200

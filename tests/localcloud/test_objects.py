@@ -1,15 +1,15 @@
 """Objects and their versions, as far as deleting a bucket needs them."""
 
-from setpoint.localcloud.cloud import Cloud, Request
-from setpoint.localcloud.trees import Tree
+from setpoint.localcloud.cloud import Cloud, CloudRequest
+from setpoint.localcloud.json_body import JsonBody
 from tests.localcloud.talk import BUCKET, complaint, get, make_bucket, ok, refused
 
 OBJECTS = f"{BUCKET}/o"
 
 
-def _upload(cloud: Cloud, name: str, content: bytes = b"hello") -> Tree:
+def _upload(cloud: Cloud, name: str, content: bytes = b"hello") -> JsonBody:
     query = {"uploadType": "media", "name": name}
-    answer = cloud.handle(Request("POST", f"/upload{OBJECTS}", query, content, "text/plain"))
+    answer = cloud.handle(CloudRequest("POST", f"/upload{OBJECTS}", query, content, "text/plain"))
     assert answer is not None
     return ok(answer)
 

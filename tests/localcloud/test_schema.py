@@ -2,9 +2,9 @@
 
 import pytest
 
-from setpoint.localcloud.refusals import Refusal
-from setpoint.localcloud.schema import Nulls, read
-from setpoint.localcloud.sql_schema import INSTANCE
+from setpoint.localcloud.api_errors import CloudApiError
+from setpoint.localcloud.schema import NullMeaning, validate
+from setpoint.localcloud.sql.schema import INSTANCE
 
 
 @pytest.mark.parametrize(
@@ -38,32 +38,32 @@ from setpoint.localcloud.sql_schema import INSTANCE
     ],
 )
 def test_what_is_unknown_or_of_the_wrong_type_is_refused_with_its_place(body: object, message: str) -> None:
-    with pytest.raises(Refusal) as refusal:
-        read(INSTANCE, body)
+    with pytest.raises(CloudApiError) as refusal:
+        validate(INSTANCE, body)
 
     assert (refusal.value.status, refusal.value.message) == (400, message)
 
 
 def test_a_secret_of_the_wrong_type_is_refused_without_being_shown() -> None:
-    with pytest.raises(Refusal) as refusal:
-        read(INSTANCE, {"rootPassword": 12345})
+    with pytest.raises(CloudApiError) as refusal:
+        validate(INSTANCE, {"rootPassword": 12345})
 
     assert "12345" not in refusal.value.message
 
 
 def test_numbers_of_64_bits_become_text_as_on_the_real_wire() -> None:
-    body = read(INSTANCE, {"settings": {"dataDiskSizeGb": 10, "storageAutoResizeLimit": "9007199254740993"}})
+    body = validate(INSTANCE, {"settings": {"dataDiskSizeGb": 10, "storageAutoResizeLimit": "9007199254740993"}})
 
     assert body["settings"]["dataDiskSizeGb"] == "10"
     assert body["settings"]["storageAutoResizeLimit"] == "9007199254740993"
 
 
 def test_outputs_in_a_request_are_taken_and_ignored() -> None:
-    assert read(INSTANCE, {"state": 5, "etag": "x", "name": "db"}) == {"kind": "sql#instance", "name": "db"}
+    assert validate(INSTANCE, {"state": 5, "etag": "x", "name": "db"}) == {"kind": "sql#instance", "name": "db"}
 
 
 def test_null_is_silence_in_a_whole_object_and_removal_in_a_patch() -> None:
     body = {"name": None, "settings": {"userLabels": {"a": None}}}
 
-    assert read(INSTANCE, body)["settings"]["userLabels"] == {}
-    assert read(INSTANCE, body, Nulls.REMOVE)["settings"]["userLabels"] == {"a": None}
+    assert validate(INSTANCE, body)["settings"]["userLabels"] == {}
+    assert validate(INSTANCE, body, NullMeaning.REMOVE)["settings"]["userLabels"] == {"a": None}

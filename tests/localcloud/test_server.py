@@ -7,7 +7,7 @@ import pytest
 from aiohttp import ClientConnectionError, ClientSession
 
 from setpoint.errors import UserError
-from setpoint.localcloud.faults import Drop, Fail, Latency, Quota
+from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, LimitRequests
 from setpoint.localcloud.server import LocalCloud, announcement
 from tests.localcloud.conftest import Scenario
 from tests.localcloud.talk import BUCKET, BUCKETS, DB, INSTANCES, MYSQL, PROJECT
@@ -80,7 +80,7 @@ def test_a_method_that_does_not_exist_is_named(over_http: Run) -> None:
 
 def test_a_cut_connection_is_an_error_of_the_connection_and_the_next_request_passes(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
-        cloud.inject(Drop(method="POST"))
+        cloud.inject(DropConnection(method="POST"))
         with pytest.raises(ClientConnectionError):
             await client.post(INSTANCES, json=MYSQL)
         async with client.get(DB) as answer:
@@ -91,10 +91,10 @@ def test_a_cut_connection_is_an_error_of_the_connection_and_the_next_request_pas
 
 def test_retry_after_comes_with_faults_and_quotas(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
-        cloud.inject(Fail(status=503, retry_after=3))
+        cloud.inject(FailRequest(status=503, retry_after=3))
         async with client.get(DB) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (503, "3")
-        cloud.inject(Quota(requests_per_second=0))
+        cloud.inject(LimitRequests(requests_per_second=0))
         async with client.get(DB) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (429, "1")
 
@@ -103,7 +103,7 @@ def test_retry_after_comes_with_faults_and_quotas(over_http: Run) -> None:
 
 def test_a_slow_request_waits_by_the_clock_of_the_cloud(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
-        cloud.inject(Latency(60.0, path="/instances"))
+        cloud.inject(AddLatency(60.0, path="/instances"))
         slow = asyncio.create_task(client.get(INSTANCES))
         # The answer to a request that does not wait proves that the slow one has had its chance.
         async with client.get(f"{BUCKETS}?project=acme"):

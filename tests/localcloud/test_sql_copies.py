@@ -1,11 +1,11 @@
 """Replicas and clones."""
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.trees import Tree, merge_patch
+from setpoint.localcloud.json_body import JsonBody, merge_patch
 from tests.localcloud.talk import DB, INSTANCES, LOGGED, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
 
 PRIMARY = merge_patch(MYSQL, LOGGED)
-REPLICA: Tree = {
+REPLICA: JsonBody = {
     **MYSQL,
     "name": "follower",
     "instanceType": "READ_REPLICA_INSTANCE",

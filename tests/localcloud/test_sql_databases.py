@@ -3,12 +3,12 @@
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.trees import Tree
+from setpoint.localcloud.json_body import JsonBody
 from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
 
 DATABASES = f"{DB}/databases"
 ORDERS = f"{DATABASES}/orders"
-MYSQL_5_7: Tree = {**MYSQL, "databaseVersion": "MYSQL_5_7"}
+MYSQL_5_7: JsonBody = {**MYSQL, "databaseVersion": "MYSQL_5_7"}
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ MYSQL_5_7: Tree = {**MYSQL, "databaseVersion": "MYSQL_5_7"}
     ],
 )
 def test_each_engine_has_its_own_defaults(
-    cloud: Cloud, instance: Tree, body: Tree, charset: str, collation: str
+    cloud: Cloud, instance: JsonBody, body: JsonBody, charset: str, collation: str
 ) -> None:
     create(cloud, instance)
     ok(cloud.call("POST", DATABASES, {"name": "orders", **body}))
@@ -62,7 +62,7 @@ def test_both_are_fixed_on_postgres_and_silence_keeps_them(cloud: Cloud) -> None
         ({"owner": "me"}, 'Unknown name "owner"'),
     ],
 )
-def test_a_database_that_cannot_be_is_refused(cloud: Cloud, body: Tree, problem: str) -> None:
+def test_a_database_that_cannot_be_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
     create(cloud)
 
     assert problem in complaint(cloud.call("POST", DATABASES, {"name": "orders", **body}))

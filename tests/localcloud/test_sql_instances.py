@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.trees import Tree, member, merge_patch
+from setpoint.localcloud.json_body import JsonBody, member, merge_patch
 from tests.localcloud.talk import (
     DB,
     INSTANCES,
@@ -121,7 +121,7 @@ def test_the_name_of_a_deleted_instance_is_free_at_once_unless_it_is_reserved() 
     assert reserved.call("POST", INSTANCES, MYSQL).status == 200
 
 
-REFUSED_AT_BIRTH: list[tuple[Tree, str]] = [
+REFUSED_AT_BIRTH: list[tuple[JsonBody, str]] = [
     ({"name": "DB"}, "Invalid instance name"),
     ({"name": None}, "Invalid instance name"),
     ({"name": "x" * 98}, "Invalid instance name"),
@@ -152,7 +152,7 @@ REFUSED_AT_BIRTH: list[tuple[Tree, str]] = [
 
 
 @pytest.mark.parametrize(("change", "problem"), REFUSED_AT_BIRTH)
-def test_an_instance_that_cannot_be_is_refused(cloud: Cloud, change: Tree, problem: str) -> None:
+def test_an_instance_that_cannot_be_is_refused(cloud: Cloud, change: JsonBody, problem: str) -> None:
     answer = cloud.call("POST", INSTANCES, merge_patch(MYSQL, change))
 
     assert refused(answer) == (400, "invalid")
@@ -173,7 +173,7 @@ def test_a_regional_mysql_with_its_binary_log_is_fine(cloud: Cloud) -> None:
     assert create(cloud, merge_patch(MYSQL, LOGGED), regional)["secondaryGceZone"] == "us-central1-b"
 
 
-IMPOSSIBLE_CHANGES: list[tuple[Tree, str]] = [
+IMPOSSIBLE_CHANGES: list[tuple[JsonBody, str]] = [
     (
         {"region": "us-east1"},
         "region cannot change from us-central1 to us-east1",
@@ -199,7 +199,7 @@ IMPOSSIBLE_CHANGES: list[tuple[Tree, str]] = [
 @pytest.mark.parametrize(("change", "problem"), IMPOSSIBLE_CHANGES)
 @pytest.mark.parametrize("method", ["PATCH", "PUT"])
 def test_a_change_that_cannot_be_made_is_refused_with_its_field(
-    cloud: Cloud, method: str, change: Tree, problem: str
+    cloud: Cloud, method: str, change: JsonBody, problem: str
 ) -> None:
     before = create(cloud, MYSQL, {"settings": {"dataDiskSizeGb": "20"}})
     body = change if method == "PATCH" else merge_patch(before, change)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.trees import Tree, member, merge_patch, without_member
+from setpoint.localcloud.json_body import JsonBody, member, merge_patch, without_member
 from tests.localcloud.talk import DB, INSTANCES, MYSQL, OPERATION_SECONDS, PROJECT, create, done, get, held_cloud, ok
 
 pytestmark = pytest.mark.laws
@@ -55,7 +55,7 @@ networks = st.sampled_from(
         {"enablePrivatePathForGoogleCloudServices": False},
     )
 )
-editions: st.SearchStrategy[Tree] = st.sampled_from(
+editions: st.SearchStrategy[JsonBody] = st.sampled_from(
     (
         {"edition": "ENTERPRISE", "tier": "db-custom-1-3840"},
         {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"},
@@ -65,9 +65,9 @@ editions: st.SearchStrategy[Tree] = st.sampled_from(
 
 
 @st.composite
-def instances(draw: st.DrawFn) -> Tree:
+def instances(draw: st.DrawFn) -> JsonBody:
     """A body that the service accepts."""
-    settings: Tree = {**draw(editions), **draw(st.fixed_dictionaries({}, optional=free_settings))}
+    settings: JsonBody = {**draw(editions), **draw(st.fixed_dictionaries({}, optional=free_settings))}
     more = {"backupConfiguration": draw(backups), "ipConfiguration": draw(networks)}
     version = draw(st.sampled_from(("MYSQL_8_0", "POSTGRES_14", "POSTGRES_16")))
     # The disk is always named, so that no body depends on the one before it.
@@ -88,12 +88,12 @@ patches = st.fixed_dictionaries(
 ).filter(bool)
 
 
-def _settings(cloud: Cloud) -> Tree:
+def _settings(cloud: Cloud) -> JsonBody:
     return without_member(get(cloud, DB)["settings"], "settingsVersion")
 
 
 @given(instances())
-def test_a_put_of_what_get_returned_changes_nothing(body: Tree) -> None:
+def test_a_put_of_what_get_returned_changes_nothing(body: JsonBody) -> None:
     cloud = held_cloud()
     live = create(cloud, body)
     done(cloud, "PUT", DB, live)
@@ -102,7 +102,7 @@ def test_a_put_of_what_get_returned_changes_nothing(body: Tree) -> None:
 
 
 @given(instances(), instances())
-def test_a_replacement_leads_to_the_same_settings_as_a_new_instance(first: Tree, second: Tree) -> None:
+def test_a_replacement_leads_to_the_same_settings_as_a_new_instance(first: JsonBody, second: JsonBody) -> None:
     second = {**second, "databaseVersion": first["databaseVersion"]}
     second = merge_patch(second, {"settings": {"dataDiskSizeGb": "25", "backupConfiguration": {"startTime": "01:00"}}})
     changed, fresh = held_cloud(), held_cloud()
@@ -114,7 +114,7 @@ def test_a_replacement_leads_to_the_same_settings_as_a_new_instance(first: Tree,
 
 
 @given(instances(), patches)
-def test_a_patch_is_a_replacement_with_the_merged_whole(body: Tree, patch: Tree) -> None:
+def test_a_patch_is_a_replacement_with_the_merged_whole(body: JsonBody, patch: JsonBody) -> None:
     patched, replaced = held_cloud(), held_cloud()
     live = create(patched, body)
     create(replaced, body)
@@ -135,7 +135,9 @@ def test_a_patch_is_a_replacement_with_the_merged_whole(body: Tree, patch: Tree)
 
 
 @given(instances(), st.lists(patches, max_size=4))
-def test_the_settings_version_rises_by_one_exactly_when_something_changed(body: Tree, changes: list[Tree]) -> None:
+def test_the_settings_version_rises_by_one_exactly_when_something_changed(
+    body: JsonBody, changes: list[JsonBody]
+) -> None:
     cloud = held_cloud()
     create(cloud, body)
     for patch in changes:

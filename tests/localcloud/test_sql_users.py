@@ -2,13 +2,13 @@
 
 import pytest
 
+from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.refusals import Refusal
-from setpoint.localcloud.trees import Tree
+from setpoint.localcloud.json_body import JsonBody
 from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, get, ok, refused
 
 USERS = f"{DB}/users"
-SQLSERVER: Tree = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "rootPassword": "Hunter2!"}
+SQLSERVER: JsonBody = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "rootPassword": "Hunter2!"}
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ SQLSERVER: Tree = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "rootP
         ),
     ],
 )
-def test_each_engine_begins_with_its_own_users(cloud: Cloud, body: Tree, users: list[tuple[str, str]]) -> None:
+def test_each_engine_begins_with_its_own_users(cloud: Cloud, body: JsonBody, users: list[tuple[str, str]]) -> None:
     create(cloud, body)
 
     assert [(user["name"], user["host"]) for user in get(cloud, USERS)["items"]] == users
@@ -126,5 +126,5 @@ def test_nobody_can_look_into_an_instance_that_is_stopped(cloud: Cloud) -> None:
 def test_asking_for_the_password_of_nobody_is_an_error_and_not_a_no(cloud: Cloud) -> None:
     create(cloud)
 
-    with pytest.raises(Refusal):
+    with pytest.raises(CloudApiError):
         cloud.password_matches("acme", "db", "nobody", "x")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from setpoint.errors import UserError
-from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
 from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, START, create, get, make_bucket, ok
 
 
-def _start(file: Path, clock: Clock | None = None) -> Cloud:
-    return Cloud(clock=clock or Clock(START), state_file=file, operation_seconds=10)
+def _start(file: Path, clock: CloudClock | None = None) -> Cloud:
+    return Cloud(clock=clock or CloudClock(START), state_file=file, operation_seconds=10)
 
 
 def test_everything_survives_a_restart(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_time_does_not_run_backwards_over_a_restart(tmp_path: Path) -> None:
     first.advance(3600)
     first.save()
 
-    assert _start(tmp_path / "state.json", Clock(START)).clock.now() == START + timedelta(hours=1)
+    assert _start(tmp_path / "state.json", CloudClock(START)).clock.now() == START + timedelta(hours=1)
 
 
 def test_no_password_is_in_the_file_and_no_other_file_is_left(tmp_path: Path) -> None:

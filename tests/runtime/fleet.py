@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from setpoint.engine.context import EngineContext
 from setpoint.engine.ports import Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import World
 from setpoint.runtime.manager import Manager
-from setpoint.runtime.replica import Replica
-from setpoint.runtime.shards import shard_of
+from setpoint.runtime.sharding.assignment import shard_of
+from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import Service, gadget_ref
@@ -38,7 +38,7 @@ class Process:
     wire: Wire
     kind: WiredKind
     manager: Manager
-    replica: Replica
+    replica: ControllerReplica
     task: "asyncio.Task[None]"
     tally: Tally
     is_killed: bool = False
@@ -88,10 +88,10 @@ class Fleet:
         """A new process."""
         wire = Wire(name, lambda: self.random.uniform(0.001, SLOWEST / 2))
         store, kind = self.store_for(wire), WiredKind(self.service, wire=wire, witness=self._cloud)
-        replica = Replica(store, self.clock, name, shards or self.shards, self.random.random)
+        replica = ControllerReplica(store, self.clock, name, shards or self.shards, self.random.random)
         tally = Tally()
-        world = World(store, self.clock, {(kind.group, kind.name): kind}, metrics=tally)
-        manager = Manager(world, tally, self.grace, workers=4, replica=replica)
+        engine = EngineContext(store, self.clock, {(kind.group, kind.name): kind}, metrics=tally)
+        manager = Manager(engine, tally, self.grace, workers=4, replica=replica)
         task = start_process(name, manager.run())
         self.processes[name] = Process(name, wire, kind, manager, replica, task, tally)
         return self.processes[name]

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from setpoint.core.values import Json
+from setpoint.core.values.json_types import Json
+from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import Location, Present
-from setpoint.engine.shelf import Shelf
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.lister import Lister
+from setpoint.runtime.list_resync.lister import ListResync
 from tests.engine.gadgets import Gadget, Service
 from tests.runtime.rig import Rig, SlowKind, new_rig, running
 from tests.runtime.virtual_time import run
@@ -33,18 +33,20 @@ class ListedKind(SlowKind):
     before_page: Callable[[], Awaitable[None]] | None = None
     after_page: Callable[[], Awaitable[None]] | None = None
 
-    def shelf_of(self, location: Location) -> Shelf | None:
-        shelf, dash, _ = location.partition("-")
-        return Shelf(shelf) if dash else None
+    def list_scope_of(self, location: Location) -> ListScope | None:
+        list_scope, dash, _ = location.partition("-")
+        return ListScope(list_scope) if dash else None
 
-    async def pages(self, shelf: Shelf) -> AsyncGenerator[Sequence[bytes], None]:
+    async def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
         start, is_over = 0, False
         while not is_over:
             self.pages_read.append(self.clock.monotonic())
             if self.before_page is not None:
                 await self.before_page()
-            names = self.service.ask("list", shelf, lambda: sorted(self.service.objects))
-            mine = [name for name in names if self.shelf_of(Location(name)) == shelf and name not in self.hidden]
+            names = self.service.ask("list", list_scope, lambda: sorted(self.service.objects))
+            mine = [
+                name for name in names if self.list_scope_of(Location(name)) == list_scope and name not in self.hidden
+            ]
             page = [self.item(name) for name in mine[start : start + self.size]]
             start, is_over = start + self.size, start + self.size >= len(mine)
             if self.after_page is not None:
@@ -55,7 +57,7 @@ class ListedKind(SlowKind):
         """An object as a list shows it."""
         return msgspec.json.encode({"listed": True, "name": name, **self.shown(name, self.service.objects[name])})
 
-    def location_of(self, item: bytes, shelf: Shelf) -> Location:
+    def location_of(self, item: bytes, list_scope: ListScope) -> Location:
         return Location(str(msgspec.json.decode(item)["name"]))
 
     def read_item(self, item: bytes, location: Location) -> Present[Gadget] | None:
@@ -78,9 +80,9 @@ class ListedRig:
     kind: ListedKind
 
     @property
-    def lister(self) -> Lister:
+    def lister(self) -> ListResync:
         (controller,) = self.rig.manager.controllers.values()
-        assert isinstance(controller.lister, Lister)
+        assert isinstance(controller.lister, ListResync)
         return controller.lister
 
     @property
@@ -106,9 +108,9 @@ class ListedRig:
         return [len(self.rig.looks_at(name)) for name in names]
 
 
-def names_on(shelf: str, count: int) -> tuple[str, ...]:
+def names_on(list_scope: str, count: int) -> tuple[str, ...]:
     """So many names on a shelf."""
-    return tuple(f"{shelf}-{number:03}" for number in range(count))
+    return tuple(f"{list_scope}-{number:03}" for number in range(count))
 
 
 def new_listed_rig(before: ListedRig | None = None) -> ListedRig:

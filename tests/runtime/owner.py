@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.daemon import Daemon, reach
-from setpoint.clients.daemon_socket import make_way, remove_from
-from setpoint.engine.remembered import REQUESTED
-from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.engine.scene import World
+from setpoint.clients.admin_api import AdminClient, connect_admin, prepare_socket, remove_socket
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.context import EngineContext
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import SetpointError, WriteConflict
-from setpoint.runtime.control import Control
-from setpoint.runtime.control_routes import routes
+from setpoint.runtime.admin_api import AdminApi, admin_routes
 from setpoint.runtime.manager import Phase
-from setpoint.runtime.server import Server
-from setpoint.runtime.telemetry import Telemetry
+from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.server import HttpServer
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_stand import GadgetStand
@@ -31,7 +30,7 @@ class Store(MemoryStore):
     conflicts = 0
     secret = ""
 
-    async def apply(self, manifest: Tree) -> Resource:
+    async def apply(self, manifest: JsonObject) -> Resource:
         if self.secret:
             raise ValueError(self.secret)
         return await super().apply(manifest)
@@ -50,7 +49,7 @@ class Owner:
     path: Path
     phase: Phase = Phase.RUNNING
     store: Store = field(default_factory=lambda: Store(FakeClock(), lambda: str(uuid.uuid4())))
-    daemon: Daemon = field(init=False)
+    daemon: AdminClient = field(init=False)
     is_ready: bool = True
     troubles: dict[ResourceRef, SetpointError] = field(default_factory=dict)
     dead: Sequence[str] = ()
@@ -58,24 +57,24 @@ class Owner:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Owner"]:
         kind = GadgetStand().kind
-        world = World(self.store, FakeClock(), {(kind.group, kind.name): kind})
-        control = Control(world, self.rehearse, self)
+        engine = EngineContext(self.store, FakeClock(), {(kind.group, kind.name): kind})
+        control = AdminApi(engine, self.dry_run, self)
         self.path.touch()
-        server = Server(self, Telemetry(), routes(control))
-        await server.start_unix(make_way(self.path, {}))
-        found = await reach(self.path)
+        server = HttpServer(self, Telemetry(), admin_routes(control))
+        await server.start_unix(prepare_socket(self.path, {}))
+        found = await connect_admin(self.path)
         assert found is not None
         self.daemon = found
         yield self
         control.ended.set()
         await server.close()
         await self.daemon.close()
-        remove_from(self.path)
+        remove_socket(self.path)
 
-    def trouble_of(self, ref: ResourceRef) -> SetpointError | None:
+    def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
         return self.troubles.get(ref)
 
-    async def rehearse(self, manifest: Tree) -> Resource:
+    async def dry_run(self, manifest: JsonObject) -> Resource:
         return await MemoryStore(FakeClock(), lambda: "uid").apply(manifest)
 
     async def apply(self, *manifests: dict[str, Any]) -> None:
@@ -85,7 +84,7 @@ class Owner:
         """The request for a look that is on record."""
         found = await self.store.get(ref)
         assert found is not None
-        return found.annotations.get(REQUESTED)
+        return found.annotations.get(RECONCILE_REQUESTED)
 
     async def refused(self, asking: Awaitable[None]) -> SetpointError:
         """What was raised; nothing else happened."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from setpoint.errors import OperationRunning, RemoteUnavailable, SetpointError
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.workqueue import Item
+from setpoint.runtime.workqueue.queue import QueueItem
+from setpoint.runtime.workqueue.scheduling import Priority
 
 ALLOWED = {
     Priority.EDIT: 0.0,
@@ -37,9 +37,9 @@ class ModelQueue:
     def __init__(self) -> None:
         self.now = 0.0
         self.getters = 0
-        self.handed_out: list[Item[str]] = []
+        self.handed_out: list[QueueItem[str]] = []
         self.waiting: dict[str, tuple[Rank, Wish]] = {}
-        self.in_work: dict[str, Wish | None] = {}
+        self.processing: dict[str, Wish | None] = {}
         self.looks: dict[str, tuple[int, Wish]] = {}
         self.failures: dict[str, int] = {}
         self.polls: dict[str, int] = {}
@@ -79,12 +79,12 @@ class ModelQueue:
     def discard(self, key: str) -> None:
         self.forget(key)
         self.waiting.pop(key, None)
-        if key in self.in_work:
-            self.in_work[key] = None
+        if key in self.processing:
+            self.processing[key] = None
 
     def done(self, key: str) -> None:
         self.bring_due()
-        again = self.in_work.pop(key)
+        again = self.processing.pop(key)
         if key in self.looks and self.looks[key][1].since <= self.now:
             look = self.looks.pop(key)[1]
             again = look if again is None else again.and_also(look)
@@ -96,15 +96,15 @@ class ModelQueue:
         self.looks.clear()
         self.failures.clear()
         self.polls.clear()
-        self.in_work = dict.fromkeys(self.in_work)
+        self.processing = dict.fromkeys(self.processing)
 
     def pass_time(self, seconds: float) -> None:
         """Those who wait get what comes due on the way at the moment it does."""
         end = self.now + seconds
         moments = {look.since for _, look in self.looks.values() if self.now < look.since < end}
-        for moment in (*sorted(moments), end):
+        for context in (*sorted(moments), end):
             self.hand_out()
-            self.now = moment
+            self.now = context
         self.hand_out()
 
     def hand_out(self) -> None:
@@ -113,21 +113,21 @@ class ModelQueue:
         while self.getters and self.waiting:
             key = min(self.waiting, key=lambda key: self.waiting[key][0])
             wish = self.waiting.pop(key)[1]
-            self.in_work[key] = None
+            self.processing[key] = None
             self.getters -= 1
-            self.handed_out.append(Item(key, wish.priority, wish.trigger, self.now - wish.since))
+            self.handed_out.append(QueueItem(key, wish.priority, wish.trigger, self.now - wish.since))
 
     def bring_due(self) -> None:
-        due = [key for key, (_, look) in self.looks.items() if look.since <= self.now and key not in self.in_work]
+        due = [key for key, (_, look) in self.looks.items() if look.since <= self.now and key not in self.processing]
         for key in sorted(due, key=lambda key: (self.looks[key][1].since, self.looks[key][0])):
             look = self.looks.pop(key)[1]
             self._arrive(key, look, look.since)
 
     def _arrive(self, key: str, wish: Wish, at: float) -> None:
         rank = (at + ALLOWED[wish.priority], wish.priority, self._next_number())
-        if key in self.in_work:
-            before = self.in_work[key]
-            self.in_work[key] = wish if before is None else before.and_also(wish)
+        if key in self.processing:
+            before = self.processing[key]
+            self.processing[key] = wish if before is None else before.and_also(wish)
         elif key in self.waiting:
             old_rank, before = self.waiting[key]
             self.waiting[key] = (min(rank, old_rank), before.and_also(wish))

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 
 from setpoint.errors import OperationRunning, RemoteUnavailable, SetpointError, WriteConflict
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
-from setpoint.runtime.workqueue_metrics import Snapshot
+from setpoint.runtime.metrics.catalogue import QueueSnapshot
+from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
+from setpoint.runtime.workqueue.scheduling import Priority
 from tests.runtime.queue_model import ModelQueue
 from tests.runtime.virtual_time import VirtualClock
 
@@ -117,7 +117,7 @@ class Run:
 
     queue: WorkQueue[str] = field(default_factory=lambda: WorkQueue(VirtualClock(), jitter=lambda: 0.0))
     model: ModelQueue = field(default_factory=ModelQueue)
-    handed_out: list[Item[str]] = field(default_factory=list)
+    handed_out: list[QueueItem[str]] = field(default_factory=list)
     ended: int = 0
     _getters: list["asyncio.Task[None]"] = field(default_factory=list)
 
@@ -146,7 +146,7 @@ class Run:
 
     async def drain(self) -> None:
         """Goes on until nothing is queued, in work or to come."""
-        while self.model.waiting or self.model.in_work or self.model.looks:
+        while self.model.waiting or self.model.processing or self.model.looks:
             for operation in (Get(), Pass(3600.0), Done(0)):
                 await self.perform(operation)
         await self.settle()
@@ -176,7 +176,7 @@ class Run:
                 self.queue.discard(key)
                 self.model.discard(key)
             case Done(which):
-                for key in sorted(self.model.in_work)[which : which + 1]:
+                for key in sorted(self.model.processing)[which : which + 1]:
                     self.queue.done(key)
                     self.model.done(key)
 
@@ -195,12 +195,12 @@ class Run:
             self.model.getters -= 1
 
 
-def figures(snapshot: Snapshot) -> tuple[list[int], int, int]:
+def figures(snapshot: QueueSnapshot) -> tuple[list[int], int, int]:
     """How many wait by priority, are to come, and are in work."""
-    return [snapshot.depth[priority] for priority in Priority], snapshot.delayed, snapshot.in_work
+    return [snapshot.depth[priority] for priority in Priority], snapshot.delayed, snapshot.processing
 
 
 def model_figures(model: ModelQueue) -> tuple[list[int], int, int]:
     """The same of the model."""
     waiting = [wish.priority for _, wish in model.waiting.values()]
-    return [waiting.count(priority) for priority in Priority], len(model.looks), len(model.in_work)
+    return [waiting.count(priority) for priority in Priority], len(model.looks), len(model.processing)

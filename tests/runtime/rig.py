@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from setpoint.engine.kind import Absent, Location, Present, Unmoved
+from setpoint.engine.context import EngineContext
+from setpoint.engine.kind import Absent, Location, Present, Unchanged
 from setpoint.engine.ports import Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import World
 from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadget_stand import gadget
@@ -31,7 +31,7 @@ class SlowKind(GadgetKind):
     before: Callable[[str], Awaitable[None]] | None = None
     looks: list[tuple[float, str]] = field(default_factory=list)
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
         self.looks.append((self.clock.monotonic(), location))
         if self.before is not None:
             await self.before(location)
@@ -47,7 +47,7 @@ class Tally:
     drifts: list[float] = field(default_factory=list)
     listings: list[tuple[str, int]] = field(default_factory=list)
 
-    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         self.steps.append((outcome, decision))
 
     def converged(self, kind: str, seconds: float) -> None:
@@ -123,8 +123,8 @@ def new_rig(store: Store | None = None, grace: float = 25.0, kind: SlowKind | No
     numbers = itertools.count(1)
     store = store or MemoryStore(clock, lambda: f"uid-{next(numbers)}")
     kind = kind or SlowKind(Service())
-    world = World(store, clock, {(kind.group, kind.name): kind}, metrics=tally)
-    return Rig(store, kind.service, kind, tally, clock, Manager(world, tally, grace, workers=10))
+    engine = EngineContext(store, clock, {(kind.group, kind.name): kind}, metrics=tally)
+    return Rig(store, kind.service, kind, tally, clock, Manager(engine, tally, grace, workers=10))
 
 
 @asynccontextmanager

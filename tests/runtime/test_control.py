@@ -13,11 +13,17 @@ from typing import Any
 import aiohttp
 import pytest
 
-from setpoint.clients.daemon import Daemon, reach
-from setpoint.clients.daemon_messages import Failure, Name, raised, told
-from setpoint.clients.daemon_socket import link_beside
+from setpoint.clients.admin_api import (
+    AdminClient,
+    ErrorBody,
+    ResourceName,
+    connect_admin,
+    error_body,
+    error_from,
+    socket_link,
+)
+from setpoint.engine.context import FINALIZER
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import FINALIZER
 from setpoint.errors import (
     Bug,
     DependencyCycle,
@@ -38,8 +44,8 @@ PAUSED = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "Pause
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"key": "x"}}
 
 
-def name_of(ref: ResourceRef) -> Name:
-    return Name(ref.group, ref.kind, ref.namespace, ref.name)
+def name_of(ref: ResourceRef) -> ResourceName:
+    return ResourceName(ref.group, ref.kind, ref.namespace, ref.name)
 
 
 @pytest.fixture
@@ -263,7 +269,7 @@ def test_a_look_is_asked_for_at_what_was_paused_and_is_to_go(play: Play) -> None
 @pytest.mark.parametrize("verb", ["delete", "look"])
 def test_a_kind_that_the_process_does_not_handle_is_refused(play: Play, verb: str) -> None:
     async def scenario(owner: Owner) -> None:
-        asking = getattr(owner.daemon, verb)([Name(GROUP, "Widget", "default", "w")])
+        asking = getattr(owner.daemon, verb)([ResourceName(GROUP, "Widget", "default", "w")])
 
         assert type(await owner.refused(asking)) is ManifestInvalid
 
@@ -288,14 +294,14 @@ def test_a_process_that_is_stopping_takes_no_orders(play: Play, phase: Phase) ->
 
 @pytest.mark.parametrize("error", [StoreInUse("a"), ManifestInvalid("b"), RemoteUnavailable("c"), Bug("d")])
 def test_an_error_arrives_as_it_was_sent(error: SetpointError) -> None:
-    arrived = raised(told(error))
+    arrived = error_from(error_body(error))
 
     assert (type(arrived), str(arrived)) == (type(error), str(error))
 
 
 @pytest.mark.parametrize("unknown", ["OfAnotherVersion", "Retry", "retry_for", "__name__"])
 def test_an_error_that_nobody_knows_here_is_a_refusal(unknown: str) -> None:
-    arrived = raised(Failure(unknown, "no"))
+    arrived = error_from(ErrorBody(unknown, "no"))
 
     assert (type(arrived), str(arrived)) == (RemoteRefused, "no")
 
@@ -333,7 +339,7 @@ def test_words_that_nobody_understands_are_refused(play: Play) -> None:
 def test_whoever_waits_for_the_end_hears_of_it(folder: Path) -> None:
     async def scenario() -> None:
         async with Owner(folder / "state.db").listening() as owner:
-            waiting = asyncio.create_task(owner.daemon.until_it_ends())
+            waiting = asyncio.create_task(owner.daemon.wait_until_exit())
             await owner.daemon.hello()
             assert not waiting.done()
         await waiting
@@ -344,13 +350,13 @@ def test_whoever_waits_for_the_end_hears_of_it(folder: Path) -> None:
 def test_a_process_that_is_gone_is_not_reached(folder: Path) -> None:
     async def scenario() -> None:
         async with Owner(folder / "state.db").listening() as owner:
-            other = Daemon(link_beside(owner.path))
+            other = AdminClient(socket_link(owner.path))
         with pytest.raises(RemoteUnavailable):
             await other.hello()
-        await other.until_it_ends()
+        await other.wait_until_exit()
         await other.close()
 
-        assert await reach(owner.path) is None
+        assert await connect_admin(owner.path) is None
 
     asyncio.run(scenario())
 
@@ -361,7 +367,7 @@ def test_a_process_that_is_gone_is_not_reached(folder: Path) -> None:
 def test_the_socket_is_its_owners_alone_and_goes_with_the_process(folder: Path) -> None:
     async def scenario() -> int:
         async with Owner(folder / "state.db").listening() as owner:
-            return stat.S_IMODE(link_beside(owner.path).stat().st_mode)
+            return stat.S_IMODE(socket_link(owner.path).stat().st_mode)
 
     assert asyncio.run(scenario()) == 0o600
     assert [one.name for one in folder.iterdir()] == ["state.db"]
@@ -385,7 +391,7 @@ print(client.makefile().read())
 def test_another_user_gets_no_answer_even_where_the_file_would_let_them(play: Play) -> None:
     async def scenario(owner: Owner) -> None:
         owner.path.parent.chmod(0o755)
-        address = link_beside(owner.path)
+        address = socket_link(owner.path)
         address.chmod(0o666)
         command = [sys.executable, "-c", ASK, str(address)]
 

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from setpoint.engine.cadence import INTERVAL, spread
-from setpoint.engine.remembered import HANDLED, REQUESTED
+from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
+from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import LeaseLost, RemoteUnavailable
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.stand import EVERY_VERB, Trouble
@@ -73,17 +73,17 @@ def test_a_resource_is_looked_at_again_between_half_the_mean_and_one_and_a_half(
         for name in names:
             looks = rig.looks_at(name)[2:]
             gaps = {round(after - before, 3) for before, after in itertools.pairwise(looks)}
-            assert gaps == {round(spread(gadget_ref(name), 600.0), 3)}
+            assert gaps == {round(jittered_resync(gadget_ref(name), 600.0), 3)}
             assert 300 <= gaps.pop() < 900
-        assert len({spread(gadget_ref(name), 600.0) for name in names}) == 40
+        assert len({jittered_resync(gadget_ref(name), 600.0) for name in names}) == 40
 
     play(scenario)
 
 
 def test_the_author_says_how_often() -> None:
     async def scenario(rig: Rig) -> None:
-        await rig.apply("often", annotations={INTERVAL: "10"})
-        await rig.apply("never", annotations={INTERVAL: "0"})
+        await rig.apply("often", annotations={RESYNC_INTERVAL: "10"})
+        await rig.apply("never", annotations={RESYNC_INTERVAL: "0"})
         await rig.settled("often", "never")
         never = len(rig.looks_at("never"))
         await rig.clock.sleep(1_000)
@@ -98,7 +98,7 @@ def test_what_is_never_to_be_looked_at_again_is_not_even_at_the_start() -> None:
     async def main() -> None:
         first = new_rig()
         async with running(first):
-            await first.apply("never", annotations={INTERVAL: "0"})
+            await first.apply("never", annotations={RESYNC_INTERVAL: "0"})
             await first.apply("usual")
             await first.settled("never", "usual")
         second = new_rig(first.store)
@@ -107,7 +107,7 @@ def test_what_is_never_to_be_looked_at_again_is_not_even_at_the_start() -> None:
             await second.clock.sleep(100)
 
             assert (len(second.looks_at("never")), len(second.looks_at("usual"))) == (0, 1)
-            await second.apply("never", {"size": 3}, annotations={INTERVAL: "0"})
+            await second.apply("never", {"size": 3}, annotations={RESYNC_INTERVAL: "0"})
             await second.settled("never")
             assert second.service.objects["never"]["size"] == 3
 
@@ -137,10 +137,10 @@ def test_a_look_can_be_asked_for_and_is_echoed() -> None:
         await rig.apply("a")
         await rig.settled("a")
         rig.service.objects["a"]["size"] = 9
-        await rig.apply("a", annotations={REQUESTED: "2026-01-01T12:00:00Z"})
+        await rig.apply("a", annotations={RECONCILE_REQUESTED: "2026-01-01T12:00:00Z"})
 
         async def is_handled() -> bool:
-            return (await rig.status("a")).get(HANDLED) == "2026-01-01T12:00:00Z"
+            return (await rig.status("a")).get(RECONCILE_HANDLED) == "2026-01-01T12:00:00Z"
 
         at = await rig.until(is_handled)
 

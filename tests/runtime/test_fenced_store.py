@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.permits import Attempt, permitted_by
-from setpoint.engine.ports import Lease, Note, Store
+from setpoint.clients.fencing import FencedWrite, fenced_by
+from setpoint.engine.ports import EventRecord, Lease, Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import LeaseLost
-from setpoint.runtime.fenced_store import FencedStore
+from setpoint.runtime.sharding.fencing import FencedStore
 from setpoint.stores.memory import MemoryStore
 from tests.runtime.virtual_time import VirtualClock, run
 from tests.stores.samples import REF, instance
 
 WRITES = ("annotate", "apply", "create", "delete", "note", "replace", "set_finalizers", "update_status")
 OTHERS = ("acquire", "close", "get", "leases", "list", "notes", "pages", "release", "watch")
-NOTE = Note(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
+NOTE = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
 
 class Refusing:
-    def check(self, attempt: Attempt) -> float:
+    def check(self, attempt: FencedWrite) -> float:
         raise LeaseLost(f"{attempt}: refused")
 
 
@@ -30,7 +30,7 @@ class Allowing:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
-    def check(self, attempt: Attempt) -> float:
+    def check(self, attempt: FencedWrite) -> float:
         return self._seconds
 
 
@@ -64,7 +64,7 @@ def test_every_method_of_a_store_is_one_or_the_other() -> None:
 def test_a_write_without_a_permit_does_not_reach_the_store(name: str) -> None:
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
         before, notes = await store.list(), await store.notes()
-        with permitted_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{name} SQLInstance.* refused"):
+        with fenced_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{name} SQLInstance.* refused"):
             await getattr(fenced, name)(*arguments_of(name, resource))
 
         assert (await store.list(), await store.notes()) == (before, notes)
@@ -78,7 +78,7 @@ def test_a_write_with_a_permit_or_outside_of_a_step_is_the_store_s(name: str) ->
         await getattr(fenced, name)(*arguments_of(name, resource))
         other = MemoryStore(VirtualClock(), lambda: "uid")
         again = await other.apply(instance())
-        with permitted_by(Allowing(5)):
+        with fenced_by(Allowing(5)):
             await getattr(FencedStore(other), name)(*arguments_of(name, again))
 
         assert (await store.list()).resources == (await other.list()).resources
@@ -96,7 +96,7 @@ def test_collects_as_the_store_does() -> None:
 @pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("pages", "watch")])
 def test_everything_else_needs_no_permit(name: str) -> None:
     async def scenario(_store: MemoryStore, fenced: Store, resource: Resource) -> None:
-        with permitted_by(Refusing()):
+        with fenced_by(Refusing()):
             await getattr(fenced, name)(*arguments_of(name, resource))
 
     play(scenario)
@@ -106,7 +106,7 @@ def test_what_is_read_piece_by_piece_is_the_store_s() -> None:
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
         since = (await store.list()).revision
         await store.update_status(resource, {"size": 1})
-        with permitted_by(Refusing()):
+        with fenced_by(Refusing()):
             pages = [page async for page in fenced.pages()]
             event = await anext(fenced.watch(since))
 
@@ -122,7 +122,7 @@ def test_a_write_that_takes_longer_than_its_permit_is_given_up() -> None:
             await asyncio.sleep(10**6)
 
         store.update_status = never  # type: ignore[method-assign,assignment] # a store that hangs
-        with permitted_by(Allowing(5)), pytest.raises(LeaseLost, match=r"^update_status .*: no answer while the lease"):
+        with fenced_by(Allowing(5)), pytest.raises(LeaseLost, match=r"^update_status .*: no answer while the lease"):
             await fenced.update_status(resource, {})
 
         assert VirtualClock().monotonic() == 5.0

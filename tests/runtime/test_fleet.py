@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from setpoint.clients.http import Request
-from setpoint.runtime.shards import shard_of, winner
+from setpoint.clients.http import HttpRequest
+from setpoint.runtime.sharding.assignment import shard_of, shard_winner
 from tests.engine.gadgets import gadget_ref
 from tests.runtime.fleet import A_LITTLE, LEASE, Fleet, Process, play
 from tests.runtime.wire import Trouble
@@ -42,7 +42,7 @@ def test_whoever_comes_gets_its_share_at_once() -> None:
             await fleet.clock.sleep(SOON)
 
         members = ["one", "two", "three"]
-        assert [fleet.holders(shard) for shard in range(16)] == [[winner(shard, members)] for shard in range(16)]
+        assert [fleet.holders(shard) for shard in range(16)] == [[shard_winner(shard, members)] for shard in range(16)]
         assert {name for shard in range(16) for name in fleet.holders(shard)} == set(members)
         assert len(fleet.writes) == writes
 
@@ -198,7 +198,7 @@ def test_a_process_that_did_not_run_for_a_minute_writes_nothing_when_it_wakes() 
 def _on_look(process: Process, name: str, tell: Callable[[], None]) -> None:
     """Tells when the process asks the cloud for a gadget."""
 
-    def watch(request: Request) -> None:
+    def watch(request: HttpRequest) -> None:
         if str(request) == f"GET /{name}":
             tell()
 

@@ -2,16 +2,14 @@
 
 import pytest
 
-from setpoint.clients.http import Request
-from setpoint.engine.scene import World
+from setpoint.clients.http import HttpRequest
+from setpoint.engine.context import EngineContext
 from setpoint.errors import LeaseLost, SetpointError, StoreInUse
-from setpoint.runtime.controller import Controller
-from setpoint.runtime.crew import Crew
-from setpoint.runtime.duty import Duty
-from setpoint.runtime.heads import Heads
-from setpoint.runtime.reasons import RESYNC
-from setpoint.runtime.replica import Replica
-from setpoint.runtime.shards import shard_of, winner
+from setpoint.runtime.controller import Controller, WorkerPool
+from setpoint.runtime.index import ResourceIndex
+from setpoint.runtime.predicates import RESYNC
+from setpoint.runtime.sharding.assignment import shard_of, shard_winner
+from setpoint.runtime.sharding.replica import ControllerReplica, ReconcileScope
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 from tests.runtime.fleet import LEASE, Fleet, Process, play
@@ -22,7 +20,7 @@ from tests.runtime.wire import Trouble
 NAMES = [f"g{number}" for number in range(12)]
 
 
-def hang(request: Request) -> Trouble | None:
+def hang(request: HttpRequest) -> Trouble | None:
     """The cloud does not answer."""
     return Trouble.LOST if "//cloud/" in request.url else None
 
@@ -31,7 +29,7 @@ def queued(process: Process) -> tuple[int, int, int]:
     """How many wait, are to come, and are in work."""
     (controller,) = process.manager.controllers.values()
     snapshot = controller.queue.snapshot()
-    return sum(snapshot.depth.values()), snapshot.delayed, snapshot.in_work
+    return sum(snapshot.depth.values()), snapshot.delayed, snapshot.processing
 
 
 def test_with_a_lost_shard_its_steps_end_and_its_keys_leave_the_queue() -> None:
@@ -42,12 +40,12 @@ def test_with_a_lost_shard_its_steps_end_and_its_keys_leave_the_queue() -> None:
         for name in NAMES:
             await fleet.edit(name)
         await fleet.clock.sleep(1)
-        before = queued(process), process.manager.in_work
+        before = queued(process), process.manager.processing
         fleet.cut_off("one", Trouble.REFUSED)
         await fleet.clock.sleep(11)
 
         assert before == ((8, 0, 4), 4)
-        assert (queued(process), process.manager.in_work) == ((0, 0, 0), 0)
+        assert (queued(process), process.manager.processing) == ((0, 0, 0), 0)
 
     play(scenario)
 
@@ -59,14 +57,14 @@ def test_with_a_lost_shard_goes_what_was_remembered_of_its_resources() -> None:
             await fleet.edit(name)
         await fleet.settled(*NAMES)
         await fleet.clock.sleep(5)
-        rests = process.manager.world.rests
-        assert rests is not None
-        before = [rests.of(gadget_ref(name)) is not None for name in NAMES]
+        idle_cache = process.manager.engine.idle_cache
+        assert idle_cache is not None
+        before = [idle_cache.of(gadget_ref(name)) is not None for name in NAMES]
         fleet.cut_off("one", Trouble.REFUSED)
         await fleet.clock.sleep(11)
 
         assert before == [True] * len(NAMES)
-        assert [rests.of(gadget_ref(name)) for name in NAMES] == [None] * len(NAMES)
+        assert [idle_cache.of(gadget_ref(name)) for name in NAMES] == [None] * len(NAMES)
         assert queued(process) == (0, 0, 0)
 
     play(scenario)
@@ -96,7 +94,7 @@ def test_news_calls_those_that_wait_for_it_where_they_are_looked_after_and_nowhe
             fleet.start(name)
         await fleet.shared_out()
         await fleet.clock.sleep(3)
-        children = [name for name in NAMES if winner(shard_of(gadget_ref(name), 16), ["one", "two"]) == "one"]
+        children = [name for name in NAMES if shard_winner(shard_of(gadget_ref(name), 16), ["one", "two"]) == "one"]
         for name in children:
             await fleet.edit(name, parentRef="p")
         await fleet.clock.sleep(3)
@@ -114,8 +112,10 @@ def test_news_calls_those_that_wait_for_it_where_they_are_looked_after_and_nowhe
 def test_what_is_let_go_does_not_wait_in_the_queue() -> None:
     async def main() -> list[int]:
         clock, kind = VirtualClock(), GadgetKind(Service())
-        world = World(MemoryStore(clock, lambda: "uid"), clock, {(kind.group, kind.name): kind})
-        controller = Controller(Crew(kind, 2), world, Heads(world.kinds), Tally(), Duty(lambda error: None))
+        engine = EngineContext(MemoryStore(clock, lambda: "uid"), clock, {(kind.group, kind.name): kind})
+        controller = Controller(
+            WorkerPool(kind, 2), engine, ResourceIndex(engine.kinds), Tally(), ReconcileScope(lambda error: None)
+        )
         for name in NAMES:
             controller.call(gadget_ref(name), RESYNC)
         depths = [sum(controller.queue.snapshot().depth.values())]
@@ -150,9 +150,9 @@ def test_a_lost_lease_ends_a_process_that_has_nothing_else(
 ) -> None:
     async def main() -> list[SetpointError]:
         clock, ended = VirtualClock(), list[SetpointError]()
-        replica = Replica(MemoryStore(clock, lambda: "uid"), clock, "one", 4)
-        for duty in (Duty(ended.append), Duty(ended.append, replica)):
-            duty.end(error)
+        replica = ControllerReplica(MemoryStore(clock, lambda: "uid"), clock, "one", 4)
+        for scope in (ReconcileScope(ended.append), ReconcileScope(ended.append, replica)):
+            scope.end(error)
         return ended
 
     assert run(main()) == [error] * (ends_alone + ends_among_others)

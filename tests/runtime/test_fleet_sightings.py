@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from setpoint.engine.ports import Clock, Lease, Store
-from setpoint.stores.leases import wall_seconds
+from setpoint.stores.leases import unix_seconds
 from tests.runtime.fleet import A_LITTLE, LEASE, Fleet, play
 from tests.runtime.wire import Wire
 
@@ -25,7 +25,7 @@ class SightedStore:
 
     behind: Store
     clock: Clock
-    sightings: dict[str, tuple[Lease, float]] = field(default_factory=dict)
+    listed_objects: dict[str, tuple[Lease, float]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.behind, name)
@@ -35,16 +35,16 @@ class SightedStore:
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         for lease in await self.leases(name):
-            if lease.name == name and lease.holder not in ("", holder) and lease.expires > wall_seconds(self.clock):
+            if lease.name == name and lease.holder not in ("", holder) and lease.expires > unix_seconds(self.clock):
                 return None
         return await self.behind.acquire(name, holder, seconds)
 
     def _see(self, lease: Lease) -> Lease:
         now = self.clock.monotonic()
-        before, at = self.sightings.get(lease.name, (lease, now))
+        before, at = self.listed_objects.get(lease.name, (lease, now))
         at = at if before == lease else now
-        self.sightings[lease.name] = (lease, at)
-        return replace(lease, expires=wall_seconds(self.clock) + at + LEASE - now) if lease.holder else lease
+        self.listed_objects[lease.name] = (lease, at)
+        return replace(lease, expires=unix_seconds(self.clock) + at + LEASE - now) if lease.holder else lease
 
 
 class ClusterFleet(Fleet):

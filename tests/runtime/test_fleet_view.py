@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from setpoint.runtime.manager import Manager, Phase
-from setpoint.runtime.telemetry import Telemetry
+from setpoint.runtime.metrics.telemetry import Telemetry
 from tests.runtime.fleet import LEASE, Fleet, play
 from tests.runtime.rig import Rig
 from tests.runtime.rig import play as play_alone
@@ -68,10 +68,14 @@ def test_the_log_has_a_line_for_each_shard_that_is_acquired_released_or_lost(
         fleet.cut_off("younger", Trouble.REFUSED)
         await fleet.clock.sleep(11)
 
-    with caplog.at_level(logging.INFO, logger="setpoint.runtime.replica"):
+    with caplog.at_level(logging.INFO, logger="setpoint.runtime.sharding.replica"):
         play(scenario, shards=2)
 
-    lines = [(one.message, vars(one).get("shard")) for one in caplog.records if one.name == "setpoint.runtime.replica"]
+    lines = [
+        (one.message, vars(one).get("shard"))
+        for one in caplog.records
+        if one.name == "setpoint.runtime.sharding.replica"
+    ]
     assert [line for line in lines if line[1] is not None] == [
         ("shard acquired", 0),
         ("shard acquired", 1),
@@ -120,7 +124,7 @@ def test_a_process_that_looks_after_everything_takes_no_lease() -> None:
         await rig.clock.sleep(3600)
 
         assert await rig.store.leases("") == ()
-        assert rig.manager.world.store is rig.store
+        assert rig.manager.engine.store is rig.store
         assert await samples_of(rig.manager) == {}
 
     play_alone(scenario)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.ports import EVERYTHING, Event, Query
+from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired, StoreError
-from setpoint.runtime.heads import Heads
-from setpoint.runtime.informer import Informer, News
+from setpoint.runtime.index import ResourceIndex
+from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
@@ -28,7 +28,7 @@ class Flaky(MemoryStore):
         self.breaks: list[tuple[int, StoreError]] = []
         self.watches: list[Revision] = []
 
-    async def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+    async def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         self.watches.append(since)
         limit = self.breaks.pop(0) if self.breaks else None
         events = super().watch(since, query)
@@ -44,8 +44,10 @@ class Desk:
     """An informer at work."""
 
     store: Flaky = field(default_factory=Flaky)
-    news: list[News] = field(default_factory=list)
-    heads: Heads = field(default_factory=lambda: Heads({("test.setpoint.dev", "Gadget"): GadgetKind(Service())}))
+    news: list[ResourceEvent] = field(default_factory=list)
+    heads: ResourceIndex = field(
+        default_factory=lambda: ResourceIndex({("test.setpoint.dev", "Gadget"): GadgetKind(Service())})
+    )
 
     async def put(self, name: str, size: int = 1, **spec: object) -> None:
         await self.store.apply(gadget(name, {"size": size, **spec}))
@@ -55,7 +57,7 @@ class Desk:
         return [(_word(one), one.ref.name) for one in self.news]
 
 
-def _word(news: News) -> str:
+def _word(news: ResourceEvent) -> str:
     if news.after is None:
         return "gone"
     if news.before is None:
@@ -167,6 +169,8 @@ def test_in_the_end_the_heads_are_those_of_the_store(breaks: list[tuple[int, boo
     assert kept == run(stored())
     told = {one.ref for one in desk.news if one.after is not None}
     assert set(kept) <= told
-    waiting = {ref: set(desk.heads.waiting_for(ref)) for ref in (gadget_ref("g0"), gadget_ref("g1"))}
-    needs = {ref: head.needs for ref in desk.heads if (head := desk.heads.get(ref)) is not None}
-    assert waiting == {need: {ref for ref, found in needs.items() if need in found} for need in waiting}
+    waiting = {ref: set(desk.heads.dependants_of(ref)) for ref in (gadget_ref("g0"), gadget_ref("g1"))}
+    dependencies = {ref: head.dependencies for ref in desk.heads if (head := desk.heads.get(ref)) is not None}
+    assert waiting == {
+        dependency: {ref for ref, found in dependencies.items() if dependency in found} for dependency in waiting
+    }

@@ -7,7 +7,7 @@ from enum import Enum
 
 import pytest
 
-from setpoint.clients.http import Request
+from setpoint.clients.http import HttpRequest
 from tests.runtime.fleet import A_LITTLE, LEASE, SLOWEST, Fleet, play
 from tests.runtime.wire import Trouble
 
@@ -53,7 +53,7 @@ class Sabotage:
     def has_happened(self) -> bool:
         return self.left <= 0
 
-    def trouble(self, request: Request) -> Trouble | None:
+    def trouble(self, request: HttpRequest) -> Trouble | None:
         verb = request.url.rpartition("/")[2]
         if self.is_over or verb not in ("acquire", "release"):
             return None

@@ -7,15 +7,15 @@ from itertools import cycle
 
 import pytest
 
-from setpoint.clients.permits import Attempt, permitted_by, seconds_for
+from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
 from setpoint.engine.ports import Lease
 from setpoint.errors import LeaseLost, StoreError
-from setpoint.runtime.leases import Leases, Tenure, sort_of
+from setpoint.runtime.sharding.leases import HeldLease, LeaseManager, lease_purpose
 from setpoint.stores.memory import MemoryStore
 from tests.runtime.virtual_time import VirtualClock, run
 
 NAME = "setpoint-shard-3"
-WRITE = Attempt("PUT", "/b/logs")
+WRITE = FencedWrite("PUT", "/b/logs")
 
 
 @dataclass
@@ -28,14 +28,14 @@ class Trying:
 
     def __post_init__(self) -> None:
         self.store = _Failing(self)
-        self.mine = Leases(self.store, self.clock, jitter=lambda: 0.0)
-        self.yours = Leases(MemoryStoreView(self.store), self.clock, jitter=lambda: 0.0)
+        self.mine = LeaseManager(self.store, self.clock, jitter=lambda: 0.0)
+        self.yours = LeaseManager(MemoryStoreView(self.store), self.clock, jitter=lambda: 0.0)
 
-    async def taken(self) -> Tenure:
+    async def taken(self) -> HeldLease:
         """The lease is ours."""
-        tenure = await self.mine.ask(NAME, "me")
-        assert tenure is not None
-        return tenure
+        held_lease = await self.mine.ask(NAME, "me")
+        assert held_lease is not None
+        return held_lease
 
 
 class _Failing(MemoryStore):
@@ -72,11 +72,11 @@ async def refuse(_now: float) -> None:
 
 def test_a_lease_is_renewed_in_time_for_ever() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
-        keeping = asyncio.create_task(trying.mine.keep(tenure))
+        held_lease = await trying.taken()
+        keeping = asyncio.create_task(trying.mine.keep(held_lease))
         await trying.clock.sleep(3600)
 
-        assert not tenure.is_over
+        assert not held_lease.is_over
         assert await trying.yours.ask(NAME, "you") is None
         assert trying.asked[:4] == [0, 5, 10, 15]
         keeping.cancel()
@@ -87,7 +87,7 @@ def test_a_lease_is_renewed_in_time_for_ever() -> None:
 def test_processes_that_began_together_do_not_go_on_together() -> None:
     async def scenario(trying: Trying) -> None:
         jitters = cycle([0.0, 0.5, 1.0])
-        leases = Leases(trying.store, trying.clock, jitter=lambda: next(jitters))
+        leases = LeaseManager(trying.store, trying.clock, jitter=lambda: next(jitters))
         keeping = asyncio.create_task(leases.keep(await trying.taken()))
         await trying.clock.sleep(20)
 
@@ -99,11 +99,11 @@ def test_processes_that_began_together_do_not_go_on_together() -> None:
 
 def test_a_failed_renewal_is_tried_again_until_it_is_too_late() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
+        held_lease = await trying.taken()
         trying.failing = refuse
-        await trying.mine.keep(tenure)
+        await trying.mine.keep(held_lease)
 
-        assert (tenure.is_over, trying.clock.monotonic()) == (True, 10.0)
+        assert (held_lease.is_over, trying.clock.monotonic()) == (True, 10.0)
         assert trying.asked == [0, 5, 6, 7, 8, 9]
         assert trying.mine.failures == {"shard": 5}
 
@@ -115,9 +115,9 @@ def test_a_store_that_does_not_answer_has_failed() -> None:
         async def hang(_now: float) -> None:
             await trying.clock.sleep(10**6)
 
-        tenure = await trying.taken()
+        held_lease = await trying.taken()
         trying.failing = hang
-        await trying.mine.keep(tenure)
+        await trying.mine.keep(held_lease)
         ended = trying.clock.monotonic()
         with pytest.raises(StoreError, match="the store did not answer within 3 s, and its leases run out"):
             await trying.mine.ask(NAME, "me")
@@ -133,13 +133,13 @@ def test_a_lease_counts_from_when_it_was_asked_for_and_so_does_a_renewal() -> No
             await trying.clock.sleep(2)
 
         trying.failing = take_two_seconds
-        tenure = await trying.taken()
-        at_first = tenure.seconds_left
-        keeping = asyncio.create_task(trying.mine.keep(tenure))
+        held_lease = await trying.taken()
+        at_first = held_lease.seconds_left
+        keeping = asyncio.create_task(trying.mine.keep(held_lease))
         await trying.clock.sleep(7.5)
 
         # Asked for at 0, and again at 7.
-        assert (at_first, tenure.seconds_left) == (8.0, 7.5)
+        assert (at_first, held_lease.seconds_left) == (8.0, 7.5)
         keeping.cancel()
 
     play(scenario)
@@ -147,39 +147,39 @@ def test_a_lease_counts_from_when_it_was_asked_for_and_so_does_a_renewal() -> No
 
 def test_what_another_took_meanwhile_is_over() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
-        await trying.store.release(tenure.lease)
+        held_lease = await trying.taken()
+        await trying.store.release(held_lease.lease)
         assert await trying.yours.ask(NAME, "you") is not None
-        await trying.mine.keep(tenure)
+        await trying.mine.keep(held_lease)
 
-        assert (tenure.is_over, trying.clock.monotonic()) == (True, 5.0)
+        assert (held_lease.is_over, trying.clock.monotonic()) == (True, 5.0)
 
     play(scenario)
 
 
 def test_what_another_had_in_between_is_over_though_we_have_it_again() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
-        await trying.store.release(tenure.lease)
+        held_lease = await trying.taken()
+        await trying.store.release(held_lease.lease)
         theirs = await trying.yours.ask(NAME, "you")
         assert theirs is not None
         await trying.yours.give_back(theirs)
-        await trying.mine.keep(tenure)
+        await trying.mine.keep(held_lease)
 
-        assert tenure.is_over
+        assert held_lease.is_over
 
     play(scenario)
 
 
 def test_what_is_over_stays_over_whatever_a_late_answer_says() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
+        held_lease = await trying.taken()
         await trying.clock.sleep(10)
-        tenure.renew(tenure.lease, trying.clock.monotonic())
+        held_lease.renew(held_lease.lease, trying.clock.monotonic())
 
-        assert tenure.is_over
+        assert held_lease.is_over
         with pytest.raises(LeaseLost):
-            tenure.check(WRITE)
+            held_lease.check(WRITE)
 
     play(scenario)
 
@@ -187,15 +187,15 @@ def test_what_is_over_stays_over_whatever_a_late_answer_says() -> None:
 def test_a_write_may_be_begun_for_ten_seconds_and_is_over_before_another_can_have_the_lease() -> None:
     async def scenario(trying: Trying) -> None:
         await trying.clock.sleep(0.9)
-        tenure = await trying.taken()
+        held_lease = await trying.taken()
         allowed = []
         for _ in range(4):
-            with permitted_by(tenure):
-                allowed.append((trying.clock.monotonic(), seconds_for(WRITE)))
+            with fenced_by(held_lease):
+                allowed.append((trying.clock.monotonic(), seconds_allowed(WRITE)))
             await trying.clock.sleep(3)
         message = "^PUT /b/logs: not sent, for the lease setpoint-shard-3 is not ours any more; its next holder goes on"
-        with permitted_by(tenure), pytest.raises(LeaseLost, match=message):
-            seconds_for(WRITE)
+        with fenced_by(held_lease), pytest.raises(LeaseLost, match=message):
+            seconds_allowed(WRITE)
         while await trying.yours.ask(NAME, "you") is None:
             await trying.clock.sleep(0.05)
 
@@ -207,11 +207,11 @@ def test_a_write_may_be_begun_for_ten_seconds_and_is_over_before_another_can_hav
 
 def test_a_lease_that_was_given_back_is_another_s_at_once() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
-        was_given_back = await trying.mine.give_back(tenure)
+        held_lease = await trying.taken()
+        was_given_back = await trying.mine.give_back(held_lease)
 
         assert was_given_back
-        assert tenure.is_over
+        assert held_lease.is_over
         assert await trying.yours.ask(NAME, "you") is not None
 
     play(scenario)
@@ -222,11 +222,11 @@ def test_a_lease_is_given_back_after_a_renewal_that_is_under_way() -> None:
         async def take_two_seconds(_now: float) -> None:
             await trying.clock.sleep(2)
 
-        tenure = await trying.taken()
+        held_lease = await trying.taken()
         trying.failing = take_two_seconds
-        keeping = asyncio.create_task(trying.mine.keep(tenure))
+        keeping = asyncio.create_task(trying.mine.keep(held_lease))
         await trying.clock.sleep(6)
-        await trying.mine.give_back(tenure)
+        await trying.mine.give_back(held_lease)
         await keeping
 
         assert trying.clock.monotonic() == 7.0
@@ -237,11 +237,11 @@ def test_a_lease_is_given_back_after_a_renewal_that_is_under_way() -> None:
 
 def test_a_lease_that_cannot_be_given_back_is_over_and_runs_out() -> None:
     async def scenario(trying: Trying) -> None:
-        tenure = await trying.taken()
+        held_lease = await trying.taken()
         await trying.store.close()
 
-        assert await trying.mine.give_back(tenure) is False
-        assert tenure.is_over
+        assert await trying.mine.give_back(held_lease) is False
+        assert held_lease.is_over
 
     play(scenario)
 
@@ -252,14 +252,18 @@ def test_leases_are_asked_for_whatever_holds_for_the_writes_of_a_step() -> None:
         over.end()
 
         async def as_if_sent(_now: float) -> None:
-            seconds_for(WRITE)
+            seconds_allowed(WRITE)
 
         trying.failing = as_if_sent
-        with permitted_by(over):
+        with fenced_by(over):
             assert await trying.mine.ask(NAME, "me") is not None
 
     play(scenario)
 
 
 def test_says_what_a_lease_is_for() -> None:
-    assert [sort_of(f"setpoint-{name}") for name in ("shard-12", "member-0", "layout")] == ["shard", "member", "layout"]
+    assert [lease_purpose(f"setpoint-{name}") for name in ("shard-12", "member-0", "layout")] == [
+        "shard",
+        "member",
+        "layout",
+    ]

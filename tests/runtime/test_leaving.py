@@ -13,7 +13,7 @@ def test_whoever_leaves_before_the_answer_breaks_nothing(caplog: pytest.LogCaptu
     async def scenario(folder: Path) -> None:
         async with Owner(folder / "state.db").listening() as owner:
             for turns in range(40):
-                waiting = asyncio.create_task(owner.daemon.until_it_ends())
+                waiting = asyncio.create_task(owner.daemon.wait_until_exit())
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 waiting.cancel()

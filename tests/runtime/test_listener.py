@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from setpoint.engine.abilities import Topic
+from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.errors import RemoteRefused
-from setpoint.runtime.listener import DEAF, PAUSE
+from setpoint.runtime.remote_watch import COALESCE_SECONDS, REWATCH_SECONDS
 from tests.engine.gadgets import Service, gadget_ref
 from tests.runtime.rig import Rig, SlowKind, new_rig, running
 from tests.runtime.virtual_time import run
 
 # Much less than the time between two regular looks.
-A_MOMENT = 2 * PAUSE
+A_MOMENT = 2 * COALESCE_SECONDS
 
 
 @dataclass(slots=True)
@@ -23,14 +23,14 @@ class AudibleKind(SlowKind):
     """`a-1` and `a-2` are heard of under the topic `a`."""
 
     # What is said to whoever listens, by topic; how often somebody began to.
-    told: "dict[Topic, asyncio.Queue[Location | None | Exception]]" = field(default_factory=dict)
+    told: "dict[WatchTopic, asyncio.Queue[Location | None | Exception]]" = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
 
-    def topic_of(self, location: Location) -> Topic:
-        return Topic(location.partition("-")[0])
+    def watch_topic(self, location: Location) -> WatchTopic:
+        return WatchTopic(location.partition("-")[0])
 
-    async def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+    async def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         self.begun.append(topic)
         news = self.told.setdefault(topic, asyncio.Queue())
         try:
@@ -44,7 +44,7 @@ class AudibleKind(SlowKind):
 
     def tell(self, topic: str, *news: Location | None | Exception) -> None:
         for one in news:
-            self.told[Topic(topic)].put_nowait(one)
+            self.told[WatchTopic(topic)].put_nowait(one)
 
 
 def play(scenario: Callable[[Rig, AudibleKind], Awaitable[None]]) -> None:
@@ -96,7 +96,7 @@ def test_what_changes_again_and_again_is_looked_at_now_and_then() -> None:
             await rig.clock.sleep(0.01)
         await rig.clock.sleep(A_MOMENT)
 
-        assert 10 / PAUSE / 2 <= len(rig.looks_at("a-1")) <= 10 / PAUSE + 2
+        assert 10 / COALESCE_SECONDS / 2 <= len(rig.looks_at("a-1")) <= 10 / COALESCE_SECONDS + 2
         assert rig.writes("a-1") == ["create"]
 
     play(scenario)
@@ -131,9 +131,9 @@ def test_whoever_cannot_hear_tries_again_later_and_goes_on_looking(trouble: Exce
     async def scenario(rig: Rig, kind: AudibleKind) -> None:
         await _at_rest(rig, kind, "a-1")
         kind.tell("a", trouble)
-        await rig.clock.sleep(DEAF / 2)
+        await rig.clock.sleep(REWATCH_SECONDS / 2)
         begun = list(kind.begun)
-        await rig.clock.sleep(DEAF)
+        await rig.clock.sleep(REWATCH_SECONDS)
 
         assert (begun, kind.begun) == (["a"], ["a", "a"])
         assert rig.manager.dead == []

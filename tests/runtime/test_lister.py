@@ -2,9 +2,9 @@
 
 import pytest
 
-from setpoint.engine.cadence import INTERVAL, spread
-from setpoint.engine.scene import MANAGEMENT
-from setpoint.runtime.lister import PATIENCE
+from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
+from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import gadget_ref
 from tests.runtime.listed_rig import ListedRig, names_on, play_listed
 
@@ -91,7 +91,7 @@ def test_the_next_look_counts_from_when_the_page_was_asked_for() -> None:
         listed.forget_looks()
         await listed.rig.clock.sleep(2_000)
 
-        earliest = min(spread(gadget_ref(name), 600.0) for name in TWENTY)
+        earliest = min(jittered_resync(gadget_ref(name), 600.0) for name in TWENTY)
         first, second = listed.kind.pages_read[:2]
         assert second - first == pytest.approx(earliest)
 
@@ -116,8 +116,8 @@ def test_drift_that_a_list_shows_is_looked_at_and_put_back() -> None:
         at = await rig.until(is_put_back)
 
         # Not when its own look was due, but when the first of all was.
-        earliest = min(spread(gadget_ref(name), 600.0) for name in TWENTY)
-        assert at - began <= earliest + 0.1 < spread(gadget_ref("a-007"), 600.0)
+        earliest = min(jittered_resync(gadget_ref(name), 600.0) for name in TWENTY)
+        assert at - began <= earliest + 0.1 < jittered_resync(gadget_ref("a-007"), 600.0)
         assert rig.writes("a-007") == ["create", "update"]
         assert rig.tally.drifts == [pytest.approx(earliest)]
         assert sum(listed.looks(*TWENTY)) == listed.looks("a-007")[0] == 3
@@ -139,7 +139,7 @@ def test_what_a_list_leaves_out_is_looked_at_when_its_own_time_comes() -> None:
 
         at = await rig.until(is_put_back)
 
-        assert at - began <= MOST + PATIENCE
+        assert at - began <= MOST + MAX_DEFER_SECONDS
         assert rig.writes("a-007") == ["create", "update"]
 
     play_listed(scenario)
@@ -152,7 +152,7 @@ def test_an_object_that_is_gone_from_a_list_is_made_again_only_after_a_look_that
         await rig.clock.sleep(MOST)
         listed.kind.hidden.add("a-003")
         del rig.service.objects["a-007"]
-        await rig.clock.sleep(MOST + PATIENCE)
+        await rig.clock.sleep(MOST + MAX_DEFER_SECONDS)
 
         assert rig.writes("a-003") == ["create"]
         assert rig.writes("a-007") == ["create", "create"]
@@ -223,7 +223,7 @@ def test_what_is_not_kept_as_declared_is_not_answered_for(word: str) -> None:
 def test_what_its_author_wants_no_looks_at_is_left_alone_whatever_a_list_shows() -> None:
     async def scenario(listed: ListedRig) -> None:
         await listed.declare(*TWENTY)
-        await listed.declare("a-never", annotations={INTERVAL: "0"})
+        await listed.declare("a-never", annotations={RESYNC_INTERVAL: "0"})
         await listed.rig.clock.sleep(MOST)
         listed.rig.service.objects["a-never"]["size"] = 9
         listed.forget_looks()
@@ -273,7 +273,7 @@ def test_a_shelf_full_of_strangers_is_not_read_to_its_end_and_not_again_for_an_h
 def test_one_that_is_looked_at_often_does_not_bring_a_list_of_all() -> None:
     async def scenario(listed: ListedRig) -> None:
         await listed.declare(*names_on("a", 200))
-        await listed.declare("a-often", annotations={INTERVAL: "10"})
+        await listed.declare("a-often", annotations={RESYNC_INTERVAL: "10"})
         listed.forget_looks()
         await listed.rig.clock.sleep(3_600)
 

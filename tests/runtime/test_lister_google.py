@@ -10,17 +10,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
-from setpoint.clients.http import Answer, HttpClient, Request
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.references import is_ready
-from setpoint.engine.scene import World
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.localcloud.clock import Clock
-from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.cloud import Request as CloudRequest
-from setpoint.localcloud.faults import Fail
+from setpoint.localcloud.clock import CloudClock
+from setpoint.localcloud.cloud import Cloud, CloudRequest
+from setpoint.localcloud.faults import FailRequest
 from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
 from tests.kinds.bench import PROJECT, bucket
@@ -40,14 +39,14 @@ class Direct(HttpClient):
         super().__init__()
         self._cloud = cloud
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         parts = urlsplit(request.url)
         query = dict(parse_qsl(parts.query))
         asked = CloudRequest(request.method, parts.path, query, request.body or b"", "application/json")
         answer = self._cloud.handle(asked)
         assert answer is not None
         body = b"" if answer.body is None else msgspec.json.encode(answer.body)
-        return Answer(answer.status, {"Content-Type": "application/json", **answer.headers}, body)
+        return HttpResponse(answer.status, {"Content-Type": "application/json", **answer.headers}, body)
 
 
 @dataclass(slots=True)
@@ -77,12 +76,12 @@ class Kept:
 def _play(scenario: Callable[[Kept], Awaitable[None]]) -> None:
     async def main() -> None:
         clock, uids, tally = VirtualClock(), count(), Tally()
-        cloud = Cloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC)))
-        google = GoogleClient(Direct(cloud), GoogleSettings(ADDRESS, ADDRESS, Auth.ANONYMOUS))
+        cloud = Cloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        google = GoogleClient(Direct(cloud), GoogleSettings(ADDRESS, ADDRESS, GoogleAuth.ANONYMOUS))
         store = MemoryStore(clock, lambda: str(next(uids)))
         kinds: tuple[AnyKind, ...] = (StorageBucketKind(google), SqlInstanceKind(google))
-        world = World(store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=tally)
-        manager = Manager(world, tally)
+        engine = EngineContext(store, clock, {(kind.group, kind.name): kind for kind in kinds}, metrics=tally)
+        manager = Manager(engine, tally)
         for name in BUCKETS:
             await store.apply(bucket({}, name))
         for name in INSTANCES:
@@ -138,8 +137,8 @@ def test_what_somebody_changed_is_put_back() -> None:
 
 def test_whoever_may_not_list_looks_at_each() -> None:
     async def scenario(kept: Kept) -> None:
-        kept.cloud.inject(Fail(403, "GET", "/b$", times=10**6))
-        kept.cloud.inject(Fail(403, "GET", "/instances$", times=10**6))
+        kept.cloud.inject(FailRequest(403, "GET", "/b$", times=10**6))
+        kept.cloud.inject(FailRequest(403, "GET", "/instances$", times=10**6))
         await kept.clock.sleep(3_600)
 
         calls = kept.calls()

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from setpoint.engine.cadence import INTERVAL, spread
+from setpoint.engine.idle_cache import ListedObject
 from setpoint.engine.references import is_ready
-from setpoint.engine.remembered import REQUESTED, Remembered
+from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.sightings import Sighting
+from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.errors import WriteConflict
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.stand import Trouble
@@ -20,7 +20,7 @@ TWENTY = names_on("a", 20)
 
 
 def _first_due(*names: str) -> str:
-    return min(names, key=lambda name: spread(gadget_ref(name), 600.0))
+    return min(names, key=lambda name: jittered_resync(gadget_ref(name), 600.0))
 
 
 def _list_in(seconds: float, listed: ListedRig) -> None:
@@ -63,7 +63,7 @@ def test_what_waited_for_a_listing_that_said_nothing_is_looked_at_as_soon_as_it_
 def test_what_waited_in_vain_waits_for_no_other_listing() -> None:
     async def scenario(listed: ListedRig) -> None:
         # The next listing pays again before this one is over.
-        await listed.declare(*TWENTY, annotations={INTERVAL: "100"})
+        await listed.declare(*TWENTY, annotations={RESYNC_INTERVAL: "100"})
         name = _first_due(*TWENTY)
         listed.kind.hidden.add(name)
         _list_in(45, listed)
@@ -107,10 +107,10 @@ def test_a_step_that_began_before_the_listing_is_not_answered_for() -> None:
             await rig.clock.sleep(30 if name == "a-007" else 0)
 
         await listed.declare(*TWENTY)
-        earliest = spread(gadget_ref(_first_due(*TWENTY)), 600.0)
+        earliest = jittered_resync(gadget_ref(_first_due(*TWENTY)), 600.0)
         await rig.clock.sleep(earliest - 10)
         listed.kind.before = take_long
-        await rig.apply("a-007", annotations={REQUESTED: "now"})
+        await rig.apply("a-007", annotations={RECONCILE_REQUESTED: "now"})
         _list_in(40, listed)
         await _until_listing(listed)
         await rig.clock.sleep(60)
@@ -158,12 +158,12 @@ def test_what_a_step_did_not_take_up_is_not_there_for_the_next() -> None:
 
 def _show(listed: ListedRig, name: str) -> None:
     """As if a listing had just shown it, as it is."""
-    rests, sightings = listed.rig.manager.world.rests, listed.rig.manager.world.sightings
-    assert rests is not None
-    assert sightings is not None
-    rest = rests.of(gadget_ref(name))
+    idle_cache, listed_objects = listed.rig.manager.engine.idle_cache, listed.rig.manager.engine.listed_objects
+    assert idle_cache is not None
+    assert listed_objects is not None
+    rest = idle_cache.of(gadget_ref(name))
     assert rest is not None
-    sightings.show(gadget_ref(name), Sighting(rest.location, rest.state))
+    listed_objects.show(gadget_ref(name), ListedObject(rest.location, rest.state))
 
 
 # --- What a list is no word on ---------------------------------------------------------------------------------------
@@ -183,13 +183,13 @@ def test_one_whose_look_failed_is_looked_at_until_it_succeeds() -> None:
 
         await rig.until(is_listed)
         await rig.clock.sleep(1)
-        failing = [name for name in TWENTY if rig.manager.trouble_of(gadget_ref(name)) is not None]
+        failing = [name for name in TWENTY if rig.manager.last_error_of(gadget_ref(name)) is not None]
         _, looks = listed.listings[-1]
         rig.service.faults.clear()
         await rig.clock.sleep(121)
 
         assert 1 <= len(failing) == 20 - looks
-        assert not any(rig.manager.trouble_of(gadget_ref(name)) for name in TWENTY)
+        assert not any(rig.manager.last_error_of(gadget_ref(name)) for name in TWENTY)
 
     play_listed(scenario)
 
@@ -199,10 +199,10 @@ def test_what_is_to_be_forgotten_is_forgotten_in_its_time() -> None:
         rig = listed.rig
         await listed.declare(*TWENTY)
         # Of this one, a look of its own comes later than the contest is to be forgotten.
-        name = max(TWENTY, key=lambda one: spread(gadget_ref(one), 6 * 3_600.0))
+        name = max(TWENTY, key=lambda one: jittered_resync(gadget_ref(one), 6 * 3_600.0))
         for _ in range(2):
             rig.service.objects[name]["size"] = 9
-            await rig.apply(name, annotations={REQUESTED: str(rig.clock.monotonic())})
+            await rig.apply(name, annotations={RECONCILE_REQUESTED: str(rig.clock.monotonic())})
             await rig.clock.sleep(10)
         during = await _contests(listed, name)
         await rig.clock.sleep(6 * 3_600 + 900)
@@ -217,7 +217,7 @@ async def _contests(listed: ListedRig, name: str) -> int:
     found = await listed.rig.store.get(gadget_ref(name))
     assert found is not None
     assert is_ready(found)
-    return len(Remembered.of(found).contests.fields)
+    return len(StoredState.of(found).contests.fields)
 
 
 def test_of_two_that_claim_one_object_the_other_is_looked_at_by_itself() -> None:

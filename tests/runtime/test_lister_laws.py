@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setpoint.core.plan import Write
-from setpoint.core.values import Json
-from setpoint.engine.kind import Intent, Operation, Present
+from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.kind import Intent, Present, RemoteOperation
 from setpoint.engine.references import is_ready
-from setpoint.engine.remembered import REQUESTED
-from setpoint.engine.resource import Tree
-from setpoint.runtime.lister import PATIENCE
+from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, Gadget, Service, gadget_ref
 from tests.engine.stand import Trouble
 from tests.runtime.listed_rig import ListedKind, names_on
@@ -24,7 +23,7 @@ from tests.runtime.virtual_time import run
 NAMES = names_on("a", 12)
 # A field that is put back a third time is contested, and waits: how often drift is seen would show in the end.
 _DRIFTS = 2
-_QUIET = 900.0 + PATIENCE + 5
+_QUIET = 900.0 + MAX_DEFER_SECONDS + 5
 
 
 @dataclass(slots=True)
@@ -33,7 +32,7 @@ class Needless:
 
     found: list[str] = field(default_factory=list)
 
-    def check(self, service: Service, intent: Intent, wanted: Tree) -> None:
+    def check(self, service: Service, intent: Intent, wanted: JsonObject) -> None:
         spec, before = wanted["spec"], service.objects.get(intent.location, {})
         assert isinstance(spec, dict)
         if all(before.get(name) == value for name, value in spec.items()):
@@ -46,7 +45,9 @@ class Unlisted(SlowKind):
 
     needless: Needless = field(default_factory=Needless)
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Gadget]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Gadget]
+    ) -> RemoteOperation | None:
         self.needless.check(self.service, intent, wanted)
         return await SlowKind.update(self, intent, wanted, write, before)
 
@@ -57,7 +58,9 @@ class Listed(ListedKind):
 
     needless: Needless = field(default_factory=Needless)
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Gadget]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Gadget]
+    ) -> RemoteOperation | None:
         self.needless.check(self.service, intent, wanted)
         return await ListedKind.update(self, intent, wanted, write, before)
 
@@ -102,7 +105,9 @@ class Play:
                 await self.rig.apply(name, {"size": event.number})
             case "ask":
                 await self.rig.apply(
-                    name, {"size": self.declared[name]}, annotations={REQUESTED: str(self.rig.clock.monotonic())}
+                    name,
+                    {"size": self.declared[name]},
+                    annotations={RECONCILE_REQUESTED: str(self.rig.clock.monotonic())},
                 )
             case "drift" if members is not None and self.drifts[name] < _DRIFTS:
                 self.drifts[name] += 1

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from setpoint.engine.cadence import INTERVAL
-from setpoint.runtime.lister import PATIENCE
+from setpoint.engine.requeue import RESYNC_INTERVAL
+from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.stand import Trouble
 from tests.runtime.listed_rig import ListedRig, names_on, new_listed_rig
@@ -56,8 +56,8 @@ def test_one_list_stands_for_the_first_look_at_each_and_nothing_is_written() -> 
 def test_what_was_shown_at_the_start_rests() -> None:
     async def scenario(listed: ListedRig) -> None:
         await listed.rig.clock.sleep(100)
-        assert listed.rig.manager.world.rests is not None
-        resting = [listed.rig.manager.world.rests.of(gadget_ref(name)) is not None for name in NAMES]
+        assert listed.rig.manager.engine.idle_cache is not None
+        resting = [listed.rig.manager.engine.idle_cache.of(gadget_ref(name)) is not None for name in NAMES]
         await listed.rig.clock.sleep(3_600)
 
         assert resting == [True] * 30
@@ -173,7 +173,7 @@ def test_a_list_that_does_not_end_is_not_waited_for_at_the_start() -> None:
         listed.kind.before_page = never
 
     async def scenario(listed: ListedRig) -> None:
-        await listed.rig.clock.sleep(PATIENCE + 1)
+        await listed.rig.clock.sleep(MAX_DEFER_SECONDS + 1)
 
         assert listed.looks(*NAMES) == [1] * 30
 
@@ -183,7 +183,7 @@ def test_a_list_that_does_not_end_is_not_waited_for_at_the_start() -> None:
 def test_what_is_to_be_left_alone_is_left_alone() -> None:
     async def drift(listed: ListedRig) -> None:
         for name in NAMES[:15]:
-            await listed.rig.apply(name, annotations={INTERVAL: "0"})
+            await listed.rig.apply(name, annotations={RESYNC_INTERVAL: "0"})
 
     async def scenario(listed: ListedRig) -> None:
         await listed.rig.clock.sleep(100)

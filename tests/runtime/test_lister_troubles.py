@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from setpoint.engine.cadence import spread
-from setpoint.engine.remembered import REQUESTED
-from setpoint.runtime.lister import PATIENCE
+from setpoint.engine.requeue import jittered_resync
+from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, gadget_ref
 from tests.engine.stand import OUTAGES, Trouble
 from tests.runtime.listed_rig import ListedRig, names_on, play_listed
@@ -35,7 +35,7 @@ def test_a_look_that_is_asked_for_does_not_wait_for_a_listing() -> None:
         await _hang(listed)
         listed.rig.service.objects["a-007"]["size"] = 9
         began = listed.rig.clock.monotonic()
-        await listed.rig.apply("a-007", annotations={REQUESTED: "now"})
+        await listed.rig.apply("a-007", annotations={RECONCILE_REQUESTED: "now"})
 
         async def is_put_back() -> bool:
             return listed.rig.service.objects["a-007"]["size"] == 1
@@ -48,13 +48,13 @@ def test_a_look_that_is_asked_for_does_not_wait_for_a_listing() -> None:
 def test_looks_wait_for_a_listing_but_not_for_long() -> None:
     async def scenario(listed: ListedRig) -> None:
         began = await _hang(listed)
-        due = {name: spread(gadget_ref(name), 600.0) for name in TWENTY}
+        due = {name: jittered_resync(gadget_ref(name), 600.0) for name in TWENTY}
         listed.forget_looks()
         await listed.rig.clock.sleep(1_000)
 
         for name in TWENTY:
             (first, *_) = listed.rig.looks_at(name)
-            assert first - max(began, due[name]) == pytest.approx(PATIENCE, abs=0.2)
+            assert first - max(began, due[name]) == pytest.approx(MAX_DEFER_SECONDS, abs=0.2)
 
     play_listed(scenario)
 
@@ -130,7 +130,7 @@ def test_a_list_that_was_asked_for_before_a_look_does_not_put_off_the_next_one()
             word = next(asked, None)
             if word is not None:
                 await rig.clock.sleep(10)
-                await rig.apply("a-007", annotations={REQUESTED: word})
+                await rig.apply("a-007", annotations={RECONCILE_REQUESTED: word})
                 await rig.clock.sleep(10)
 
         await listed.declare(*TWENTY)
@@ -150,7 +150,7 @@ def test_a_list_that_was_asked_for_before_a_look_does_not_put_off_the_next_one()
 def test_where_nobody_may_list_every_object_is_looked_at_and_an_hour_later_it_is_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "setpoint.runtime.lister")
+    caplog.set_level(logging.INFO, "setpoint.runtime.list_resync.lister")
 
     async def scenario(listed: ListedRig) -> None:
         listed.rig.service.faults.append(Fault(Trouble.REFUSED, ["list"], 1))
@@ -185,7 +185,7 @@ def test_a_list_that_does_not_come_is_tried_again_soon_and_looks_go_on(trouble: 
         # Those whose look was due when there was no list.
         assert 1 <= sum(listed.looks(*TWENTY)) <= 4
         assert all([await listed.rig.is_settled(name) for name in TWENTY])
-        assert not any(listed.rig.manager.trouble_of(gadget_ref(name)) for name in TWENTY)
+        assert not any(listed.rig.manager.last_error_of(gadget_ref(name)) for name in TWENTY)
 
     play_listed(scenario)
 
@@ -224,7 +224,7 @@ def test_a_bug_in_listing_is_logged_and_looks_go_on(caplog: pytest.LogCaptureFix
 
     play_listed(scenario)
 
-    (record,) = [record for record in caplog.records if record.name == "setpoint.runtime.lister"]
+    (record,) = [record for record in caplog.records if record.name == "setpoint.runtime.list_resync.lister"]
     assert record.message == "listing broke"
     assert record.exc_info is not None
 
@@ -235,14 +235,14 @@ def test_one_that_failed_is_looked_at_again_whatever_a_list_shows() -> None:
         await listed.declare(*TWENTY)
         await rig.clock.sleep(MOST)
         rig.service.faults.append(Fault(Trouble.CUT, ["get"], 10**6))
-        await rig.apply("a-007", annotations={REQUESTED: "now"})
+        await rig.apply("a-007", annotations={RECONCILE_REQUESTED: "now"})
         await rig.clock.sleep(HALF)
-        during = rig.manager.trouble_of(gadget_ref("a-007"))
+        during = rig.manager.last_error_of(gadget_ref("a-007"))
         rig.service.faults.clear()
         await rig.clock.sleep(120)
 
         assert during is not None
-        assert rig.manager.trouble_of(gadget_ref("a-007")) is None
+        assert rig.manager.last_error_of(gadget_ref("a-007")) is None
         assert ("complete", 19) in listed.listings
 
     play_listed(scenario)

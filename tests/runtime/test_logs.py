@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.runtime.logs import LEVELS, Format, configure, human_line, json_line
+from setpoint.runtime.logs import LEVELS, LogFormat, configure, human_line, json_line
 
 OURS = logging.getLogger("setpoint.test")
 
@@ -44,7 +44,7 @@ def _record(event: str = "step failed", /, **fields: object) -> logging.LogRecor
     return record
 
 
-def _logged(form: Format, stream: io.StringIO, **fields: object) -> str:
+def _logged(form: LogFormat, stream: io.StringIO, **fields: object) -> str:
     configure(form, logging.INFO, stream)
     OURS.info("step failed", extra=fields)
     return stream.getvalue()
@@ -64,7 +64,7 @@ def test_a_line_for_machines_has_time_level_event_logger_and_the_fields() -> Non
 
 def test_an_exception_is_told_with_its_type_and_its_traceback_as_one_text() -> None:
     stream = io.StringIO()
-    configure(Format.JSON, logging.INFO, stream)
+    configure(LogFormat.JSON, logging.INFO, stream)
     try:
         raise ValueError("first\nsecond")
     except ValueError:
@@ -167,7 +167,7 @@ def test_no_value_breaks_the_line_or_speaks_to_the_terminal() -> None:
 
 def test_people_see_what_went_wrong_below_the_line() -> None:
     stream = io.StringIO()
-    configure(Format.HUMAN, logging.INFO, stream)
+    configure(LogFormat.HUMAN, logging.INFO, stream)
     try:
         raise ValueError("first\nsecond \x1b[31m")
     except ValueError:
@@ -180,7 +180,7 @@ def test_people_see_what_went_wrong_below_the_line() -> None:
 
 
 def test_a_terminal_gets_colour_and_a_long_line_is_not_cut() -> None:
-    shown = _logged(Format.HUMAN, Terminal(), path="x" * 500)
+    shown = _logged(LogFormat.HUMAN, Terminal(), path="x" * 500)
 
     assert "\x1b[" in shown
     assert "x" * 500 in shown
@@ -192,26 +192,26 @@ def test_a_terminal_gets_colour_and_a_long_line_is_not_cut() -> None:
 @pytest.mark.parametrize(
     ("form", "stream", "is_json"),
     [
-        (Format.AUTO, io.StringIO, True),
-        (Format.AUTO, Terminal, False),
-        (Format.JSON, Terminal, True),
-        (Format.HUMAN, io.StringIO, False),
+        (LogFormat.AUTO, io.StringIO, True),
+        (LogFormat.AUTO, Terminal, False),
+        (LogFormat.JSON, Terminal, True),
+        (LogFormat.HUMAN, io.StringIO, False),
     ],
 )
 def test_a_terminal_gets_lines_for_people_unless_somebody_says_otherwise(
-    form: Format, stream: type[io.StringIO], is_json: bool
+    form: LogFormat, stream: type[io.StringIO], is_json: bool
 ) -> None:
     assert _logged(form, stream()).startswith("{") is is_json
 
 
 def test_a_stream_that_nobody_looks_at_gets_no_colour() -> None:
-    assert "\x1b" not in _logged(Format.HUMAN, io.StringIO(), ref="x")
+    assert "\x1b" not in _logged(LogFormat.HUMAN, io.StringIO(), ref="x")
 
 
 @pytest.mark.parametrize(("level", "heard"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
 def test_our_own_events_are_heard_from_the_level_on(level: str, heard: int) -> None:
     stream = io.StringIO()
-    configure(Format.JSON, LEVELS[level], stream)
+    configure(LogFormat.JSON, LEVELS[level], stream)
     for number in LEVELS.values():
         OURS.log(number, "something")
 
@@ -220,7 +220,7 @@ def test_our_own_events_are_heard_from_the_level_on(level: str, heard: int) -> N
 
 def test_libraries_are_heard_only_when_something_is_wrong() -> None:
     stream = io.StringIO()
-    configure(Format.JSON, logging.DEBUG, stream)
+    configure(LogFormat.JSON, logging.DEBUG, stream)
     library = logging.getLogger("some.library")
     library.debug("the token is %s", "x")
     library.warning("it is %s", "late")
@@ -231,8 +231,8 @@ def test_libraries_are_heard_only_when_something_is_wrong() -> None:
 
 def test_a_second_time_replaces_the_first() -> None:
     first, second = io.StringIO(), io.StringIO()
-    configure(Format.JSON, logging.INFO, first)
-    configure(Format.HUMAN, logging.INFO, second)
+    configure(LogFormat.JSON, logging.INFO, first)
+    configure(LogFormat.HUMAN, logging.INFO, second)
     OURS.info("once")
 
     assert first.getvalue() == ""

@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.engine.ports import Lease
 from setpoint.errors import UserError
-from setpoint.runtime.members import members_in, new_identity, seat_for
+from setpoint.runtime.sharding.assignment import member_lease_for, members_in, new_identity
 
 NOW = "2026-01-01T00:00:00Z"
 NOW_SECONDS = 1_767_225_600.0
@@ -33,19 +33,19 @@ def test_whoever_has_renewed_a_seat_lately_enough_to_write_is_a_member() -> None
 
 
 def test_a_seat_is_taken_until_its_lease_has_run_out() -> None:
-    assert seat_for("f", {**RECORD, "setpoint-member-1": lease("member-1", "b", 1)}, NOW) == "setpoint-member-2"
-    assert seat_for("e", RECORD, NOW) == "setpoint-member-4"
+    assert member_lease_for("f", {**RECORD, "setpoint-member-1": lease("member-1", "b", 1)}, NOW) == "setpoint-member-2"
+    assert member_lease_for("e", RECORD, NOW) == "setpoint-member-4"
 
 
 @pytest.mark.parametrize(("identity", "seat"), [("c", "setpoint-member-3"), ("b", "setpoint-member-1")])
 def test_a_process_keeps_its_seat_or_takes_the_first_that_is_empty(identity: str, seat: str) -> None:
-    assert seat_for(identity, RECORD, NOW) == seat
+    assert member_lease_for(identity, RECORD, NOW) == seat
 
 
 def test_there_is_always_one_more_seat() -> None:
     full = {one.name: one for one in (lease("member-0", "a", 1), lease("member-1", "b", 1))}
 
-    assert [seat_for("c", record, NOW) for record in ({}, full)] == ["setpoint-member-0", "setpoint-member-2"]
+    assert [member_lease_for("c", record, NOW) for record in ({}, full)] == ["setpoint-member-0", "setpoint-member-2"]
 
 
 def test_two_processes_of_one_name_are_two() -> None:

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.paths import Path, remove_at, set_at
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path, remove_at, set_at
+from setpoint.engine.context import EngineContext
 from setpoint.engine.ports import Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import World
-from setpoint.runtime.heads import head_of
-from setpoint.runtime.informer import News
+from setpoint.runtime.index import index_entry
+from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.manager import Manager
-from setpoint.runtime.reasons import concerns_owners
+from setpoint.runtime.predicates import affects_owners
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.owners.stands import secret, website
 from tests.engine.owners.website import WebsiteOwner
@@ -41,7 +41,7 @@ class Steps(Tally):
 
     kinds: list[str] = field(default_factory=list)
 
-    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         self.kinds.append(kind)
 
 
@@ -90,8 +90,8 @@ async def running(file: File | None = None) -> AsyncIterator[Rig]:
     else:
         store = outside(await open_sqlite(file, clock, lambda: f"uid-{next(numbers)}"))
     owners = (WebsiteOwner(), GalleryOwner())
-    world = World(store, clock, {}, metrics=steps, owners={(one.group, one.name): one for one in owners})
-    rig = Rig(store, clock, steps, Manager(world, steps, 25.0, workers=10))
+    engine = EngineContext(store, clock, {}, metrics=steps, owners={(one.group, one.name): one for one in owners})
+    rig = Rig(store, clock, steps, Manager(engine, steps, 25.0, workers=10))
     async with at_work(rig.manager):
         yield rig
     await store.close()
@@ -330,7 +330,7 @@ def test_how_a_child_stands_does() -> None:
 
 @pytest.mark.parametrize("changed_hands", [True, False])
 def test_a_child_that_changes_hands_concerns_its_owners_though_nothing_else_is_new(changed_hands: bool) -> None:
-    head = head_of(Resource(stranger("child")), {})
-    news = News(PAGE, head, head, owners=frozenset({WEBSITE}), changed_hands=changed_hands)
+    head = index_entry(Resource(stranger("child")), {})
+    news = ResourceEvent(PAGE, head, head, owners=frozenset({WEBSITE}), changed_hands=changed_hands)
 
-    assert concerns_owners(news) is changed_hands
+    assert affects_owners(news) is changed_hands

@@ -13,8 +13,8 @@ from aiohttp import ClientSession, UnixConnector, web
 
 from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
-from setpoint.runtime.server import Address, Server, parse_address
-from setpoint.runtime.telemetry import Telemetry
+from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_address
 
 
 @dataclass
@@ -29,8 +29,8 @@ class Process:
 @asynccontextmanager
 async def serving(
     process: Process | None = None, *routes: web.RouteDef, host: str = "127.0.0.1"
-) -> AsyncIterator[Server]:
-    server = Server(process or Process(), Telemetry(), routes)
+) -> AsyncIterator[HttpServer]:
+    server = HttpServer(process or Process(), Telemetry(), routes)
     await server.start(host, 0)
     try:
         yield server
@@ -124,22 +124,22 @@ def test_a_caller_may_add_routes() -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        (":8080", Address("", 8080)),
-        (":0", Address("", 0)),
-        ("127.0.0.1:9090", Address("127.0.0.1", 9090)),
-        ("localhost:65535", Address("localhost", 65535)),
-        ("[::1]:8080", Address("::1", 8080)),
+        (":8080", ListenAddress("", 8080)),
+        (":0", ListenAddress("", 0)),
+        ("127.0.0.1:9090", ListenAddress("127.0.0.1", 9090)),
+        ("localhost:65535", ListenAddress("localhost", 65535)),
+        ("[::1]:8080", ListenAddress("::1", 8080)),
     ],
 )
-def test_an_address_is_a_host_if_any_and_a_port(text: str, address: Address) -> None:
-    assert parse_address(text) == address
+def test_an_address_is_a_host_if_any_and_a_port(text: str, address: ListenAddress) -> None:
+    assert parse_listen_address(text) == address
     assert str(address) == text
 
 
 @pytest.mark.parametrize("text", ["", "8080", "localhost", ":", ":http", ":65536", ":-1", ":٣", "::1:8080", "[::1:80"])
 def test_what_is_no_address_is_refused_with_what_to_write(text: str) -> None:
     with pytest.raises(UserError) as refused:
-        parse_address(text)
+        parse_listen_address(text)
 
     assert str(refused.value) == (
         f"{text!r} is no address to listen on: write :8080 for every address, or 127.0.0.1:8080, or [::1]:8080; "
@@ -164,7 +164,7 @@ def test_a_port_in_use_is_named() -> None:
         async with serving() as server:
             port = int(server.address.rpartition(":")[2])
             with pytest.raises(UserError) as refused:
-                await Server(Process(), Telemetry()).start("127.0.0.1", port)
+                await HttpServer(Process(), Telemetry()).start("127.0.0.1", port)
 
             assert str(refused.value) == (
                 f"cannot listen on 127.0.0.1:{port}: another process does; choose another port, or 0"
@@ -175,7 +175,7 @@ def test_a_port_in_use_is_named() -> None:
 
 def test_an_address_of_another_machine_is_refused() -> None:
     with pytest.raises(UserError) as refused:
-        asyncio.run(Server(Process(), Telemetry()).start("192.0.2.1", 8080))
+        asyncio.run(HttpServer(Process(), Telemetry()).start("192.0.2.1", 8080))
 
     assert str(refused.value) == (
         "cannot listen on 192.0.2.1:8080: Cannot assign requested address; write :8080 for every address, or "
@@ -185,7 +185,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 def test_a_closed_server_has_no_address_and_its_port_is_free_again() -> None:
     async def main() -> None:
-        server = Server(Process(), Telemetry())
+        server = HttpServer(Process(), Telemetry())
         await server.start("127.0.0.1", 0)
         port = int(server.address.rpartition(":")[2])
         await server.close()
@@ -210,7 +210,7 @@ def test_a_socket_is_for_this_user_alone_and_is_taken_away_at_the_end(tmp_path: 
     path = tmp_path / "control"
 
     async def main() -> tuple[int, int, str]:
-        server = Server(Process(), Telemetry())
+        server = HttpServer(Process(), Telemetry())
         await server.start_unix(path)
         mode, status, address = stat.S_IMODE(path.stat().st_mode), await _ask_at(path), server.address
         await server.close()
@@ -226,7 +226,7 @@ def test_a_socket_that_a_killed_process_left_behind_is_taken_over(tmp_path: Path
         left.bind(str(path))
 
     async def main() -> int:
-        server = Server(Process(), Telemetry())
+        server = HttpServer(Process(), Telemetry())
         await server.start_unix(path)
         status = await _ask_at(path)
         await server.close()
@@ -239,10 +239,10 @@ def test_a_socket_that_answers_is_not_taken_from_its_process(tmp_path: Path) -> 
     path = tmp_path / "control"
 
     async def main() -> int:
-        first = Server(Process(), Telemetry())
+        first = HttpServer(Process(), Telemetry())
         await first.start_unix(path)
         with pytest.raises(UserError, match=r"Address already in use; choose another path"):
-            await Server(Process(), Telemetry()).start_unix(path)
+            await HttpServer(Process(), Telemetry()).start_unix(path)
         status = await _ask_at(path)
         await first.close()
         return status
@@ -255,6 +255,6 @@ def test_a_file_that_is_no_socket_stays(tmp_path: Path) -> None:
     path.write_text("mine", encoding="utf-8")
 
     with pytest.raises(UserError, match=r"control: Address already in use"):
-        asyncio.run(Server(Process(), Telemetry()).start_unix(path))
+        asyncio.run(HttpServer(Process(), Telemetry()).start_unix(path))
 
     assert path.read_text(encoding="utf-8") == "mine"

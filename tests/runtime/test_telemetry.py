@@ -12,26 +12,24 @@ from prometheus_client import Metric as Family
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
-from setpoint.clients.budgets import Budgets, Charge
-from setpoint.clients.callers import Caller
-from setpoint.clients.endings import Throttled
-from setpoint.clients.rate import Pace
-from setpoint.core.values import Json
+from setpoint.clients.ratelimit.circuit_breaker import Throttled
+from setpoint.clients.ratelimit.fair_queue import Caller
+from setpoint.clients.ratelimit.limiter import QuotaBudgets, QuotaKey
+from setpoint.clients.ratelimit.token_bucket import AimdSettings
+from setpoint.core.values.json_types import Json
+from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import World
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.catalogue import CATALOGUE
-from setpoint.runtime.collectors import KindKey
-from setpoint.runtime.controller import Controller
-from setpoint.runtime.crew import Crew
-from setpoint.runtime.duty import Duty
-from setpoint.runtime.heads import Heads
+from setpoint.runtime.controller import Controller, WorkerPool
+from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.manager import Manager
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.replica import Replica
-from setpoint.runtime.telemetry import Telemetry
+from setpoint.runtime.metrics.catalogue import CATALOGUE
+from setpoint.runtime.metrics.exposition import KindKey
+from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.sharding.replica import ControllerReplica, ReconcileScope
+from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
 from tests.clients.made_up_time import ManualClock
 from tests.engine.clock import FakeClock
@@ -47,10 +45,10 @@ OPEN_METRICS = "application/openmetrics-text;version=1.0.0"
 class Shown:
     """What a manager shows, without one that runs."""
 
-    world: World
-    heads: Heads = field(default_factory=lambda: Heads({}))
+    engine: EngineContext
+    heads: ResourceIndex = field(default_factory=lambda: ResourceIndex({}))
     controllers: Mapping[KindKey, Controller] = field(default_factory=dict)
-    replica: Replica | None = None
+    replica: ControllerReplica | None = None
 
 
 def _store() -> Store:
@@ -58,11 +56,11 @@ def _store() -> Store:
 
 
 def _shown(*kinds: GadgetKind) -> Shown:
-    world = World(_store(), FakeClock(), {(kind.group, kind.name): kind for kind in kinds})
-    shown = Shown(world, Heads(world.kinds))
+    engine = EngineContext(_store(), FakeClock(), {(kind.group, kind.name): kind for kind in kinds})
+    shown = Shown(engine, ResourceIndex(engine.kinds))
     shown.controllers = {
-        key: Controller(Crew(kind, 10), world, shown.heads, Telemetry(), Duty(lambda error: None))
-        for key, kind in world.kinds.items()
+        key: Controller(WorkerPool(kind, 10), engine, shown.heads, Telemetry(), ReconcileScope(lambda error: None))
+        for key, kind in engine.kinds.items()
     }
     return shown
 
@@ -104,7 +102,7 @@ def _told(telemetry: Telemetry, name: str) -> dict[tuple[str, ...], float]:
 )
 def test_a_step_counts_as_what_controller_runtime_would_call_it(outcome: str, result: str) -> None:
     telemetry = Telemetry()
-    telemetry.stepped("Gadget", outcome, "", 0.1)
+    telemetry.step_finished("Gadget", outcome, "", 0.1)
 
     counted = _told(telemetry, "controller_runtime_reconcile_total")
 
@@ -114,7 +112,7 @@ def test_a_step_counts_as_what_controller_runtime_would_call_it(outcome: str, re
 def test_failures_are_told_apart_by_who_can_mend_them() -> None:
     telemetry = Telemetry()
     for outcome in ("on_edit", "on_edit", "bug", "back_off", "on_change", "settled"):
-        telemetry.stepped("Gadget", outcome, "", 0.1)
+        telemetry.step_finished("Gadget", outcome, "", 0.1)
 
     page = _page(telemetry)
 
@@ -126,7 +124,7 @@ def test_failures_are_told_apart_by_who_can_mend_them() -> None:
 def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> None:
     telemetry = Telemetry()
     for decision in ("in sync", "in sync", "in sync", "drifted", "create", ""):
-        telemetry.stepped("Gadget", "settled", decision, 0.1)
+        telemetry.step_finished("Gadget", "settled", decision, 0.1)
 
     page = _page(telemetry)
 
@@ -144,7 +142,7 @@ def test_a_look_is_a_hit_when_both_digests_matched_and_a_miss_otherwise() -> Non
 def test_a_kind_without_cookies_has_neither_hits_nor_misses() -> None:
     telemetry = Telemetry()
     telemetry.watch(_shown(GadgetKind(Service()), GadgetKind(Service(), Reconciliation.STATELESS, name="Plain")))
-    telemetry.stepped("Plain", "settled", "first look", 0.1)
+    telemetry.step_finished("Plain", "settled", "first look", 0.1)
 
     assert _told(telemetry, "setpoint_cookie_checks_total") == {("Gadget", "hit"): 0.0, ("Gadget", "miss"): 0.0}
 
@@ -152,7 +150,7 @@ def test_a_kind_without_cookies_has_neither_hits_nor_misses() -> None:
 def test_a_duration_is_in_every_bucket_that_is_not_too_small_for_it() -> None:
     telemetry = Telemetry()
     for seconds in (0.004, 0.005, 0.3, 61.0):
-        telemetry.stepped("Gadget", "settled", "", seconds)
+        telemetry.step_finished("Gadget", "settled", "", seconds)
 
     page = _page(telemetry)
     buckets = _samples(page, "controller_runtime_reconcile_time_seconds_bucket")
@@ -260,8 +258,10 @@ def test_what_comes_goes_and_gets_ready_is_counted() -> None:
 
 def test_the_budget_of_each_project_is_shown_and_whether_its_service_is_there() -> None:
     time = ManualClock()
-    budgets = Budgets(time, jitter=lambda: 0.0)
-    budget = budgets.make(Charge("sql", "p", "reads"), Pace(start=8, burst=100, ceiling=8, growth=0), "sql.example")
+    budgets = QuotaBudgets(time, jitter=lambda: 0.0)
+    budget = budgets.make(
+        QuotaKey("sql", "p", "reads"), AimdSettings(start=8, burst=100, ceiling=8, growth=0), "sql.example"
+    )
 
     async def call(number: int, ending: Exception | None = None) -> None:
         with await budget.gate.turn(budget, Caller(number), "GET") as turn:
@@ -309,7 +309,7 @@ def test_a_metric_with_many_lines_has_one_heading() -> None:
     telemetry = Telemetry()
     kinds = [f"Kind{number:03}" for number in range(250)]
     for kind in kinds:
-        telemetry.stepped(kind, "settled", "in sync", 0.1)
+        telemetry.step_finished(kind, "settled", "in sync", 0.1)
 
     body, _ = asyncio.run(telemetry.page())
     lines = body.decode().splitlines()
@@ -321,7 +321,7 @@ def test_a_metric_with_many_lines_has_one_heading() -> None:
 
 def test_nothing_is_put_into_the_registry_that_everybody_shares() -> None:
     telemetry = Telemetry()
-    telemetry.stepped("Gadget", "settled", "in sync", 0.1)
+    telemetry.step_finished("Gadget", "settled", "in sync", 0.1)
 
     assert [family.name for family in REGISTRY.collect() if family.name.startswith("setpoint")] == []
 
@@ -358,8 +358,8 @@ def test_a_running_manager_tells_of_its_resources_from_their_edit_to_their_drift
         clock, service, telemetry = VirtualClock(), Service(), Telemetry()
         kind = GadgetKind(service)
         store = MemoryStore(clock, lambda: "uid")
-        world = World(store, clock, {(kind.group, kind.name): kind}, metrics=telemetry)
-        manager = Manager(world, telemetry)
+        engine = EngineContext(store, clock, {(kind.group, kind.name): kind}, metrics=telemetry)
+        manager = Manager(engine, telemetry)
         telemetry.watch(manager)
         running = asyncio.create_task(manager.run())
         await clock.sleep(1)

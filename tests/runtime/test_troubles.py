@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from setpoint.clients.daemon_messages import Name
+from setpoint.clients.admin_api import ResourceName
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import RemoteUnavailable
 from tests.engine.gadgets import Fault, gadget_ref
@@ -15,8 +15,8 @@ from tests.runtime.rig import Rig, play
 A, B = gadget_ref("a"), gadget_ref("b")
 
 
-def _name(ref: ResourceRef) -> Name:
-    return Name(ref.group, ref.kind, ref.namespace, ref.name)
+def _name(ref: ResourceRef) -> ResourceName:
+    return ResourceName(ref.group, ref.kind, ref.namespace, ref.name)
 
 
 def test_troubles_that_no_status_tells_can_be_asked_for() -> None:
@@ -35,12 +35,12 @@ def test_a_trouble_lasts_until_a_step_gets_through() -> None:
         rig.service.faults.append(Fault(Trouble.CUT, EVERY_VERB, 10**6))
         await rig.apply("a")
         await rig.clock.sleep(5)
-        during = rig.manager.trouble_of(A)
+        during = rig.manager.last_error_of(A)
         rig.service.faults.clear()
         await rig.settled("a")
 
         assert isinstance(during, RemoteUnavailable)
-        assert rig.manager.trouble_of(A) is None
+        assert rig.manager.last_error_of(A) is None
 
     play(scenario)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.runtime import virtual_time
 from tests.runtime.virtual_time import Deadlock, VirtualClock, outside, run
 from tests.stores.samples import instance

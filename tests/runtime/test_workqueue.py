@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.errors import Bug, OperationRunning, RemoteUnavailable, WriteConflict
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
+from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
+from setpoint.runtime.workqueue.scheduling import Priority
 from tests.runtime.virtual_time import VirtualClock, run
 
 EDIT, DEPENDENCY, DRIFT, RESYNC, START_UP = Priority
@@ -22,7 +22,7 @@ def play(scenario: Callable[[Queue], Awaitable[None]]) -> None:
     run(play())
 
 
-async def get(queue: Queue) -> Item[str]:
+async def get(queue: Queue) -> QueueItem[str]:
     found = await queue.get()
     assert not isinstance(found, ShutDown)
     return found
@@ -84,7 +84,7 @@ def test_an_item_tells_why_it_comes_and_how_long_it_waited() -> None:
         queue.add("a", DRIFT, "live changed")
         await asyncio.sleep(2.5)
 
-        assert await queue.get() == Item("a", DRIFT, "live changed", 2.5)
+        assert await queue.get() == QueueItem("a", DRIFT, "live changed", 2.5)
 
     play(scenario)
 
@@ -99,7 +99,7 @@ def test_a_key_that_is_added_often_comes_once_for_the_best_reason() -> None:
         queue.add("a", EDIT, "second edit")
         queue.add("a", START_UP, "start")
 
-        assert await queue.get() == Item("a", EDIT, "first edit", 0.0)
+        assert await queue.get() == QueueItem("a", EDIT, "first edit", 0.0)
         assert sum(queue.snapshot().depth.values()) == 0
 
     play(scenario)
@@ -112,9 +112,9 @@ def test_a_better_reason_brings_a_key_forward() -> None:
         await asyncio.sleep(2)
         queue.add("b", EDIT, "edit")
 
-        assert await get(queue) == Item("b", EDIT, "edit", 2.0)
+        assert await get(queue) == QueueItem("b", EDIT, "edit", 2.0)
         queue.done("b")
-        assert queue.snapshot().in_work == 0
+        assert queue.snapshot().processing == 0
         assert await take(queue, 2) == ["a", "c"]
 
     play(scenario)
@@ -127,7 +127,7 @@ def test_a_better_reason_never_puts_off_a_key_whose_time_has_come() -> None:
         queue.add("new", EDIT, "edit")
         queue.add("old", EDIT, "edit")
 
-        assert await queue.get() == Item("old", EDIT, "edit", 31.0)
+        assert await queue.get() == QueueItem("old", EDIT, "edit", 31.0)
 
     play(scenario)
 
@@ -143,7 +143,7 @@ def test_what_is_added_in_work_comes_again_once_it_is_done_and_no_sooner() -> No
         assert not second.done()
         queue.done("a")
 
-        assert await second == Item("a", EDIT, "edit", 3.0)
+        assert await second == QueueItem("a", EDIT, "edit", 3.0)
 
     play(scenario)
 
@@ -179,7 +179,7 @@ def test_a_look_comes_at_its_time() -> None:
     async def scenario(queue: Queue) -> None:
         queue.schedule("a", 600.0, RESYNC, "resync")
 
-        assert await queue.get() == Item("a", RESYNC, "resync", 0.0)
+        assert await queue.get() == QueueItem("a", RESYNC, "resync", 0.0)
         assert now() == 600.0
 
     play(scenario)
@@ -206,7 +206,7 @@ def test_an_add_makes_a_key_come_now_and_leaves_its_next_look() -> None:
         queue.add("a", EDIT, "edit")
         await take(queue, 1)
 
-        assert await queue.get() == Item("a", RESYNC, "resync", 0.0)
+        assert await queue.get() == QueueItem("a", RESYNC, "resync", 0.0)
         assert now() == 600.0
 
     play(scenario)
@@ -220,7 +220,7 @@ def test_a_look_that_comes_due_in_work_comes_after_it() -> None:
         await asyncio.sleep(15)
         queue.done("a")
 
-        assert await queue.get() == Item("a", RESYNC, "resync", 5.0)
+        assert await queue.get() == QueueItem("a", RESYNC, "resync", 5.0)
 
     play(scenario)
 
@@ -234,7 +234,7 @@ def test_a_look_that_comes_due_in_work_joins_what_was_added_there() -> None:
         queue.add("a", DRIFT, "drift")
         queue.done("a")
 
-        assert await queue.get() == Item("a", DRIFT, "drift", 5.0)
+        assert await queue.get() == QueueItem("a", DRIFT, "drift", 5.0)
         assert queue.snapshot().delayed == 0
 
     play(scenario)
@@ -262,7 +262,7 @@ def test_a_look_at_once_from_within_the_work_comes_after_it() -> None:
         queue.schedule("a", 0.0, DRIFT, "again")
         queue.done("a")
 
-        assert await queue.get() == Item("a", DRIFT, "again", 0.0)
+        assert await queue.get() == QueueItem("a", DRIFT, "again", 0.0)
 
     play(scenario)
 
@@ -273,7 +273,7 @@ def test_a_look_counts_as_added_when_it_was_due_though_nobody_was_there() -> Non
         await asyncio.sleep(20)
         queue.add("late", EDIT, "edit")
 
-        assert await queue.get() == Item("early", EDIT, "look", 10.0)
+        assert await queue.get() == QueueItem("early", EDIT, "look", 10.0)
 
     play(scenario)
 
@@ -344,6 +344,6 @@ def test_a_first_conflict_is_met_right_after_the_work() -> None:
         queue.retry("a", WriteConflict("somebody was faster"), EDIT, "conflict")
         queue.done("a")
 
-        assert await queue.get() == Item("a", EDIT, "conflict", 0.0)
+        assert await queue.get() == QueueItem("a", EDIT, "conflict", 0.0)
 
     play(scenario)

@@ -6,10 +6,16 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.durations import BOUNDS, Distribution, Durations
-from setpoint.runtime.priorities import SECONDS_ALLOWED, Priority
-from setpoint.runtime.workqueue import SHUT_DOWN, Item, ShutDown, WorkQueue
-from setpoint.runtime.workqueue_metrics import Figure, Sort, figures
+from setpoint.runtime.metrics.catalogue import (
+    QUEUE_BUCKETS,
+    Histogram,
+    HistogramSnapshot,
+    MetricType,
+    Sample,
+    queue_samples,
+)
+from setpoint.runtime.workqueue.queue import SHUT_DOWN, QueueItem, ShutDown, WorkQueue
+from setpoint.runtime.workqueue.scheduling import MAX_WAIT_SECONDS, Priority
 from tests.runtime.virtual_time import VirtualClock, run
 
 EDIT, RESYNC = Priority.EDIT, Priority.RESYNC
@@ -24,7 +30,7 @@ def play(scenario: Callable[[Queue], Awaitable[None]]) -> None:
     run(play())
 
 
-async def waiting(queue: Queue, count: int) -> "list[asyncio.Task[Item[str] | ShutDown]]":
+async def waiting(queue: Queue, count: int) -> "list[asyncio.Task[QueueItem[str] | ShutDown]]":
     """So many that wait for a key."""
     getters = [asyncio.create_task(queue.get()) for _ in range(count)]
     await asyncio.sleep(0)
@@ -43,8 +49,8 @@ def test_each_add_wakes_one_of_those_who_wait() -> None:
 
         assert [getter.done() for getter in getters] == [True, True, False]
         assert [getter.result() for getter in getters[:2]] == [
-            Item("a", EDIT, "edit", 0.0),
-            Item("b", EDIT, "edit", 0.0),
+            QueueItem("a", EDIT, "edit", 0.0),
+            QueueItem("b", EDIT, "edit", 0.0),
         ]
         getters[2].cancel()
 
@@ -57,7 +63,7 @@ def test_what_one_was_woken_for_who_gives_up_goes_to_another() -> None:
         queue.add("a", EDIT, "edit")
         first.cancel()
 
-        assert await second == Item("a", EDIT, "edit", 0.0)
+        assert await second == QueueItem("a", EDIT, "edit", 0.0)
         assert first.cancelled()
 
     play(scenario)
@@ -69,7 +75,7 @@ def test_nobody_is_woken_who_has_just_given_up() -> None:
         first.cancel()
         queue.add("a", EDIT, "edit")
 
-        assert await second == Item("a", EDIT, "edit", 0.0)
+        assert await second == QueueItem("a", EDIT, "edit", 0.0)
         assert first.cancelled()
 
     play(scenario)
@@ -82,7 +88,7 @@ def test_what_the_only_one_who_waited_gave_up_is_still_there() -> None:
         only.cancel()
         await asyncio.sleep(0)
 
-        assert await queue.get() == Item("a", EDIT, "edit", 0.0)
+        assert await queue.get() == QueueItem("a", EDIT, "edit", 0.0)
 
     play(scenario)
 
@@ -93,7 +99,7 @@ def test_a_get_that_need_not_wait_does_not_give_way() -> None:
 
         with pytest.raises(StopIteration) as returned:
             queue.get().send(None)
-        assert returned.value.value == Item("a", EDIT, "edit", 0.0)
+        assert returned.value.value == QueueItem("a", EDIT, "edit", 0.0)
 
     play(scenario)
 
@@ -168,7 +174,7 @@ def test_drained_returns_when_the_last_key_in_work_is_done() -> None:
         queue.done("b")
         await drained
 
-        assert queue.snapshot().in_work == 0
+        assert queue.snapshot().processing == 0
 
     play(scenario)
 
@@ -199,7 +205,7 @@ def test_a_snapshot_counts_what_waits_is_to_come_and_is_in_work() -> None:
         shown = queue.snapshot()
 
         assert [shown.depth[priority] for priority in Priority] == [1, 0, 0, 0, 0]
-        assert (shown.delayed, shown.in_work) == (1, 2)
+        assert (shown.delayed, shown.processing) == (1, 2)
         assert (shown.unfinished_seconds, shown.longest_running_seconds) == (8.0, 5.0)
         assert shown.adds == 4
 
@@ -216,8 +222,8 @@ def test_a_snapshot_tells_how_long_keys_waited_and_were_worked_on() -> None:
         queue.retry("a", RemoteUnavailable("down"), RESYNC, "retry")
         shown = queue.snapshot()
 
-        assert shown.queue_durations == Distribution((0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1), 1, 0.5)
-        assert shown.work_durations == Distribution((0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1), 1, 20.0)
+        assert shown.queue_durations == HistogramSnapshot((0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1), 1, 0.5)
+        assert shown.work_durations == HistogramSnapshot((0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1), 1, 20.0)
         assert (shown.adds, shown.retries) == (1, 1)
 
     play(scenario)
@@ -226,34 +232,34 @@ def test_a_snapshot_tells_how_long_keys_waited_and_were_worked_on() -> None:
 def test_figures_have_the_names_and_labels_of_controller_runtime() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
-        found = list(figures("SQLInstance", queue.snapshot()))
+        found = list(queue_samples("SQLInstance", queue.snapshot()))
 
         labels = {"name": "SQLInstance", "controller": "SQLInstance"}
-        assert found[0] == Figure("workqueue_depth", Sort.GAUGE, labels | {"priority": "edit"}, 1)
+        assert found[0] == Sample("workqueue_depth", MetricType.GAUGE, labels | {"priority": "edit"}, 1)
         assert [figure.labels for figure in found[5:]] == [labels] * 8
         assert [(figure.name, figure.sort) for figure in found[5:]] == [
-            ("workqueue_adds_total", Sort.COUNTER),
-            ("workqueue_retries_total", Sort.COUNTER),
-            ("workqueue_queue_duration_seconds", Sort.HISTOGRAM),
-            ("workqueue_work_duration_seconds", Sort.HISTOGRAM),
-            ("workqueue_unfinished_work_seconds", Sort.GAUGE),
-            ("workqueue_longest_running_processor_seconds", Sort.GAUGE),
-            ("setpoint_workqueue_delayed", Sort.GAUGE),
-            ("setpoint_workqueue_in_work", Sort.GAUGE),
+            ("workqueue_adds_total", MetricType.COUNTER),
+            ("workqueue_retries_total", MetricType.COUNTER),
+            ("workqueue_queue_duration_seconds", MetricType.HISTOGRAM),
+            ("workqueue_work_duration_seconds", MetricType.HISTOGRAM),
+            ("workqueue_unfinished_work_seconds", MetricType.GAUGE),
+            ("workqueue_longest_running_processor_seconds", MetricType.GAUGE),
+            ("setpoint_workqueue_delayed", MetricType.GAUGE),
+            ("setpoint_workqueue_in_work", MetricType.GAUGE),
         ]
 
     play(scenario)
 
 
 def test_a_duration_counts_for_every_bound_that_it_does_not_exceed() -> None:
-    durations = Durations()
+    durations = Histogram()
     for seconds in (0.0, 0.01, 0.02, 5000.0):
         durations.add(seconds)
 
-    assert BOUNDS[6] == 0.01
-    assert durations.read() == Distribution((1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3), 4, 5000.03)
+    assert QUEUE_BUCKETS[6] == 0.01
+    assert durations.read() == HistogramSnapshot((1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3), 4, 5000.03)
 
 
 def test_every_priority_has_an_allowance_and_none_is_shorter_than_a_better_one() -> None:
-    assert len(SECONDS_ALLOWED) == len(Priority)
-    assert sorted(SECONDS_ALLOWED) == list(SECONDS_ALLOWED)
+    assert len(MAX_WAIT_SECONDS) == len(Priority)
+    assert sorted(MAX_WAIT_SECONDS) == list(MAX_WAIT_SECONDS)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar, cast
 
-from setpoint.clients.http import Request, permitted
-from setpoint.core.plan import Write
-from setpoint.engine.kind import Absent, Intent, Location, Operation, Present, Unmoved
-from setpoint.engine.ports import EVERYTHING, Event, Query, Store
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.clients.http import HttpRequest, fenced_request
+from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.kind import Absent, Intent, Location, Present, RemoteOperation, Unchanged
+from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import RemoteUnavailable, StoreError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadgets import Gadget, GadgetKind, gadget_ref
@@ -44,14 +45,14 @@ class Wire:
 
     process: str
     seconds: Callable[[], float]
-    trouble: Callable[[Request], Trouble | None] = lambda request: None
+    trouble: Callable[[HttpRequest], Trouble | None] = lambda request: None
     # Set while nothing gets through to the store.
     outage: Trouble | None = None
     slow: float = 4.0
 
-    async def call(self, request: Request, land: Callable[[], T]) -> T:
+    async def call(self, request: HttpRequest, land: Callable[[], T]) -> T:
         """What `land` comes to at the other end; RemoteUnavailable when no answer comes in time."""
-        request = permitted(request)
+        request = fenced_request(request)
         trouble = self.outage if "//store/" in request.url and self.outage else self.trouble(request)
         if trouble is Trouble.REFUSED:
             raise RemoteUnavailable(f"{request}: nobody is there")
@@ -115,7 +116,7 @@ class _WiredStore:
         self._wire = wire
         self._witness = witness
 
-    async def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+    async def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         async for event in self._store.watch(since, query):
             await asyncio.sleep(self._wire.seconds())
             while self._wire.outage is not None:
@@ -133,7 +134,7 @@ class _WiredStore:
                     self._witness(self._wire.process, name, args[0].ref)
                 return at_once(found(*args))
 
-            request = Request("GET" if name in READS else "PUT", f"http://store/{name}")
+            request = HttpRequest("GET" if name in READS else "PUT", f"http://store/{name}")
             try:
                 return await self._wire.call(request, land)
             except RemoteUnavailable as error:
@@ -149,19 +150,21 @@ class WiredKind(GadgetKind):
     wire: Wire = field(default_factory=lambda: Wire("", lambda: 0.0))
     witness: Witness = lambda process, verb, ref: None
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unmoved:
-        request = Request("GET", f"http://cloud/{location}")
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Gadget] | Unchanged:
+        request = HttpRequest("GET", f"http://cloud/{location}")
         return await self.wire.call(request, lambda: at_once(GadgetKind.observe(self, location, known)))
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         return await self._write("create", intent.location, lambda: GadgetKind.create(self, intent, wanted))
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Gadget]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[Gadget]
+    ) -> RemoteOperation | None:
         return await self._write(
             "update", intent.location, lambda: GadgetKind.update(self, intent, wanted, write, before)
         )
 
-    async def delete(self, location: Location, before: Present[Gadget], resource: Resource) -> Operation | None:
+    async def delete(self, location: Location, before: Present[Gadget], resource: Resource) -> RemoteOperation | None:
         return await self._write("delete", location, lambda: GadgetKind.delete(self, location, before, resource))
 
     async def _write(self, verb: str, name: str, write: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -170,4 +173,4 @@ class WiredKind(GadgetKind):
             self.witness(self.wire.process, verb, gadget_ref(name))
             return answer
 
-        return await self.wire.call(Request("PUT", f"http://cloud/{name}"), land)
+        return await self.wire.call(HttpRequest("PUT", f"http://cloud/{name}"), land)

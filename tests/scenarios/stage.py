@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from setpoint.localcloud.journal import Entry
+from setpoint.localcloud.control import RecordedRequest
 from setpoint.localcloud.server import LocalCloud
 from tests.cli.desk import Desk
 
@@ -18,16 +18,16 @@ class Stage:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def apply(self, *manifests: Mapping[str, Any]) -> list[Entry]:
+    def apply(self, *manifests: Mapping[str, Any]) -> list[RecordedRequest]:
         """The writes that reach the cloud when the manifests are applied until they are settled."""
         self._write(*manifests)
         return self._writes_of("apply")
 
-    def reconcile(self) -> list[Entry]:
+    def reconcile(self) -> list[RecordedRequest]:
         """The writes that reach the cloud when the command looks again."""
         return self._writes_of("reconcile")
 
-    def delete(self) -> list[Entry]:
+    def delete(self) -> list[RecordedRequest]:
         """The writes that reach the cloud when the manifests are deleted until they are gone."""
         return self._writes_of("delete")
 
@@ -58,7 +58,7 @@ class Stage:
         # JSON is YAML.
         self._desk.write(*(f"{orjson.dumps(manifest).decode()}\n" for manifest in manifests))
 
-    def _writes_of(self, command: str) -> list[Entry]:
+    def _writes_of(self, command: str) -> list[RecordedRequest]:
         self._desk.in_cloud(lambda cloud: cloud.journal.clear())
         done = self._desk.run(command, "-f", "manifest.yaml")
         assert done.returncode == 0, done.stdout + done.stderr

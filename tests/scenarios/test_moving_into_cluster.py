@@ -9,17 +9,17 @@ from typing import Any, Final
 
 import pytest
 
-from setpoint.app import Access as Purpose
-from setpoint.app import Settings, open_world, rehearse
+from setpoint.app import AppSettings, dry_run_apply, open_engine
+from setpoint.app import StoreAccess as Purpose
 from setpoint.core.decide import Decision
-from setpoint.engine.exporting import exported
-from setpoint.engine.exports import Export, Header
-from setpoint.engine.importing import Arrival, checked
-from setpoint.engine.reconcile import step
+from setpoint.engine.context import EngineContext, Settled
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Settled, World
+from setpoint.engine.step.reconcile import step
+from setpoint.engine.transfer.export_format import ExportHeader, StoreExport
+from setpoint.engine.transfer.exporter import gather_export
+from setpoint.engine.transfer.importer import ImportedResource, check_import
 from setpoint.errors import SetpointError
-from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.server import LocalCloud
 from tests.cluster.access import Access
 from tests.engine.interruptions import ENOUGH, Interruption, Killed, die
@@ -27,7 +27,7 @@ from tests.engine.movers import reread
 from tests.scenarios.served_kinds import empty, serve_kinds
 
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
-HEADER: Final = Header("0.1.0", "2026-01-01T00:00:00Z", "memory", secrets=True, paused=True)
+HEADER: Final = ExportHeader("0.1.0", "2026-01-01T00:00:00Z", "memory", secrets=True, paused=True)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ class Street:
     """A house in memory, a cluster, and the cloud that both look at."""
 
     cloud: LocalCloud
-    old: World
-    new: World
+    old: EngineContext
+    new: EngineContext
     namespace: str
 
     async def declare(self, spec: Mapping[str, Any] | None = None) -> None:
@@ -58,31 +58,31 @@ class Street:
                 self.cloud.advance(600)
         self.cloud.journal.clear()
 
-    async def secret(self, world: World) -> None:
+    async def secret(self, engine: EngineContext) -> None:
         data = {"root": "first-Sesame-1", "app": "second-Sesame-2"}
         metadata = {"name": "passwords", "namespace": self.namespace}
-        await world.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data})
+        await engine.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data})
 
     async def _apply(self, api_version: str, kind: str, name: str, spec: Mapping[str, Any]) -> None:
         annotations = {"cnrm.cloud.google.com/project-id": "some-project"}
         metadata: Any = {"name": name, "namespace": self.namespace, "annotations": annotations}
         await self.old.store.apply({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": dict(spec)})
 
-    async def resources(self, world: World) -> list[Resource]:
-        found = (await world.store.list()).resources
+    async def resources(self, engine: EngineContext) -> list[Resource]:
+        found = (await engine.store.list()).resources
         return [one for one in found if one.ref.namespace == self.namespace and one.ref.kind != "Secret"]
 
-    async def refs(self, world: World) -> list[ResourceRef]:
-        return [one.ref for one in await self.resources(world)]
+    async def refs(self, engine: EngineContext) -> list[ResourceRef]:
+        return [one.ref for one in await self.resources(engine)]
 
-    async def export(self, *, with_secrets: bool = True) -> Export:
-        secrets, resources = await exported(await self.resources(self.old), self.old)
-        return reread(Export((HEADER,), secrets if with_secrets else (), resources))
+    async def export(self, *, with_secrets: bool = True) -> StoreExport:
+        secrets, resources = await gather_export(await self.resources(self.old), self.old)
+        return reread(StoreExport((HEADER,), secrets if with_secrets else (), resources))
 
-    async def bring(self, export: Export, world: World | None = None) -> dict[str, Arrival]:
-        into = world or self.new
-        work = await checked(export, into, lambda tree: rehearse(tree, into))
-        return {arrival.ref.name: arrival for arrival in await work.bring_in()}
+    async def bring(self, export: StoreExport, engine: EngineContext | None = None) -> dict[str, ImportedResource]:
+        into = engine or self.new
+        work = await check_import(export, into, lambda tree: dry_run_apply(tree, into))
+        return {arrival.ref.name: arrival for arrival in await work.run_import()}
 
     async def steps(self) -> dict[str, Decision]:
         """Why the next step of each in the cluster acts, or does not."""
@@ -103,7 +103,7 @@ def _from_secret(key: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def street(cluster: Access, namespace: str) -> AsyncIterator[Street]:
-    async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+    async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         environment = {
             "KUBECONFIG": str(cluster.kubeconfig),
             "POD_NAMESPACE": namespace,
@@ -111,9 +111,9 @@ async def street(cluster: Access, namespace: str) -> AsyncIterator[Street]:
             "STORAGE_EMULATOR_HOST": cloud.url,
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud.url}/",
         }
-        there = Settings("kubernetes", environment=environment)
-        here = Settings("memory:", environment=environment)
-        async with open_world(here, Purpose.WRITE) as old, open_world(there, Purpose.WRITE) as new:
+        there = AppSettings("kubernetes", environment=environment)
+        here = AppSettings("memory:", environment=environment)
+        async with open_engine(here, Purpose.WRITE) as old, open_engine(there, Purpose.WRITE) as new:
             yield Street(cloud, old, new, namespace)
 
 

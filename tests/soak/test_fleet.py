@@ -79,7 +79,7 @@ def test_a_resource_whose_status_speaks_of_an_older_generation_is_not_ready() ->
 def test_the_time_without_a_holder_counts_from_the_end_of_the_lease() -> None:
     fleet = _fleet(BUCKET)
     renewed, acquired, back, again = Sighting(10.0, "a"), Sighting(27.5, "b"), Sighting(40.0, ""), Sighting(41.0, "c")
-    fleet.leases.sightings["setpoint-shard-0"] = [Sighting(5.0, "a"), renewed, acquired, back, again]
+    fleet.leases.listed_objects["setpoint-shard-0"] = [Sighting(5.0, "a"), renewed, acquired, back, again]
     fleet.losses.append(Loss(frozenset({"a"}), frozenset({"setpoint-shard-0"}), 11.0, (), killed=True))
 
     assert (lateness(fleet), hand_overs(fleet)) == ([2.5], [1.0])

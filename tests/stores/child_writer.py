@@ -6,13 +6,14 @@ import uuid
 from itertools import count
 from pathlib import Path
 
-from setpoint.engine.resource import ResourceRef, Tree
-from setpoint.stores.limits import Limits
-from setpoint.stores.sqlite import SqliteStore, open_sqlite
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import ResourceRef
+from setpoint.stores.journal import StoreLimits
+from setpoint.stores.sqlite.store import SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.samples import GROUP, instance
 
-LIMITS = Limits(changes=400)
+LIMITS = StoreLimits(changes=400)
 
 
 async def count_up(store: SqliteStore, name: str, begin: int) -> None:
@@ -21,7 +22,12 @@ async def count_up(store: SqliteStore, name: str, begin: int) -> None:
         resource = await store.apply(instance(name, spec={"number": number}, labels={"odd": str(number % 2)}))
         await store.update_status(resource, {"number": number})
         say(name, number)
-        password: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"n": name}}
+        password: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name},
+            "stringData": {"n": name},
+        }
         await store.apply(password)
 
 

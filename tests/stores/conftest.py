@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from setpoint.engine.ports import Store
-from setpoint.stores.limits import Limits
+from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 
-LIMITS = Limits(changes=1_000, notes=8, notes_per_resource=3)
+LIMITS = StoreLimits(changes=1_000, notes=8, notes_per_resource=3)
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ from typing import Any, cast
 
 import pytest
 
-from setpoint.core.canonical import same
-from setpoint.core.values import Json
-from setpoint.engine.ports import Query, Store
-from setpoint.engine.remembered import REQUESTED
-from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import ResourceQuery, Store
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ManifestInvalid, NotReady, StoreError, WriteConflict
 from tests.engine.clock import FakeClock
 from tests.stores.samples import GROUP, REF, instance, kept, metadata_of
 
-READY: Tree = {"conditions": [{"type": "Ready", "status": "True"}]}
+READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 class Applying:
@@ -143,7 +143,7 @@ class Applying:
             loop.run(store.apply(instance(spec={"region": "another"}, annotations={"how": "gently"})))
 
     def test_a_request_for_a_look_that_is_left_out_says_nothing(self, store: Store, loop: asyncio.Runner) -> None:
-        said = instance(annotations={"how": "gently", REQUESTED: "at noon"})
+        said = instance(annotations={"how": "gently", RECONCILE_REQUESTED: "at noon"})
         loop.run(store.set_finalizers(loop.run(store.apply(said)), ("x.dev/f",)))
         loop.run(store.delete(REF))
 
@@ -208,7 +208,7 @@ class Refusing:
 
     def test_a_manifest_is_an_object(self, store: Store, loop: asyncio.Runner) -> None:
         with pytest.raises(ManifestInvalid, match=r"^a manifest is a list: write an object with apiVersion, kind and"):
-            loop.run(store.apply(cast(Tree, ["apiVersion"])))
+            loop.run(store.apply(cast(JsonObject, ["apiVersion"])))
 
 
 class Annotating:
@@ -371,19 +371,19 @@ class Listing:
             loop.run(store.apply(instance(name, namespace=namespace, labels={"team": team, "all": "yes"})))
         loop.run(store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "one"}}))
 
-        def found(query: Query) -> list[str]:
+        def found(query: ResourceQuery) -> list[str]:
             resources = loop.run(store.list(query)).resources
             return [f"{one.ref.kind[:3]} {one.ref.namespace}/{one.ref.name}" for one in resources]
 
-        assert found(Query()) == ["Sec one/a", "SQL one/a", "SQL one/c", "SQL two/a", "SQL two/b"]
-        assert found(Query(group="")) == ["Sec one/a"]
-        assert found(Query(group=GROUP, namespace="two")) == ["SQL two/a", "SQL two/b"]
-        assert found(Query(kind="SQLInstance", labels={"team": "x", "all": "yes"})) == [
+        assert found(ResourceQuery()) == ["Sec one/a", "SQL one/a", "SQL one/c", "SQL two/a", "SQL two/b"]
+        assert found(ResourceQuery(group="")) == ["Sec one/a"]
+        assert found(ResourceQuery(group=GROUP, namespace="two")) == ["SQL two/a", "SQL two/b"]
+        assert found(ResourceQuery(kind="SQLInstance", labels={"team": "x", "all": "yes"})) == [
             "SQL one/a",
             "SQL one/c",
             "SQL two/b",
         ]
-        assert found(Query(kind="Nothing")) == []
+        assert found(ResourceQuery(kind="Nothing")) == []
 
     def test_nothing_is_there_at_first(self, store: Store, loop: asyncio.Runner) -> None:
         assert loop.run(store.list()).resources == ()

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from setpoint.core.covering import covers
+from setpoint.core.merge.children import contains_all
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import Store
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import WriteConflict
 from tests.stores.objects import CONFIG_MAP, DEPLOYMENT, OPAQUE, STORAGE_CLASS, VOLUME, ref_of
 from tests.stores.samples import metadata_of
@@ -17,7 +18,7 @@ EVERY = pytest.mark.parametrize(
 )
 
 
-def labelled(resource: Resource) -> Tree:
+def labelled(resource: Resource) -> JsonObject:
     return {**resource.document, "metadata": {**metadata_of(resource), "labels": {"team": "b"}}}
 
 
@@ -25,14 +26,16 @@ class AnyKind:
     """Objects of any kind are made, read, replaced and deleted."""
 
     @EVERY
-    def test_what_was_created_is_what_is_read(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+    def test_what_was_created_is_what_is_read(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
         made = loop.run(store.create(document))
 
-        assert covers(made.document, document)
+        assert contains_all(made.document, document)
         assert loop.run(store.get(ref_of(document))) == made
 
     @EVERY
-    def test_what_was_read_put_back_changes_nothing(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+    def test_what_was_read_put_back_changes_nothing(
+        self, store: Store, loop: asyncio.Runner, document: JsonObject
+    ) -> None:
         loop.run(store.create(document))
         seen = loop.run(store.get(ref_of(document)))
         assert seen is not None
@@ -41,7 +44,9 @@ class AnyKind:
         assert loop.run(store.get(ref_of(document))) == seen
 
     @EVERY
-    def test_labels_are_replaced_and_nothing_else(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+    def test_labels_are_replaced_and_nothing_else(
+        self, store: Store, loop: asyncio.Runner, document: JsonObject
+    ) -> None:
         seen = loop.run(store.create(document))
 
         after = loop.run(store.replace(seen, labelled(seen)))
@@ -52,7 +57,7 @@ class AnyKind:
         assert loop.run(store.get(ref_of(document))) == after
 
     @EVERY
-    def test_who_comes_too_late_changes_nothing(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+    def test_who_comes_too_late_changes_nothing(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
         seen = loop.run(store.create(document))
         now = loop.run(store.replace(seen, labelled(seen)))
 
@@ -64,7 +69,7 @@ class AnyKind:
         assert loop.run(store.get(ref_of(document))) == now
 
     @NAMESPACED
-    def test_what_was_deleted_is_gone(self, store: Store, loop: asyncio.Runner, document: Tree) -> None:
+    def test_what_was_deleted_is_gone(self, store: Store, loop: asyncio.Runner, document: JsonObject) -> None:
         loop.run(store.create(document))
 
         assert loop.run(store.delete(ref_of(document))) is None

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from setpoint.core.values import Json
-from setpoint.engine.ports import Lease, Note, Store
+from setpoint.core.values.json_types import Json
+from setpoint.engine.ports import EventRecord, Lease, Store
 from setpoint.errors import ManifestInvalid
 from tests.engine.clock import FakeClock
 from tests.stores.samples import REF, SECRET_REF, instance, metadata_of, secret, take
 
-NOTE = Note(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
+NOTE = EventRecord(REF, "uid-1", "Warning", "UpdateFailed", "the disk cannot shrink", "2026-01-01T00:00:00Z")
 
 
 class Secrets:

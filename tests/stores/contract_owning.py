@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.ports import Change, Store
-from setpoint.engine.resource import Resource, Tree
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.ports import ResourceChangeType, Store
+from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, WriteConflict
 from tests.stores.samples import REF, SECRET_REF, instance, kept, metadata_of, secret, take
 
 OWNER = {"apiVersion": "v1", "kind": "Parent", "name": "p", "uid": "u", "controller": True, "blockOwnerDeletion": True}
-READY: Tree = {"conditions": [{"type": "Ready", "status": "True"}]}
+READY: JsonObject = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
-def edited(resource: Resource, spec: Any = None, **metadata: Any) -> Tree:
+def edited(resource: Resource, spec: Any = None, **metadata: Any) -> JsonObject:
     """The document of `resource` with another spec, and with this in its metadata; None takes a member out."""
     kept = {name: value for name, value in {**metadata_of(resource), **metadata}.items() if value is not None}
     return {**resource.document, "metadata": kept, **({} if spec is None else {"spec": spec})}
@@ -50,7 +51,7 @@ class Creating:
 
         (event,) = loop.run(take(store.watch(since), 1))
 
-        assert (event.change, event.resource) == (Change.ADDED, made)
+        assert (event.change, event.resource) == (ResourceChangeType.ADDED, made)
 
     def test_what_only_a_store_writes_is_skipped(self, store: Store, loop: asyncio.Runner) -> None:
         document = instance(uid="mine", resourceVersion="99", generation=7, finalizers=["x.dev/f"])

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from setpoint.engine.ports import Change, Listing, Query, Store
+from setpoint.engine.ports import ResourceChangeType, ResourceList, ResourceQuery, Store
 from setpoint.engine.resource import Resource, Revision
 from setpoint.errors import RevisionExpired, StoreError
 from tests.stores.samples import REF, as_known, brief, instance, take
@@ -35,7 +35,7 @@ class Watching:
 
         (event,) = loop.run(take(store.watch(marked.revision), 1))
 
-        assert (event.change, as_known(event.resource)) == (Change.DELETED, as_known(marked))
+        assert (event.change, as_known(event.resource)) == (ResourceChangeType.DELETED, as_known(marked))
 
     def test_goes_on_from_the_revision_of_any_event(self, store: Store, loop: asyncio.Runner) -> None:
         since = loop.run(store.list()).revision
@@ -85,7 +85,7 @@ class Watching:
             await asyncio.gather(*(store.apply(instance(name, labels={"last": name[-1]})) for name in names))
             listed = [resource.ref.name for resource in (await store.list()).resources]
             events = await take(store.watch(since), 1_000)
-            sevens = await take(store.watch(since, Query(labels={"last": "7"})), 100)
+            sevens = await take(store.watch(since, ResourceQuery(labels={"last": "7"})), 100)
             return listed, [event.resource.ref.name for event in events], [event.resource.ref.name for event in sevens]
 
         listed, seen, sevens = loop.run(scenario())
@@ -99,10 +99,10 @@ class Watching:
             loop.run(store.apply(instance(name, labels={"is": "vowel" if name in "ae" else "consonant"})))
         whole = loop.run(store.list())
 
-        async def read(query: Query) -> list[Listing]:
+        async def read(query: ResourceQuery) -> list[ResourceList]:
             return [page async for page in store.pages(query, 2)]
 
-        pages, consonants = loop.run(read(Query())), loop.run(read(Query(labels={"is": "consonant"})))
+        pages, consonants = loop.run(read(ResourceQuery())), loop.run(read(ResourceQuery(labels={"is": "consonant"})))
 
         assert [one for page in pages for one in page.resources] == list(whole.resources)
         assert len({page.revision for page in pages}) == 1
@@ -126,14 +126,16 @@ class Watching:
         assert Resource(whole.document).mentions("anything: nobody knows")
 
     def test_pages_of_nothing_still_say_where_to_watch_from(self, store: Store, loop: asyncio.Runner) -> None:
-        async def read() -> list[Listing]:
-            return [page async for page in store.pages(Query(kind="SQLInstance"))]
+        async def read() -> list[ResourceList]:
+            return [page async for page in store.pages(ResourceQuery(kind="SQLInstance"))]
 
         (page,) = loop.run(read())
         loop.run(store.apply(instance()))
 
         assert page.resources == ()
-        assert brief(loop.run(take(store.watch(page.revision, Query(kind="SQLInstance")), 1))) == [("added", "db")]
+        assert brief(loop.run(take(store.watch(page.revision, ResourceQuery(kind="SQLInstance")), 1))) == [
+            ("added", "db")
+        ]
 
     def test_what_changes_between_two_pages_is_in_the_watch(self, store: Store, loop: asyncio.Runner) -> None:
         for name in ("a", "c", "e"):
@@ -142,7 +144,7 @@ class Watching:
         async def scenario() -> tuple[list[str], list[tuple[str, str]]]:
             seen: list[str] = []
             since = Revision("")
-            async for page in store.pages(Query(), 1):
+            async for page in store.pages(ResourceQuery(), 1):
                 since = page.revision
                 seen += [one.ref.name for one in page.resources]
                 if seen == ["a"]:
@@ -174,7 +176,7 @@ class Watching:
         loop.run(store.apply(instance("no", namespace="other")))
         loop.run(store.apply(instance("yes")))
 
-        query = Query(kind="SQLInstance", namespace="default")
+        query = ResourceQuery(kind="SQLInstance", namespace="default")
 
         assert brief(loop.run(take(store.watch(since, query), 1))) == [("added", "yes")]
 
@@ -189,7 +191,7 @@ class Watching:
         loop.run(store.delete(REF))
         loop.run(store.apply(instance("end", labels={"team": "a"})))
 
-        events = loop.run(take(store.watch(since, Query(labels={"team": "a"})), 4))
+        events = loop.run(take(store.watch(since, ResourceQuery(labels={"team": "a"})), 4))
 
         assert brief(events) == [("added", "db"), ("modified", "db"), ("deleted", "db"), ("added", "end")]
         assert [as_known(event.resource) for event in events[:3]] == [as_known(one) for one in (joined, stays, stays)]

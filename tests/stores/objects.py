@@ -2,23 +2,24 @@
 
 from typing import Final
 
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource, ResourceRef
 
 LABELS: Final = {"team": "a"}
-CONFIG_MAP: Final[Tree] = {
+CONFIG_MAP: Final[JsonObject] = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
     "metadata": {"name": "settings", "namespace": "default", "labels": LABELS},
     "data": {"a": "1"},
 }
-OPAQUE: Final[Tree] = {
+OPAQUE: Final[JsonObject] = {
     "apiVersion": "v1",
     "kind": "Secret",
     "metadata": {"name": "login", "namespace": "default", "labels": LABELS},
     "type": "Opaque",
     "data": {"a": "MQ=="},
 }
-DEPLOYMENT: Final[Tree] = {
+DEPLOYMENT: Final[JsonObject] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web", "namespace": "default", "labels": LABELS},
@@ -31,13 +32,13 @@ DEPLOYMENT: Final[Tree] = {
         },
     },
 }
-STORAGE_CLASS: Final[Tree] = {
+STORAGE_CLASS: Final[JsonObject] = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "StorageClass",
     "metadata": {"name": "slow", "labels": LABELS},
     "provisioner": "example.com/none",
 }
-VOLUME: Final[Tree] = {
+VOLUME: Final[JsonObject] = {
     "apiVersion": "v1",
     "kind": "PersistentVolume",
     "metadata": {"name": "disk", "labels": LABELS},
@@ -49,6 +50,6 @@ VOLUME: Final[Tree] = {
 }
 
 
-def ref_of(document: Tree) -> ResourceRef:
+def ref_of(document: JsonObject) -> ResourceRef:
     """Which object; one without a namespace has none."""
     return Resource(document).ref

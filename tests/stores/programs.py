@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import canonical
-from setpoint.core.values import Json
-from setpoint.engine.ports import Event, Lease, Note, Query, Store
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import EventRecord, Lease, ResourceChange, ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
 from tests.engine.clock import FakeClock
 from tests.stores.samples import GROUP, instance, secret, take
@@ -19,12 +19,12 @@ REFS = (*INSTANCES, ResourceRef("", "Secret", "default", "login"))
 
 @dataclass(frozen=True)
 class Apply:
-    manifest: Tree
+    manifest: JsonObject
 
 
 @dataclass(frozen=True)
 class Create:
-    document: Tree
+    document: JsonObject
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Tell:
-    note: Note
+    note: EventRecord
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ _finalizers = st.lists(st.sampled_from("fg"), max_size=2).map(tuple)
 _edits = st.dictionaries(st.sampled_from(("x", "y")), st.sampled_from(("1", "3", None)), max_size=2)
 _moments = st.sampled_from(("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"))
 _uids = st.sampled_from(("uid-1", "uid-2"))
-_notes = st.builds(Note, _refs, _uids, st.just("Normal"), st.sampled_from("rstuv"), st.just("m"), _moments)
+_notes = st.builds(EventRecord, _refs, _uids, st.just("Normal"), st.sampled_from("rstuv"), st.just("m"), _moments)
 _holders = st.sampled_from(("me", "you"))
 
 
-def _replacement(document: Tree, ago: int) -> Write:
+def _replacement(document: JsonObject, ago: int) -> Write:
     """Of the resource that the document is about, or of another one."""
     ref = Resource(document).ref._replace(namespace="default")
     return Write(ref if ref in REFS else REFS[0], ago, "replace", document)
@@ -164,7 +164,7 @@ def exact(resource: Resource) -> bytes:
     return canonical(resource.document)
 
 
-async def everything(store: Store, query: Query) -> list[Event]:
+async def everything(store: Store, query: ResourceQuery) -> list[ResourceChange]:
     """All events for `query` since the store was made, up to a last one that every query here matches."""
     last = await store.apply(instance("end", labels={"team": "a"}))
     events = store.watch(Revision("0"), query)

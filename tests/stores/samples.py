@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from setpoint.core.values import Json
-from setpoint.engine.ports import Event
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import ResourceChange
+from setpoint.engine.resource import Resource, ResourceRef
 
 GROUP = "sql.cnrm.cloud.google.com"
 REF = ResourceRef(GROUP, "SQLInstance", "default", "db")
 SECRET_REF = ResourceRef("", "Secret", "default", "login")
 
 
-def instance(name: str = "db", spec: Json = None, **metadata: Any) -> Tree:
+def instance(name: str = "db", spec: Json = None, **metadata: Any) -> JsonObject:
     """A manifest: `instance(labels={"team": "a"})`."""
     wanted = {"settings": {"tier": "small"}} if spec is None else spec
     return {
@@ -24,7 +24,7 @@ def instance(name: str = "db", spec: Json = None, **metadata: Any) -> Tree:
     }
 
 
-def secret(**members: Json) -> Tree:
+def secret(**members: Json) -> JsonObject:
     """A manifest: `secret(stringData={"password": "hunter2"})`."""
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}, **members}
 
@@ -35,7 +35,7 @@ def metadata_of(resource: Resource) -> Mapping[str, Any]:
     return metadata
 
 
-def kept(resource: Resource, said: Mapping[str, Any]) -> Tree:
+def kept(resource: Resource, said: Mapping[str, Any]) -> JsonObject:
     """The whole document of a new `instance()` whose author, or owner, said this in its metadata."""
     written = {
         "uid": resource.uid,
@@ -46,13 +46,13 @@ def kept(resource: Resource, said: Mapping[str, Any]) -> Tree:
     return instance(namespace="default", **said, **written)
 
 
-async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
+async def take(events: AsyncIterator[ResourceChange], count: int) -> list[ResourceChange]:
     """The next events, as many as asked for. A watch that misses one must fail a test, not hang it."""
     async with asyncio.timeout(20):
         return [await anext(events) for _ in range(count)]
 
 
-def brief(events: list[Event]) -> list[tuple[str, str]]:
+def brief(events: list[ResourceChange]) -> list[tuple[str, str]]:
     """What happened to whom."""
     return [(event.change.value, event.resource.ref.name) for event in events]
 

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from setpoint.engine.ports import Query
+from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource
-from setpoint.stores.sqlite import OpenMode, SqliteStore, open_sqlite
+from setpoint.stores.sqlite.store import OpenMode, SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
 from tests.stores.samples import instance
@@ -28,7 +28,7 @@ def test_whatever_was_acknowledged_survives_kill_9(
     for attempt in range(10):
         acknowledged = killed_after(random.randint(1, 300), path, begin=attempt * 100_000)
         store = loop.run(open_sqlite(path, clock, new_uid, OpenMode.READ))
-        kept = loop.run(store.list(Query(kind="SQLInstance"))).resources
+        kept = loop.run(store.list(ResourceQuery(kind="SQLInstance"))).resources
         loop.run(store.close())
 
         assert lost(acknowledged, kept) == []

@@ -9,14 +9,14 @@ import pytest
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired
-from setpoint.stores.limits import Limits
+from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
 from tests.stores.samples import REF, brief, instance, take
 
-FIVE = Limits(changes=5)
+FIVE = StoreLimits(changes=5)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -7,19 +7,20 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.engine.resource import Resource, Tree
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource
 from setpoint.errors import WriteConflict
-from setpoint.stores.kubernetes.served import ServedKind, Territory
+from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
 from setpoint.stores.kubernetes.store import KubernetesStore
 from tests.engine.clock import FakeClock
 from tests.stores.objects import CONFIG_MAP
 
 MESSAGE = "the quota was counted at the same moment"
 TOLD = f"409: Conflict: {MESSAGE}"
-LIVE: Tree = {
+LIVE: JsonObject = {
     **CONFIG_MAP,
     "metadata": {"name": "settings", "namespace": "default", "uid": "u", "resourceVersion": "7"},
 }
@@ -28,24 +29,24 @@ LIVE: Tree = {
 class Contested(HttpClient):
     """A cluster in which every write comes at the same moment as another one."""
 
-    def __init__(self, there: Tree | None) -> None:
+    def __init__(self, there: JsonObject | None) -> None:
         super().__init__()
         self._there = there
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         kind = {"Content-Type": "application/json"}
         if request.method != "GET":
-            return Answer(409, kind, json.encode({"code": 409, "reason": "Conflict", "message": MESSAGE}))
+            return HttpResponse(409, kind, json.encode({"code": 409, "reason": "Conflict", "message": MESSAGE}))
         if self._there is None:
             details = {"name": "settings", "kind": "configmaps"}
-            return Answer(404, kind, json.encode({"code": 404, "reason": "NotFound", "details": details}))
-        return Answer(200, kind, json.encode(self._there))
+            return HttpResponse(404, kind, json.encode({"code": 404, "reason": "NotFound", "details": details}))
+        return HttpResponse(200, kind, json.encode(self._there))
 
 
-def store_with(there: Tree | None) -> KubernetesStore:
-    client = KubernetesClient(Connection("context prod", "https://a.test"), http=Contested(there))
+def store_with(there: JsonObject | None) -> KubernetesStore:
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=Contested(there))
     kinds = (ServedKind("", "v1", "ConfigMap", "configmaps"),)
-    return KubernetesStore(client, FakeClock(), Territory({kind.name: kind for kind in kinds}, "default"))
+    return KubernetesStore(client, FakeClock(), ClusterScope({kind.name: kind for kind in kinds}, "default"))
 
 
 async def replaced(store: KubernetesStore) -> Resource:
@@ -60,7 +61,7 @@ async def created(store: KubernetesStore) -> Resource:
     ("write", "there", "method"), [(created, None, "POST"), (replaced, LIVE, "PUT")], ids=["create", "replace"]
 )
 def test_what_is_not_about_the_object_is_told_as_the_cluster_told_it(
-    write: Callable[[KubernetesStore], Coroutine[Any, Any, Resource]], there: Tree | None, method: str
+    write: Callable[[KubernetesStore], Coroutine[Any, Any, Resource]], there: JsonObject | None, method: str
 ) -> None:
     with pytest.raises(WriteConflict, match=rf"^the cluster: {method} /api/v1/.*{TOLD}: read again and plan again$"):
         asyncio.run(write(store_with(there)))

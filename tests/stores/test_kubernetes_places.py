@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kube_connection import Connection
-from setpoint.clients.kube_endpoints import Form
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.clients.kubernetes.requests import Representation
 from setpoint.engine.owner import ObjectKind
-from setpoint.engine.ports import EVERYTHING, Query, Store
-from setpoint.stores.kubernetes.opening import open_kubernetes, place_of, served_kinds
-from setpoint.stores.kubernetes.served import Territory
+from setpoint.engine.ports import EVERYTHING, ResourceQuery, Store
+from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes, served_kinds
+from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import GadgetKind, Service
 
@@ -24,16 +24,18 @@ class Empty(HttpClient):
         super().__init__()
         self.paths: list[str] = []
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         self.paths.append(request.url.removeprefix("https://a.test").partition("?")[0])
-        return Answer(200, {"Content-Type": "application/json"}, b'{"metadata": {"resourceVersion": "1"}, "items": []}')
+        return HttpResponse(
+            200, {"Content-Type": "application/json"}, b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+        )
 
 
 def _looked_at(url: str, environment: Mapping[str, str], *, lasting: bool) -> list[str]:
     """The namespaces whose leases are read."""
     http = Empty()
-    client = KubernetesClient(Connection("context prod", "https://a.test"), http=http)
-    store = open_kubernetes(place_of(url, environment), client, (), FakeClock(), lasting=lasting)
+    client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
+    store = open_kubernetes(cluster_address_in(url, environment), client, (), FakeClock(), lasting=lasting)
     asyncio.run(_leases(store))
     return [path.split("/")[5] for path in http.paths]
 
@@ -70,30 +72,30 @@ GADGET = ObjectKind("test.setpoint.dev", "v1", "Gadget", "gadgets")
 KINDS = (GadgetKind(Service()), SECRET, CONFIG_MAP, VOLUME, GADGET)
 
 
-def _territory(namespace: str | None = None, *, lasting: bool) -> Territory:
-    return Territory(served_kinds(KINDS, namespace, lasting=lasting), "leases", namespace)
+def _scope(namespace: str | None = None, *, lasting: bool) -> ClusterScope:
+    return ClusterScope(served_kinds(KINDS, namespace, lasting=lasting), "leases", namespace)
 
 
-def _listed(territory: Territory, query: Query = EVERYTHING) -> list[str]:
+def _listed(cluster_scope: ClusterScope, query: ResourceQuery = EVERYTHING) -> list[str]:
     """Where the kinds are listed."""
-    return [kind.all_in(territory.place(query)).path for kind in territory.asked_for(query)]
+    return [kind.all_in(cluster_scope.place(query)).path for kind in cluster_scope.kinds_for(query)]
 
 
 def test_whoever_runs_hears_of_what_owners_make_without_reading_any() -> None:
-    territory = _territory(lasting=True)
+    cluster_scope = _scope(lasting=True)
 
-    assert _listed(territory) == [
+    assert _listed(cluster_scope) == [
         "/api/v1/configmaps",
         "/api/v1/persistentvolumes",
         "/api/v1/secrets",
         "/apis/test.setpoint.dev/v1/gadgets",
     ]
-    assert territory.cached == {("test.setpoint.dev", "Gadget")}
-    assert [kind.form for kind in territory.kinds.values()].count(Form.METADATA) == 3
+    assert cluster_scope.cached == {("test.setpoint.dev", "Gadget")}
+    assert [kind.form for kind in cluster_scope.kinds.values()].count(Representation.METADATA) == 3
 
 
 def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() -> None:
-    assert _listed(_territory("team-a", lasting=True)) == [
+    assert _listed(_scope("team-a", lasting=True)) == [
         "/api/v1/namespaces/team-a/configmaps",
         "/api/v1/namespaces/team-a/secrets",
         "/apis/test.setpoint.dev/v1/namespaces/team-a/gadgets",
@@ -102,18 +104,18 @@ def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() ->
 
 @pytest.mark.parametrize("namespace", [None, "team-a"])
 def test_a_command_lists_only_what_is_looked_after(namespace: str | None) -> None:
-    territory = _territory(namespace, lasting=False)
+    cluster_scope = _scope(namespace, lasting=False)
 
-    assert [kind.kind for kind in territory.asked_for(EVERYTHING)] == ["Gadget"]
-    assert _listed(territory, Query(kind="PersistentVolume")) == ["/api/v1/persistentvolumes"]
-    assert territory.cached == {("test.setpoint.dev", "Gadget")}
-    assert {kind.form for kind in territory.kinds.values()} == {Form.WHOLE}
+    assert [kind.kind for kind in cluster_scope.kinds_for(EVERYTHING)] == ["Gadget"]
+    assert _listed(cluster_scope, ResourceQuery(kind="PersistentVolume")) == ["/api/v1/persistentvolumes"]
+    assert cluster_scope.cached == {("test.setpoint.dev", "Gadget")}
+    assert {kind.form for kind in cluster_scope.kinds.values()} == {Representation.WHOLE}
 
 
 def test_nothing_that_is_in_no_namespace_is_in_one() -> None:
-    territory = _territory(lasting=True)
+    cluster_scope = _scope(lasting=True)
 
-    assert _listed(territory, Query(namespace="team-a")) == [
+    assert _listed(cluster_scope, ResourceQuery(namespace="team-a")) == [
         "/api/v1/namespaces/team-a/configmaps",
         "/api/v1/namespaces/team-a/secrets",
         "/apis/test.setpoint.dev/v1/namespaces/team-a/gadgets",

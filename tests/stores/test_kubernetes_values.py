@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from setpoint.engine.ports import Note
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.ports import EventRecord
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import (
     KindNotServed,
     ManifestInvalid,
@@ -22,14 +23,21 @@ from setpoint.errors import (
     SetpointError,
     StoreError,
 )
-from setpoint.stores.kubernetes.cache import Cache
-from setpoint.stores.kubernetes.events import counted_up, event_for, event_in, name_of, told_by
-from setpoint.stores.kubernetes.objects import ClusterResource, Kept, kept_from
-from setpoint.stores.kubernetes.opening import Whereabouts, whereabouts
-from setpoint.stores.kubernetes.positions import from_revision, to_revision
-from setpoint.stores.kubernetes.refusals import object_errors
-from setpoint.stores.kubernetes.replacing import replacement
-from setpoint.stores.kubernetes.tenancies import Sighting, freed_body, lease_body, lease_in, left_of, seen
+from setpoint.stores.kubernetes.bookmarks import from_revision, to_revision
+from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.errors import object_errors
+from setpoint.stores.kubernetes.events import count_patch, decode_event, event_for, event_name, note_from
+from setpoint.stores.kubernetes.factory import ClusterAddress, parse_cluster_address
+from setpoint.stores.kubernetes.leases import (
+    LeaseObservation,
+    decode_lease,
+    lease_body,
+    observed,
+    released_body,
+    seconds_presumed_held,
+)
+from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
+from setpoint.stores.kubernetes.write_bodies import replacement_body
 
 KIND = ("sql.cnrm.cloud.google.com", "SQLInstance")
 REF = ResourceRef(*KIND, "default", "db")
@@ -70,8 +78,8 @@ def _object(version: str = "7", uid: str = "u", **members: object) -> bytes:
     return json.encode({"metadata": {**metadata, "managedFields": [{"manager": "kubectl"}]}, **members})
 
 
-def _kept(version: str = "7", uid: str = "u") -> Kept:
-    return kept_from(_object(version, uid, spec={"size": 1}), "sql.cnrm.cloud.google.com/v1beta1", "SQLInstance")
+def _kept(version: str = "7", uid: str = "u") -> ObjectState:
+    return decode_object(_object(version, uid, spec={"size": 1}), "sql.cnrm.cloud.google.com/v1beta1", "SQLInstance")
 
 
 class TestObjects:
@@ -95,22 +103,22 @@ class TestObjects:
     def test_an_object_of_metadata_alone_is_still_of_its_kind(self) -> None:
         raw = _object(apiVersion="meta.k8s.io/v1", kind="PartialObjectMetadata")
 
-        assert ClusterResource(kept_from(raw, "v1", "Secret")).ref == ResourceRef("", "Secret", "default", "db")
+        assert ClusterResource(decode_object(raw, "v1", "Secret")).ref == ResourceRef("", "Secret", "default", "db")
 
     @pytest.mark.parametrize("status", [None, {}, "absent"])
     def test_an_empty_status_is_none(self, status: object) -> None:
         raw = _object() if status == "absent" else _object(status=status)
 
-        assert "status" not in ClusterResource(kept_from(raw, "v1", "Secret")).document
+        assert "status" not in ClusterResource(decode_object(raw, "v1", "Secret")).document
 
     @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b'{"metadata":{}}', b"\xff", b'{"metadata":{"name":1}}'])
     def test_what_is_no_object_is_a_failure_of_the_store(self, raw: bytes) -> None:
         with pytest.raises(StoreError, match="no Secret"):
-            kept_from(raw, "v1", "Secret")
+            decode_object(raw, "v1", "Secret")
 
     def test_what_stands_in_the_author_s_part_is_mentioned(self) -> None:
         raw = _object(spec={"rootPassword": {"valueFrom": {"secretKeyRef": {"name": "a"}}}}, status={"other": "words"})
-        resource = ClusterResource(kept_from(raw, "v1", "SQLInstance"))
+        resource = ClusterResource(decode_object(raw, "v1", "SQLInstance"))
 
         assert resource.mentions("secretKeyRef")
         assert not resource.mentions("words")
@@ -118,13 +126,13 @@ class TestObjects:
 
 def _seen() -> Resource:
     raw = _object(spec={"size": 1}, status={"ready": True})
-    document = ClusterResource(kept_from(raw, "sql.cnrm.cloud.google.com/v1beta1", "SQLInstance")).document
+    document = ClusterResource(decode_object(raw, "sql.cnrm.cloud.google.com/v1beta1", "SQLInstance")).document
     metadata = document["metadata"]
     assert isinstance(metadata, dict)
     return Resource({**document, "metadata": {**metadata, "labels": {"a": "0"}, "annotations": {"c": "0"}}})
 
 
-def _with(seen: Resource, metadata: Mapping[str, Any], **members: Any) -> Tree:
+def _with(seen: Resource, metadata: Mapping[str, Any], **members: Any) -> JsonObject:
     return {**seen.document, **members, "metadata": {"name": "db", "namespace": "default", **metadata}}
 
 
@@ -145,12 +153,12 @@ _contents = st.fixed_dictionaries({}, optional={"spec": st.integers(0, 2), "stat
 
 class TestReplacing:
     def test_what_was_read_says_nothing_new(self) -> None:
-        assert replacement(_seen(), _seen().document) is None
+        assert replacement_body(_seen(), _seen().document) is None
 
     @given(_said, _contents)
     def test_what_is_not_the_owner_s_is_as_it_was_seen(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
         seen = _seen()
-        sent = replacement(seen, _with(seen, said, **contents))
+        sent = replacement_body(seen, _with(seen, said, **contents))
 
         if sent is not None:
             made = Resource(sent)
@@ -161,7 +169,7 @@ class TestReplacing:
     def test_the_owner_s_part_is_as_it_is_said(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
         seen = _seen()
         document = _with(seen, said, **contents)
-        made = Resource(replacement(seen, document) or seen.document)
+        made = Resource(replacement_body(seen, document) or seen.document)
 
         assert made.labels == Resource(document).labels
         assert made.annotations == Resource(document).annotations
@@ -170,18 +178,18 @@ class TestReplacing:
     @given(_said, _contents)
     def test_what_was_sent_says_nothing_new(self, said: dict[str, Any], contents: dict[str, Any]) -> None:
         seen = _seen()
-        sent = replacement(seen, _with(seen, said, **contents)) or seen.document
+        sent = replacement_body(seen, _with(seen, said, **contents)) or seen.document
 
-        assert replacement(Resource(sent), sent) is None
+        assert replacement_body(Resource(sent), sent) is None
 
     @pytest.mark.parametrize("member", ["name", "namespace"])
     def test_nothing_becomes_something_else(self, member: str) -> None:
         with pytest.raises(ManifestInvalid, match=r"^SQLInstance default/db cannot become"):
-            replacement(_seen(), _with(_seen(), {member: "another"}))
+            replacement_body(_seen(), _with(_seen(), {member: "another"}))
 
     def test_a_number_that_a_cluster_would_round_is_refused(self) -> None:
         with pytest.raises(ManifestInvalid, match=r"^SQLInstance db: spec.size cannot be 9223372036854775808"):
-            replacement(_seen(), _with(_seen(), {}, spec={"size": 2**63}))
+            replacement_body(_seen(), _with(_seen(), {}, spec={"size": 2**63}))
 
 
 class TestRefusals:
@@ -208,7 +216,7 @@ class TestRefusals:
 
 class TestCache:
     def test_an_older_state_says_nothing(self) -> None:
-        cache = Cache()
+        cache = ObjectCache()
         cache.put(_kept("9"))
         cache.put(_kept("10"))
         cache.put(_kept("9"))
@@ -218,7 +226,7 @@ class TestCache:
         assert found.revision == "10"
 
     def test_what_went_by_our_own_hand_does_not_come_back_with_old_news(self) -> None:
-        cache = Cache()
+        cache = ObjectCache()
         cache.put(_kept("9"))
         cache.drop(REF, "u")
         cache.put(_kept("8"))
@@ -226,33 +234,33 @@ class TestCache:
         assert cache.get(REF) is None
 
     def test_a_successor_is_known_before_and_after_the_end_of_the_first_is_heard(self) -> None:
-        cache = Cache()
+        cache = ObjectCache()
         cache.put(_kept("9", "first"))
         cache.drop(REF, "first")
         cache.put(_kept("12", "second"))
-        cache.hear_of_end(_kept("11", "first"))
+        cache.observe_deletion(_kept("11", "first"))
 
         found = cache.get(REF)
         assert found is not None
         assert found.uid == "second"
 
     def test_the_end_of_an_object_is_heard_of(self) -> None:
-        cache = Cache()
+        cache = ObjectCache()
         cache.put(_kept("9"))
-        cache.hear_of_end(_kept("10"))
+        cache.observe_deletion(_kept("10"))
 
         assert cache.get(REF) is None
         assert len(cache) == 0
 
     def test_what_a_new_list_does_not_show_is_gone(self) -> None:
-        cache = Cache()
+        cache = ObjectCache()
         cache.put(_kept("9"))
         cache.restart([KIND])
 
         assert cache.get(REF) is None
 
     def test_a_kind_is_answered_for_while_it_is_watched(self) -> None:
-        cache = Cache()
+        cache = ObjectCache()
         cache.begin([KIND])
         during = cache.knows(KIND)
         cache.end([KIND])
@@ -268,73 +276,73 @@ class TestTenancies:
 
     def test_the_fence_grows_with_each_holder_and_with_no_renewal(self) -> None:
         now = "2026-01-01T00:00:00Z"
-        first = lease_in(self._written({**lease_body("a", "me", 15, now, None)}, "1"))
-        renewed = lease_in(self._written({**lease_body("a", "me", 15, now, first)}, "2"))
-        freed = lease_in(self._written({**freed_body("a", renewed)}, "3"))
-        taken = lease_in(self._written({**lease_body("a", "you", 15, now, freed)}, "4"))
+        first = decode_lease(self._written({**lease_body("a", "me", 15, now, None)}, "1"))
+        renewed = decode_lease(self._written({**lease_body("a", "me", 15, now, first)}, "2"))
+        freed = decode_lease(self._written({**released_body("a", renewed)}, "3"))
+        taken = decode_lease(self._written({**lease_body("a", "you", 15, now, freed)}, "4"))
 
         assert [one.fence for one in (first, renewed, freed, taken)] == [1, 1, 1, 2]
         assert [one.holder for one in (first, renewed, freed, taken)] == ["me", "me", "", "you"]
 
     def test_a_lease_runs_out_when_nobody_was_seen_to_renew_it(self) -> None:
-        lease = lease_in(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
-        sighting = Sighting(lease, 100.0)
+        lease = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
+        sighting = LeaseObservation(lease, 100.0)
 
-        assert seen(sighting, lease, 110.0) is sighting
+        assert observed(sighting, lease, 110.0) is sighting
         assert (sighting.left(114.0), sighting.left(115.0)) == (1.0, 0.0)
 
     def test_onlookers_take_the_holder_s_word_for_what_they_did_not_see(self) -> None:
-        lease = lease_in(self._written({**lease_body("a", "me", 15, "2026-01-01T00:00:00Z", None)}, "1"))
+        lease = decode_lease(self._written({**lease_body("a", "me", 15, "2026-01-01T00:00:00Z", None)}, "1"))
         renewed = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
-        assert left_of(Sighting(lease, 100.0), 100.0, renewed) == 15.0
-        assert left_of(Sighting(lease, 100.0), 100.0, renewed + 44) == 1.0
-        assert left_of(Sighting(lease, 100.0), 100.0, renewed + 3600) < 0
+        assert seconds_presumed_held(LeaseObservation(lease, 100.0), 100.0, renewed) == 15.0
+        assert seconds_presumed_held(LeaseObservation(lease, 100.0), 100.0, renewed + 44) == 1.0
+        assert seconds_presumed_held(LeaseObservation(lease, 100.0), 100.0, renewed + 3600) < 0
 
     def test_a_renewal_that_is_seen_begins_anew(self) -> None:
-        lease = lease_in(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
-        renewed = lease_in(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", lease)}, "2"))
+        lease = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", None)}, "1"))
+        renewed = decode_lease(self._written({**lease_body("a", "me", 15, "2001-01-01T00:00:00Z", lease)}, "2"))
 
-        assert seen(Sighting(lease, 100.0), renewed, 110.0).left(110.0) == 15.0
+        assert observed(LeaseObservation(lease, 100.0), renewed, 110.0).left(110.0) == 15.0
 
 
 class TestEvents:
     def test_a_note_comes_back_as_it_went_in_and_is_counted(self) -> None:
-        note = Note(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
+        note = EventRecord(REF, "u", "Warning", "Failed", "no", "2026-01-01T00:00:00Z")
         sent = json.decode(json.encode(event_for(note, "v1beta1")), type=dict[str, Any])
         sent["metadata"]["resourceVersion"] = "5"
-        event = event_in(json.encode(sent))
+        event = decode_event(json.encode(sent))
 
-        assert told_by(event).note == note
-        assert counted_up(event, note)["count"] == 2
+        assert note_from(event).note == note
+        assert count_patch(event, note)["count"] == 2
 
     def test_the_same_note_has_the_same_name_and_a_long_one_fits(self) -> None:
-        note = Note(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
+        note = EventRecord(REF._replace(name="a" * 253), "u", "Normal", "Done", "yes", "now")
 
-        assert name_of(note) == name_of(Note(note.ref, "u", "Normal", "Done", "yes", "later"))
-        assert len(name_of(note)) <= 253
-        assert name_of(note) != name_of(Note(note.ref, "other", "Normal", "Done", "yes", "now"))
+        assert event_name(note) == event_name(EventRecord(note.ref, "u", "Normal", "Done", "yes", "later"))
+        assert len(event_name(note)) <= 253
+        assert event_name(note) != event_name(EventRecord(note.ref, "other", "Normal", "Done", "yes", "now"))
 
 
 class TestWhereabouts:
     @pytest.mark.parametrize(
         ("url", "place"),
         [
-            ("kubernetes", Whereabouts()),
-            ("kubernetes://prod", Whereabouts("prod")),
+            ("kubernetes", ClusterAddress()),
+            ("kubernetes://prod", ClusterAddress("prod")),
             (
                 "kubernetes://arn:aws:eks:eu:1:cluster/a?namespace=team",
-                Whereabouts("arn:aws:eks:eu:1:cluster/a", "team"),
+                ClusterAddress("arn:aws:eks:eu:1:cluster/a", "team"),
             ),
-            ("kubernetes?namespace=team", Whereabouts(None, "team")),
+            ("kubernetes?namespace=team", ClusterAddress(None, "team")),
         ],
     )
-    def test_an_address_names_a_context_and_a_namespace(self, url: str, place: Whereabouts) -> None:
-        assert whereabouts(url) == place
+    def test_an_address_names_a_context_and_a_namespace(self, url: str, place: ClusterAddress) -> None:
+        assert parse_cluster_address(url) == place
 
     @pytest.mark.parametrize(
         "url", ["kubernetes://", "kubernetez", "kubernetes?ns=a", "kubernetes?namespace=", "kubernetes?"]
     )
     def test_a_wrong_address_says_what_to_write(self, url: str) -> None:
         with pytest.raises(ManifestInvalid, match="write kubernetes, kubernetes://CONTEXT"):
-            whereabouts(url)
+            parse_cluster_address(url)

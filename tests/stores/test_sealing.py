@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.errors import StoreError
-from setpoint.stores.sealing import Seal
-from setpoint.stores.sqlite import OpenMode, SqliteStore, open_sqlite
+from setpoint.stores.sqlite.encryption import SecretCipher
+from setpoint.stores.sqlite.store import OpenMode, SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.samples import SECRET_REF, instance, secret
 from tests.stores.scratch import scratch_folder
@@ -172,8 +172,8 @@ def test_what_is_closed_opens_with_what_it_was_bound_to_and_with_nothing_else(
     plain: bytes, bound: bytes, other: bytes
 ) -> None:
     with scratch_folder() as folder:
-        sealed = Seal(folder / "key").close(plain, bound)
-        again = Seal(folder / "key")
+        sealed = SecretCipher(folder / "key").close(plain, bound)
+        again = SecretCipher(folder / "key")
 
         assert again.open(sealed, bound) == plain
         assert again.close(plain, bound) != sealed
@@ -186,7 +186,7 @@ def test_what_is_closed_opens_with_what_it_was_bound_to_and_with_nothing_else(
 @given(st.binary(min_size=1), st.data())
 def test_no_byte_of_a_sealed_value_can_change(plain: bytes, data: st.DataObject) -> None:
     with scratch_folder() as folder:
-        seal = Seal(folder / "key")
+        seal = SecretCipher(folder / "key")
         sealed = bytearray(seal.close(plain, b"bound"))
         sealed[data.draw(st.integers(0, len(sealed) - 1))] ^= data.draw(st.integers(1, 255))
 

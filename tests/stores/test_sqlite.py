@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.canonical import canonical
-from setpoint.engine.ports import Note
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import Revision
 from setpoint.errors import StoreError, StoreInUse
-from setpoint.stores.limits import DEFAULT_LIMITS, Limits
-from setpoint.stores.sqlite import OpenMode, SqliteStore, open_sqlite
+from setpoint.stores.journal import DEFAULT_LIMITS, StoreLimits
+from setpoint.stores.sqlite.store import OpenMode, SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
 from tests.stores.samples import REF, brief, instance, take
@@ -33,7 +33,9 @@ class Opener:
     clock: FakeClock
     new_uid: Callable[[], str]
 
-    def __call__(self, path: Path, mode: OpenMode = OpenMode.WRITE, limits: Limits = DEFAULT_LIMITS) -> SqliteStore:
+    def __call__(
+        self, path: Path, mode: OpenMode = OpenMode.WRITE, limits: StoreLimits = DEFAULT_LIMITS
+    ) -> SqliteStore:
         return self.loop.run(open_sqlite(path, self.clock, self.new_uid, mode, limits))
 
 
@@ -50,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 def test_everything_is_there_after_opening_again(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     store = opened(path)
     kept = loop.run(store.annotate(loop.run(store.apply(instance())), {"cookie": "c"}))
-    note = Note(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
+    note = EventRecord(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
     loop.run(store.note(note))
     lease = loop.run(store.acquire("shard", "me", 15))
     loop.run(store.close())
@@ -99,7 +101,8 @@ def test_a_second_writer_is_told_who_has_the_store(path: Path, opened: Opener, l
 
 def test_a_second_process_is_told_who_has_the_store(path: Path, opened: Opener, loop: asyncio.Runner) -> None:
     store = opened(path)
-    script = f"from pathlib import Path; from setpoint.stores.file_lock import FileLock; FileLock(Path({str(path)!r}))"
+    imports = "from pathlib import Path; from setpoint.stores.sqlite.database_file import FileLock"
+    script = f"{imports}; FileLock(Path({str(path)!r}))"
 
     other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     loop.run(store.close())
@@ -114,7 +117,7 @@ def test_a_reader_sees_what_is_written_beside_it_and_writes_nothing(
     reader = opened(path, OpenMode.READ)
 
     created = loop.run(writer.apply(instance()))
-    loop.run(writer.note(Note(REF, "u", "Normal", "r", "m", "")))
+    loop.run(writer.note(EventRecord(REF, "u", "Normal", "r", "m", "")))
 
     assert loop.run(reader.get(REF)) == created
     assert loop.run(reader.list()).resources == (created,)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from setpoint.errors import StoreError
-from setpoint.stores.sqlite_schema import STEPS, Step, migrate, require_current
+from setpoint.stores.sqlite.schema import MIGRATIONS, Migration, migrate, require_current
 
 PATH = Path("state.db")
-FIRST: Step = ("CREATE TABLE numbers (n)", "INSERT INTO numbers VALUES (1)")
-SECOND: Step = ("ALTER TABLE numbers ADD COLUMN m", "UPDATE numbers SET m = n + 1")
-BROKEN: Step = ("CREATE TABLE more (n)", "INSERT INTO nowhere VALUES (1)")
+FIRST: Migration = ("CREATE TABLE numbers (n)", "INSERT INTO numbers VALUES (1)")
+SECOND: Migration = ("ALTER TABLE numbers ADD COLUMN m", "UPDATE numbers SET m = n + 1")
+BROKEN: Migration = ("CREATE TABLE more (n)", "INSERT INTO nowhere VALUES (1)")
 
 
 @pytest.fixture
@@ -65,4 +65,4 @@ def test_a_new_file_has_every_table(connection: sqlite3.Connection) -> None:
 
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
     assert [name for (name,) in tables] == ["bodies", "journal", "leases", "notes", "resources"]
-    assert version_of(connection) == len(STEPS)
+    assert version_of(connection) == len(MIGRATIONS)

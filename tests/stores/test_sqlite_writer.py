@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from setpoint.errors import StoreError, WriteConflict
-from setpoint.stores.sqlite_connections import connect_to_write, prepare_file
-from setpoint.stores.sqlite_writer import Writer
+from setpoint.stores.sqlite.database_file import connect_to_write, prepare_file
+from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 
 class Bench:
@@ -21,7 +21,7 @@ class Bench:
         self.connection = connect_to_write(path)
         self.connection.execute("CREATE TABLE numbers (n)")
         self.commits = 0
-        self.writer = Writer(self.connection, path, tidy, self._count)
+        self.writer = GroupCommitWriter(self.connection, path, tidy, self._count)
         self.path = path
 
     def add(self, number: object) -> object:

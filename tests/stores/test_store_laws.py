@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import canonical, same
-from setpoint.engine.ports import EVERYTHING, Change, Event, Query, Store
-from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.stores.limits import Limits
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceChangeType, ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
 from tests.stores.programs import INSTANCES, Apply, Create, Delete, Operation, Run, Write, everything, exact, programs
@@ -24,8 +25,8 @@ from tests.stores.scratch import scratch_folder
 
 pytestmark = pytest.mark.laws
 
-LIMITS = Limits(notes=5, notes_per_resource=3)
-QUERIES = (EVERYTHING, Query(labels={"team": "a"}), Query(GROUP, "SQLInstance", "default"))
+LIMITS = StoreLimits(notes=5, notes_per_resource=3)
+QUERIES = (EVERYTHING, ResourceQuery(labels={"team": "a"}), ResourceQuery(GROUP, "SQLInstance", "default"))
 FOREVER_HELD: list[Operation] = [
     Apply(instance("a", labels={"team": "a"})),
     Write(INSTANCES[0], 0, "set_finalizers", ("f",)),
@@ -135,7 +136,7 @@ def test_what_was_created_or_replaced_is_what_is_read_and_is_of_its_document(pro
     play(scenario)
 
 
-def owned(operation: Operation) -> Tree | None:
+def owned(operation: Operation) -> JsonObject | None:
     """The document that an owner writes."""
     match operation:
         case Create(document) | Write(verb="replace", value=document):
@@ -180,13 +181,13 @@ async def views(store: Store) -> list[object]:
     return shown
 
 
-def replayed(events: list[Event]) -> dict[ResourceRef, bytes]:
+def replayed(events: list[ResourceChange]) -> dict[ResourceRef, bytes]:
     """What somebody believes who heard all events and nothing else."""
     known: dict[ResourceRef, bytes] = {}
     for event in events:
         ref = event.resource.ref
-        assert (event.change is Change.ADDED) == (ref not in known)
-        if event.change is Change.DELETED:
+        assert (event.change is ResourceChangeType.ADDED) == (ref not in known)
+        if event.change is ResourceChangeType.DELETED:
             del known[ref]
         else:
             known[ref] = exact(event.resource)

@@ -80,13 +80,13 @@ class Project:
     more: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def world(self) -> Path:
+    def engine(self) -> Path:
         """Where the objects of the providers are."""
         return self.folder / "world"
 
     def write(self, text: str) -> None:
         """Puts a configuration in place of the last one; WORLD in it is where the objects are."""
-        (self.folder / "main.tf").write_text(text.replace("WORLD", str(self.world)))
+        (self.folder / "main.tf").write_text(text.replace("WORLD", str(self.engine)))
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """A command under way, in a group of processes of its own."""
@@ -128,7 +128,7 @@ class Project:
 
     def objects(self) -> list[str]:
         """The names of the objects that there are."""
-        return sorted(file.stem for file in self.world.glob("*.json"))
+        return sorted(file.stem for file in self.engine.glob("*.json"))
 
 
 def finished(process: "subprocess.Popen[str]") -> Outcome:

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from setpoint.terraform.calls import Call, Calls
-from setpoint.terraform.diagnostics import Interrupted
+from setpoint.terraform.framework.call import ActiveCalls, CallContext
+from setpoint.terraform.framework.diagnostics import Interrupted
 
 
 def test_a_wait_ends_as_soon_as_the_call_is_to_end() -> None:
     async def waits() -> None:
-        call = Call()
+        call = CallContext()
         asyncio.get_running_loop().call_soon(call.stop)
         await call.sleep(3600)
 
@@ -27,10 +27,10 @@ def test_what_was_waited_for_is_given_or_raised() -> None:
         raise LookupError("nobody")
 
     async def both() -> int:
-        call = Call()
+        call = CallContext()
         with pytest.raises(LookupError):
-            await call.unless_stopped(raises())
-        return await call.unless_stopped(gives(3))
+            await call.until_stopped(raises())
+        return await call.until_stopped(gives(3))
 
     assert asyncio.run(both()) == 3
 
@@ -45,10 +45,10 @@ def test_what_is_waited_for_is_ended_too() -> None:
             ended.append("slow")
 
     async def waits() -> None:
-        call = Call()
+        call = CallContext()
         asyncio.get_running_loop().call_later(0.01, call.stop)
         with pytest.raises(Interrupted):
-            await call.unless_stopped(slow())
+            await call.until_stopped(slow())
         assert ended == ["slow"]
 
     asyncio.run(waits())
@@ -56,9 +56,9 @@ def test_what_is_waited_for_is_ended_too() -> None:
 
 def test_who_does_not_listen_is_cut_off() -> None:
     async def deaf() -> None:
-        call = Call(grace_s=0)
+        call = CallContext(grace_s=0)
         asyncio.get_running_loop().call_soon(call.stop)
-        await call.bounded(asyncio.sleep(3600))
+        await call.run_with_grace(asyncio.sleep(3600))
 
     with pytest.raises(Interrupted):
         asyncio.run(deaf())
@@ -66,7 +66,7 @@ def test_who_does_not_listen_is_cut_off() -> None:
 
 def test_a_call_that_somebody_else_cancels_is_cancelled() -> None:
     async def cancelled() -> None:
-        task = asyncio.ensure_future(Call().bounded(asyncio.sleep(3600)))
+        task = asyncio.ensure_future(CallContext().run_with_grace(asyncio.sleep(3600)))
         asyncio.get_running_loop().call_later(0.01, task.cancel)
         await task
 
@@ -74,25 +74,25 @@ def test_a_call_that_somebody_else_cancels_is_cancelled() -> None:
         asyncio.run(cancelled())
 
 
-def _under_way(scene: Callable[[Calls], Awaitable[list[bool]]]) -> list[bool]:
+def _under_way(context: Callable[[ActiveCalls], Awaitable[list[bool]]]) -> list[bool]:
     async def run() -> list[bool]:
-        return await scene(Calls())
+        return await context(ActiveCalls())
 
     return asyncio.run(run())
 
 
 def test_stopping_ends_the_calls_under_way_and_none_that_comes_later() -> None:
-    async def scene(calls: Calls) -> list[bool]:
+    async def context(calls: ActiveCalls) -> list[bool]:
         with calls.one() as first, calls.one() as second:
             calls.stop()
             with calls.one() as later:
                 return [first.is_stopping, second.is_stopping, later.is_stopping]
 
-    assert _under_way(scene) == [True, True, False]
+    assert _under_way(context) == [True, True, False]
 
 
 def test_the_end_waits_for_the_calls_under_way_and_stops_what_comes_later() -> None:
-    async def scene(calls: Calls) -> list[bool]:
+    async def context(calls: ActiveCalls) -> list[bool]:
         with calls.one():
             ending = asyncio.ensure_future(calls.end())
             await asyncio.sleep(0)
@@ -102,4 +102,4 @@ def test_the_end_waits_for_the_calls_under_way_and_stops_what_comes_later() -> N
         await ending
         return [before, stopping]
 
-    assert _under_way(scene) == [False, True]
+    assert _under_way(context) == [False, True]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.terraform.certificate import cache_folder, certificate_for
+from setpoint.terraform.rpc.tls_proxy import cache_directory, load_or_create_certificate
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -25,27 +25,27 @@ def cache(tmp_path: Path) -> Path:
 
 
 def test_it_is_made_once(run: Path, cache: Path) -> None:
-    first = certificate_for(run, cache, NOW)
-    second = certificate_for(run, cache, NOW + timedelta(days=27))
+    first = load_or_create_certificate(run, cache, NOW)
+    second = load_or_create_certificate(run, cache, NOW + timedelta(days=27))
 
     assert second.der == first.der
     assert second.file == run / "server.pem"
 
 
 def test_it_is_replaced_before_it_ends(run: Path, cache: Path) -> None:
-    first = certificate_for(run, cache, NOW)
+    first = load_or_create_certificate(run, cache, NOW)
 
-    assert certificate_for(run, cache, NOW + timedelta(days=29)).der != first.der
+    assert load_or_create_certificate(run, cache, NOW + timedelta(days=29)).der != first.der
 
 
 def test_one_from_the_future_is_replaced(run: Path, cache: Path) -> None:
-    first = certificate_for(run, cache, NOW)
+    first = load_or_create_certificate(run, cache, NOW)
 
-    assert certificate_for(run, cache, NOW - timedelta(days=1)).der != first.der
+    assert load_or_create_certificate(run, cache, NOW - timedelta(days=1)).der != first.der
 
 
 def test_nobody_else_may_read_it(run: Path, cache: Path) -> None:
-    certificate_for(run, cache, NOW)
+    load_or_create_certificate(run, cache, NOW)
 
     assert [one.name for one in cache.iterdir()] == ["server.pem"]
     assert (cache.stat().st_mode & 0o777, (cache / "server.pem").stat().st_mode & 0o777) == (0o700, 0o600)
@@ -54,36 +54,36 @@ def test_nobody_else_may_read_it(run: Path, cache: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604])
 def test_one_that_others_could_read_is_not_used(run: Path, cache: Path, mode: int) -> None:
-    first = certificate_for(run, cache, NOW)
+    first = load_or_create_certificate(run, cache, NOW)
     (cache / "server.pem").chmod(mode)
 
-    assert certificate_for(run, cache, NOW).der != first.der
+    assert load_or_create_certificate(run, cache, NOW).der != first.der
     assert (cache / "server.pem").stat().st_mode & 0o777 == 0o600
 
 
 def test_one_in_a_folder_of_others_is_not_used(run: Path, cache: Path) -> None:
-    first = certificate_for(run, cache, NOW)
+    first = load_or_create_certificate(run, cache, NOW)
     cache.chmod(0o777)
 
-    assert certificate_for(run, cache, NOW).der != first.der
+    assert load_or_create_certificate(run, cache, NOW).der != first.der
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_link_to_one_is_not_used(run: Path, cache: Path, tmp_path: Path) -> None:
-    first = certificate_for(run, cache, NOW)
+    first = load_or_create_certificate(run, cache, NOW)
     elsewhere = (cache / "server.pem").rename(tmp_path / "elsewhere.pem")
     (cache / "server.pem").symlink_to(elsewhere)
 
-    assert certificate_for(run, cache, NOW).der != first.der
+    assert load_or_create_certificate(run, cache, NOW).der != first.der
 
 
 @pytest.mark.parametrize(
     "text", ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
 def test_a_broken_one_is_made_anew(run: Path, cache: Path, text: str) -> None:
-    certificate_for(run, cache, NOW)
+    load_or_create_certificate(run, cache, NOW)
     (cache / "server.pem").write_text(text)
-    made = certificate_for(run, cache, NOW)
+    made = load_or_create_certificate(run, cache, NOW)
 
     assert made.der == ssl.PEM_cert_to_DER_cert(_certificate_of(cache / "server.pem"))
 
@@ -92,21 +92,21 @@ def test_without_a_place_to_keep_it_each_process_has_its_own(run: Path, tmp_path
     blocked = tmp_path / "file"
     blocked.write_text("")
 
-    assert certificate_for(run, None, NOW).der != certificate_for(run, blocked / "cache", NOW).der
+    assert load_or_create_certificate(run, None, NOW).der != load_or_create_certificate(run, blocked / "cache", NOW).der
 
 
 def test_it_can_be_served(run: Path, cache: Path) -> None:
-    made = certificate_for(run, cache, NOW)
+    made = load_or_create_certificate(run, cache, NOW)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(made.file)
 
     assert made.der == ssl.PEM_cert_to_DER_cert(_certificate_of(made.file))
 
 
 def test_it_is_kept_where_caches_are() -> None:
-    assert cache_folder({"HOME": "h", "XDG_CACHE_HOME": "x"}) == Path("x/setpoint/terraform")
-    assert cache_folder({"HOME": "h"}) == Path("h/.cache/setpoint/terraform")
-    assert cache_folder({}) is None
-    assert os.environ.get("HOME") is None or cache_folder(os.environ) is not None
+    assert cache_directory({"HOME": "h", "XDG_CACHE_HOME": "x"}) == Path("x/setpoint/terraform")
+    assert cache_directory({"HOME": "h"}) == Path("h/.cache/setpoint/terraform")
+    assert cache_directory({}) is None
+    assert os.environ.get("HOME") is None or cache_directory(os.environ) is not None
 
 
 def _certificate_of(file: Path) -> str:

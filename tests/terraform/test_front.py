@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.terraform.certificate import Certificate, certificate_for
-from setpoint.terraform.front import Front, mutual_tls
+from setpoint.terraform.rpc.tls_proxy import PluginCertificate, TlsProxy, load_or_create_certificate, mutual_tls
 from tests.terraform.keys import client_certificate
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> Certificate:
-    return certificate_for(tmp_path, None, datetime.now(UTC))
+def certificate(tmp_path: Path) -> PluginCertificate:
+    return load_or_create_certificate(tmp_path, None, datetime.now(UTC))
 
 
 async def _echo(reader: StreamReader, writer: StreamWriter) -> None:
@@ -29,9 +28,9 @@ async def _echo(reader: StreamReader, writer: StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def _door(folder: Path, context: ssl.SSLContext | None) -> AsyncIterator[Front]:
+async def _door(folder: Path, context: ssl.SSLContext | None) -> AsyncIterator[TlsProxy]:
     behind = await asyncio.start_unix_server(_echo, folder / "behind")
-    front = Front()
+    front = TlsProxy()
     try:
         await front.start(folder / "door", folder / "behind", context)
         yield front
@@ -40,7 +39,7 @@ async def _door(folder: Path, context: ssl.SSLContext | None) -> AsyncIterator[F
         behind.close()
 
 
-def _as_client(server: Certificate, own: Path | None) -> ssl.SSLContext:
+def _as_client(server: PluginCertificate, own: Path | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cadata=server.der)
     context.set_alpn_protocols(["h2"])
@@ -61,7 +60,7 @@ async def _said_back(folder: Path, context: ssl.SSLContext | None, data: bytes) 
             await writer.wait_closed()
 
 
-def test_who_has_the_key_gets_through(tmp_path: Path, certificate: Certificate) -> None:
+def test_who_has_the_key_gets_through(tmp_path: Path, certificate: PluginCertificate) -> None:
     pem, own = client_certificate(tmp_path)
     data = b"0123456789abcdef" * 100_000
 
@@ -72,7 +71,7 @@ def test_who_has_the_key_gets_through(tmp_path: Path, certificate: Certificate) 
     assert asyncio.run(exchange()) == data
 
 
-def test_who_has_no_key_or_another_one_does_not(tmp_path: Path, certificate: Certificate) -> None:
+def test_who_has_no_key_or_another_one_does_not(tmp_path: Path, certificate: PluginCertificate) -> None:
     pem, own = client_certificate(tmp_path)
     _, another = client_certificate(tmp_path)
 
@@ -86,7 +85,7 @@ def test_who_has_no_key_or_another_one_does_not(tmp_path: Path, certificate: Cer
     assert asyncio.run(exchange()) == b"me"
 
 
-def test_what_is_behind_cannot_be_reached_past_the_door(tmp_path: Path, certificate: Certificate) -> None:
+def test_what_is_behind_cannot_be_reached_past_the_door(tmp_path: Path, certificate: PluginCertificate) -> None:
     pem, _ = client_certificate(tmp_path)
 
     async def exchange() -> None:

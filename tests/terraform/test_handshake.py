@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.terraform.handshake import COOKIE, COOKIE_NAME, Invitation, invitation_in, line, reattachment
+from setpoint.terraform.rpc.handshake import (
+    COOKIE,
+    COOKIE_NAME,
+    PluginHandshake,
+    handshake_line,
+    read_handshake,
+    reattach_config,
+)
 from tests.terraform.keys import client_certificate
 
 _ROOT = Path(__file__).parents[2]
@@ -20,18 +27,20 @@ _PROBE = [sys.executable, "-m", "tests.terraform.probe"]
 def test_terraform_is_known_by_its_word() -> None:
     word = {COOKIE_NAME: COOKIE}
 
-    assert invitation_in({}) is None
-    assert invitation_in({COOKIE_NAME: "x"}) is None
-    assert invitation_in(word) == Invitation()
-    assert invitation_in({**word, "PLUGIN_CLIENT_CERT": "c", "PLUGIN_UNIX_SOCKET_DIR": "d"}) == Invitation("c", "d")
+    assert read_handshake({}) is None
+    assert read_handshake({COOKIE_NAME: "x"}) is None
+    assert read_handshake(word) == PluginHandshake()
+    assert read_handshake({**word, "PLUGIN_CLIENT_CERT": "c", "PLUGIN_UNIX_SOCKET_DIR": "d"}) == PluginHandshake(
+        "c", "d"
+    )
 
 
 def test_the_line_has_six_parts_and_base64_without_padding() -> None:
-    assert line("folder/s", b"1234") == "1|6|unix|folder/s|grpc|MTIzNA\n"
+    assert handshake_line("folder/s", b"1234") == "1|6|unix|folder/s|grpc|MTIzNA\n"
 
 
 def test_terraform_is_told_how_to_reattach() -> None:
-    assert reattachment("registry.terraform.io/acme/probe", "folder/s", 7) == (
+    assert reattach_config("registry.terraform.io/acme/probe", "folder/s", 7) == (
         '{"registry.terraform.io/acme/probe":{"Protocol":"grpc","ProtocolVersion":6,"Pid":7,"Test":true,'
         '"Addr":{"Network":"unix","String":"folder/s"}}}'
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from setpoint.terraform import hclog
+from setpoint.terraform.rpc import hclog
 
 
 @pytest.fixture

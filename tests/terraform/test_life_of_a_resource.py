@@ -74,7 +74,7 @@ def test_what_somebody_else_changed_is_shown_and_put_back(new_project: NewProjec
 def test_what_somebody_else_deleted_is_made_again(new_project: NewProject) -> None:
     project = new_project(thing())
     project.apply()
-    (project.world / "a.json").unlink()
+    (project.engine / "a.json").unlink()
 
     assert project.plan().actions == {"probe_thing.a": "create"}
     assert project.apply().summary("apply") == (1, 0, 0)
@@ -197,5 +197,5 @@ resource "probe_thing" "many" {
 
 
 def _edit(project: Project, name: str, **values: object) -> None:
-    file = project.world / f"{name}.json"
+    file = project.engine / f"{name}.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))

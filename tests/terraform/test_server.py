@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 import grpc
 import pytest
 
-from setpoint.terraform.calls import Calls
-from setpoint.terraform.plugin_services import PluginServices
-from setpoint.terraform.server import started
-from setpoint.terraform.wire import plugin_messages, provider_messages
+from setpoint.terraform.framework.call import ActiveCalls
+from setpoint.terraform.rpc.protobuf import plugin_messages, provider_messages
+from setpoint.terraform.rpc.server import PluginServices, start_server
 from tests.terraform.probe.provider import ProbeProvider
 
 T = TypeVar("T")
@@ -37,7 +36,7 @@ def connected(folder: Path, talk: Callable[[Connected], Awaitable[T]]) -> T:
 
     async def run() -> T:
         services = PluginServices()
-        server = await started(ProbeProvider(), Calls(), services, folder / "s")
+        server = await start_server(ProbeProvider(), ActiveCalls(), services, folder / "s")
         async with grpc.aio.insecure_channel(f"unix:{folder / 's'}") as channel:
             try:
                 return await talk(Connected(channel, services))

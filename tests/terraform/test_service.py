@@ -7,20 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from setpoint.terraform.calls import Call, Calls, Stored
-from setpoint.terraform.cty_values import UNKNOWN, Value, Values
-from setpoint.terraform.diagnostics import error
-from setpoint.terraform.messages import read_value, write_diagnostics
-from setpoint.terraform.provider import CreateRequest, ManagedResource, Offer
-from setpoint.terraform.service import Service
-from setpoint.terraform.value_writing import to_msgpack
-from setpoint.terraform.wire import provider_messages
+from setpoint.terraform.cty.codec import encode_msgpack
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
+from setpoint.terraform.framework.call import ActiveCalls, CallContext, InstanceState
+from setpoint.terraform.framework.diagnostics import error
+from setpoint.terraform.framework.provider import CreateRequest, ManagedResource, Registration
+from setpoint.terraform.rpc.context import read_value, write_diagnostics
+from setpoint.terraform.rpc.protobuf import provider_messages
+from setpoint.terraform.rpc.service import ProviderService
 from tests.terraform.probe.provider import ProbeProvider
 from tests.terraform.probe.thing import SCHEMA, TYPE, Thing
 
 MESSAGES = provider_messages()
-EMPTY: Values = dict.fromkeys(SCHEMA.attributes)
-NAMED: Values = {**EMPTY, "name": "a"}
+EMPTY: AttributeValues = dict.fromkeys(SCHEMA.attributes)
+NAMED: AttributeValues = {**EMPTY, "name": "a"}
 
 
 class Asked:
@@ -28,10 +28,10 @@ class Asked:
 
     def __init__(self, folder: Path, thing: type[Thing] = Thing) -> None:
         self.provider = ProbeProvider()
-        self.provider.resources = {"probe_thing": Offer[ManagedResource].of(thing(self.provider.world))}
+        self.provider.resources = {"probe_thing": Registration[ManagedResource].of(thing(self.provider.engine))}
         self.folder = str(folder)
-        self.calls = Calls(grace_s=0)
-        self.service = Service(self.provider, MESSAGES, self.calls)
+        self.calls = ActiveCalls(grace_s=0)
+        self.service = ProviderService(self.provider, MESSAGES, self.calls)
 
     async def answer(self, method: str, **fields: Any) -> Any:
         return await self.service.answer(method, MESSAGES[f"{method}.Request"](**fields))
@@ -51,8 +51,8 @@ def ask(asked: Asked, method: str, **fields: Any) -> Any:
     return asyncio.run(run())
 
 
-def value(of: Value) -> dict[str, bytes]:
-    return {"msgpack": to_msgpack(of, TYPE)}
+def value(of: CtyValue) -> dict[str, bytes]:
+    return {"msgpack": encode_msgpack(of, TYPE)}
 
 
 def summaries(answer: Any) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_state_of_this_version_goes_back_as_it_came(tmp_path: Path) -> None:
 
 def test_a_state_of_another_version_is_the_resource_s_to_read(tmp_path: Path) -> None:
     class Upgrading(Thing):
-        async def upgrade(self, state: Any, version: int, call: Call) -> Values:
+        async def upgrade(self, state: Any, version: int, call: CallContext) -> AttributeValues:
             return {**EMPTY, "name": f"{state['old_name']}-{version}"}
 
     asked = {"type_name": "probe_thing", "version": 0, "raw_state": {"json": b'{"old_name": "a"}'}}
@@ -105,7 +105,7 @@ def test_a_state_of_another_version_is_the_resource_s_to_read(tmp_path: Path) ->
 
 def test_whole_numbers_of_an_older_state_keep_all_their_digits(tmp_path: Path) -> None:
     class Upgrading(Thing):
-        async def upgrade(self, state: Any, version: int, call: Call) -> Values:
+        async def upgrade(self, state: Any, version: int, call: CallContext) -> AttributeValues:
             return {**EMPTY, "size": state["size"]}
 
     raw = {"json": b'{"size": 12345678901234567890123}'}
@@ -182,8 +182,8 @@ async def _created(asked: Asked) -> Any:
 
 def test_what_the_provider_leaves_unknown_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     class Vague(Thing):
-        async def create(self, request: CreateRequest, call: Call) -> Stored:
-            return Stored({**request.planned, "id": "i", "echo": UNKNOWN}, b"x")
+        async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
+            return InstanceState({**request.planned, "id": "i", "echo": UNKNOWN}, b"x")
 
     answer = asyncio.run(_created(Asked(tmp_path, Vague)))
 
@@ -193,9 +193,9 @@ def test_what_the_provider_leaves_unknown_is_named_and_the_rest_is_kept(tmp_path
 
 def test_an_answer_that_does_not_fit_the_schema_is_a_bug_and_never_shown(tmp_path: Path) -> None:
     class Wrong(Thing):
-        async def create(self, request: CreateRequest, call: Call) -> Stored:
-            call.keep(Stored({**request.planned, "id": "i"}))
-            return Stored({**request.planned, "size": "hunter2"})
+        async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
+            call.keep(InstanceState({**request.planned, "id": "i"}))
+            return InstanceState({**request.planned, "size": "hunter2"})
 
     answer = asyncio.run(_created(Asked(tmp_path, Wrong)))
 
@@ -207,8 +207,8 @@ def test_a_resource_that_does_not_listen_is_cut_off_and_what_it_kept_stays(tmp_p
     is_made: asyncio.Event = asyncio.Event()
 
     class Deaf(Thing):
-        async def create(self, request: CreateRequest, call: Call) -> Stored:
-            call.keep(Stored({**request.planned, "id": UNKNOWN}, b"half"))
+        async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
+            call.keep(InstanceState({**request.planned, "id": UNKNOWN}, b"half"))
             is_made.set()
             await asyncio.sleep(3600)
             raise AssertionError

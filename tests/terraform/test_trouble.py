@@ -152,7 +152,7 @@ def test_an_interrupted_apply_ends_at_once_and_keeps_the_state(
 def test_a_provider_whose_terraform_is_killed_goes_too(new_project: NewProject) -> None:
     project = new_project(thing(behaviour='"slow"'))
     process = project.start("apply", "-json", "-auto-approve")
-    until((project.world / "waiting.json").exists)
+    until((project.engine / "waiting.json").exists)
     providers = [one for one in _group_of(process.pid) if one != process.pid]
     process.kill()
     process.communicate()
@@ -163,7 +163,7 @@ def test_a_provider_whose_terraform_is_killed_goes_too(new_project: NewProject) 
 
 def _apply_until_it_waits(project: Project, interrupt: Callable[["subprocess.Popen[str]"], None]) -> Outcome:
     process = project.start("apply", "-json", "-input=false", "-auto-approve")
-    until((project.world / "waiting.json").exists)
+    until((project.engine / "waiting.json").exists)
     interrupt(process)
     return finished(process)
 

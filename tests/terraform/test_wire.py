@@ -2,7 +2,7 @@
 
 import pytest
 
-from setpoint.terraform.wire import messages_of, plugin_messages, provider_messages
+from setpoint.terraform.rpc.protobuf import build_messages, plugin_messages, provider_messages
 
 MESSAGES = provider_messages()
 
@@ -32,7 +32,9 @@ def test_a_map_is_a_list_of_pairs() -> None:
 
 
 def test_what_a_newer_terraform_adds_is_passed_over() -> None:
-    newer = messages_of("newer", "Request type_name:string=1 identity:bytes=6")["Request"](type_name="a", identity=b"i")
+    newer = build_messages("newer", "Request type_name:string=1 identity:bytes=6")["Request"](
+        type_name="a", identity=b"i"
+    )
 
     assert MESSAGES["ReadResource.Request"].FromString(newer.SerializeToString()).type_name == "a"
 

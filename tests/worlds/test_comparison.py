@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.worlds.comparison import Comparison, Verdict, compared
+from setpoint.replay.comparison import Comparison, UpgradeVerdict, compare_reports
 
 Change = dict[str, Any]
 SIZE: Change = {"path": "spec.size", "rule": "spec", "before": 1, "after": 2}
@@ -26,8 +26,8 @@ def _report(*resources: dict[str, Any], blocked: Any = (), missed: Any = ()) -> 
     return {"summary": {}, "resources": list(resources), "blocked": list(blocked), "missed": list(missed)}
 
 
-def _verdict(before: dict[str, Any], after: dict[str, Any]) -> tuple[Verdict, tuple[str, ...]]:
-    (one,) = compared(_report(before), _report(after)).each
+def _verdict(before: dict[str, Any], after: dict[str, Any]) -> tuple[UpgradeVerdict, tuple[str, ...]]:
+    (one,) = compare_reports(_report(before), _report(after)).each
     return one.verdict, one.fields
 
 
@@ -37,29 +37,29 @@ QUIET, WRITING = _one(plan=_plan()), _one("writes", plan=_plan(SIZE))
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "fields"),
     [
-        (QUIET, QUIET, Verdict.SAME, ()),
-        (WRITING, WRITING, Verdict.SAME, ()),
-        (WRITING, _one("one-time", plan=_plan()), Verdict.FEWER, ("spec.size",)),
-        (_one("writes", plan=_plan(SIZE, NOTE)), WRITING, Verdict.FEWER, ("spec.note",)),
-        (WRITING, _one("writes", plan=_plan(SIZE, NOTE)), Verdict.DIFFERENT, ("spec.note",)),
-        (WRITING, _one("writes", plan=_plan({**SIZE, "after": 3})), Verdict.DIFFERENT, ("spec.size",)),
-        (WRITING, _one("writes", plan=_plan({**SIZE, "after": True})), Verdict.DIFFERENT, ("spec.size",)),
-        (WRITING, _one("writes", plan=_plan({"path": "spec.size"})), Verdict.DIFFERENT, ("spec.size",)),
-        (WRITING, _one("writes", plan=_plan(SIZE, action="replace")), Verdict.DIFFERENT, ("spec.size",)),
-        (QUIET, WRITING, Verdict.NEW, ("spec.size",)),
-        (_one("waiting", error="reference"), WRITING, Verdict.NEW, ("spec.size",)),
-        (QUIET, _one("masked", plan=_plan(), withoutCookie=_plan(NOTE)), Verdict.NEW, ("spec.note",)),
-        (_one("masked", plan=_plan(), withoutCookie=_plan(NOTE)), QUIET, Verdict.FEWER, ("spec.note",)),
-        (QUIET, _one("failed", error="GET /b was not asked"), Verdict.BROKEN, ()),
-        (QUIET, _one("unsettled", plan=_plan()), Verdict.BROKEN, ()),
-        (_one("failed", error="403"), _one("failed", error="403"), Verdict.SAME, ()),
-        (_one("failed", error="403"), _one("failed", error="other"), Verdict.BROKEN, ()),
-        (_one("failed", error="403"), QUIET, Verdict.SAME, ()),
-        (QUIET, _one("masked", plan=_plan(), withoutCookieError="fixed"), Verdict.BROKEN, ()),
-        (_one("masked", plan=_plan(), withoutCookieError="fixed"), QUIET, Verdict.SAME, ()),
+        (QUIET, QUIET, UpgradeVerdict.SAME, ()),
+        (WRITING, WRITING, UpgradeVerdict.SAME, ()),
+        (WRITING, _one("one-time", plan=_plan()), UpgradeVerdict.FEWER, ("spec.size",)),
+        (_one("writes", plan=_plan(SIZE, NOTE)), WRITING, UpgradeVerdict.FEWER, ("spec.note",)),
+        (WRITING, _one("writes", plan=_plan(SIZE, NOTE)), UpgradeVerdict.DIFFERENT, ("spec.note",)),
+        (WRITING, _one("writes", plan=_plan({**SIZE, "after": 3})), UpgradeVerdict.DIFFERENT, ("spec.size",)),
+        (WRITING, _one("writes", plan=_plan({**SIZE, "after": True})), UpgradeVerdict.DIFFERENT, ("spec.size",)),
+        (WRITING, _one("writes", plan=_plan({"path": "spec.size"})), UpgradeVerdict.DIFFERENT, ("spec.size",)),
+        (WRITING, _one("writes", plan=_plan(SIZE, action="replace")), UpgradeVerdict.DIFFERENT, ("spec.size",)),
+        (QUIET, WRITING, UpgradeVerdict.NEW, ("spec.size",)),
+        (_one("waiting", error="reference"), WRITING, UpgradeVerdict.NEW, ("spec.size",)),
+        (QUIET, _one("masked", plan=_plan(), withoutCookie=_plan(NOTE)), UpgradeVerdict.NEW, ("spec.note",)),
+        (_one("masked", plan=_plan(), withoutCookie=_plan(NOTE)), QUIET, UpgradeVerdict.FEWER, ("spec.note",)),
+        (QUIET, _one("failed", error="GET /b was not asked"), UpgradeVerdict.BROKEN, ()),
+        (QUIET, _one("unsettled", plan=_plan()), UpgradeVerdict.BROKEN, ()),
+        (_one("failed", error="403"), _one("failed", error="403"), UpgradeVerdict.SAME, ()),
+        (_one("failed", error="403"), _one("failed", error="other"), UpgradeVerdict.BROKEN, ()),
+        (_one("failed", error="403"), QUIET, UpgradeVerdict.SAME, ()),
+        (QUIET, _one("masked", plan=_plan(), withoutCookieError="fixed"), UpgradeVerdict.BROKEN, ()),
+        (_one("masked", plan=_plan(), withoutCookieError="fixed"), QUIET, UpgradeVerdict.SAME, ()),
     ],
 )
-def test_a_verdict_names_the_fields(before: Any, after: Any, verdict: Verdict, fields: tuple[str, ...]) -> None:
+def test_a_verdict_names_the_fields(before: Any, after: Any, verdict: UpgradeVerdict, fields: tuple[str, ...]) -> None:
     assert _verdict(before, after) == (verdict, fields)
 
 
@@ -78,7 +78,7 @@ PATCH = {"way": "google", "method": "PATCH", "target": "/b/a", "body": {"size": 
     ],
 )
 def test_the_same_plan_that_is_carried_out_otherwise_writes_something_else(after: Any, fields: tuple[str, ...]) -> None:
-    expected = (Verdict.DIFFERENT if fields else Verdict.SAME, fields)
+    expected = (UpgradeVerdict.DIFFERENT if fields else UpgradeVerdict.SAME, fields)
 
     assert _verdict({**WRITING, "requests": [PATCH]}, {**WRITING, "requests": [after]}) == expected
 
@@ -86,23 +86,23 @@ def test_the_same_plan_that_is_carried_out_otherwise_writes_something_else(after
 def test_what_would_be_sent_is_compared_where_it_is_known_of_both() -> None:
     known, unknown = {**WRITING, "requests": [PATCH]}, WRITING
 
-    assert [_verdict(*pair)[0] for pair in ((known, unknown), (unknown, known))] == [Verdict.SAME] * 2
-    assert _verdict(known, {**known, "requests": [PATCH, {**PATCH, "target": "/b/c"}]})[0] is Verdict.DIFFERENT
+    assert [_verdict(*pair)[0] for pair in ((known, unknown), (unknown, known))] == [UpgradeVerdict.SAME] * 2
+    assert _verdict(known, {**known, "requests": [PATCH, {**PATCH, "target": "/b/c"}]})[0] is UpgradeVerdict.DIFFERENT
 
 
 def test_a_deletion_has_no_fields_and_counts_all_the_same() -> None:
     gone = {"decision": "intent changed", "writes": [{"action": "delete", "name": "delete", "changes": []}], "kept": []}
 
-    assert _verdict(QUIET, _one("writes", plan=gone)) == (Verdict.NEW, ("(delete)",))
+    assert _verdict(QUIET, _one("writes", plan=gone)) == (UpgradeVerdict.NEW, ("(delete)",))
 
 
 def test_what_only_one_of_them_looks_after_counts() -> None:
-    dropped, taken_up = compared(_report(QUIET), _report()), compared(_report(), _report(WRITING))
+    dropped, taken_up = compare_reports(_report(QUIET), _report()), compare_reports(_report(), _report(WRITING))
 
     assert [(one.verdict, one.trouble, one.candidate) for one in dropped.each] == [
-        (Verdict.BROKEN, "the candidate does not look after it", "not looked after")
+        (UpgradeVerdict.BROKEN, "the candidate does not look after it", "not looked after")
     ]
-    assert [(one.verdict, one.baseline) for one in taken_up.each] == [(Verdict.NEW, "not looked after")]
+    assert [(one.verdict, one.baseline) for one in taken_up.each] == [(UpgradeVerdict.NEW, "not looked after")]
 
 
 def test_what_the_candidate_tried_or_asked_in_vain_breaks_it() -> None:
@@ -115,13 +115,13 @@ def test_what_the_candidate_tried_or_asked_in_vain_breaks_it() -> None:
         "fields": [],
     }
 
-    tried = compared(_report(QUIET), _report(QUIET, blocked=[block, block]))
-    as_before = compared(_report(QUIET, blocked=[block]), _report(QUIET, blocked=[block]))
-    asked = compared(_report(QUIET), _report(QUIET, missed=["GET /b (google)"]))
+    tried = compare_reports(_report(QUIET), _report(QUIET, blocked=[block, block]))
+    as_before = compare_reports(_report(QUIET, blocked=[block]), _report(QUIET, blocked=[block]))
+    asked = compare_reports(_report(QUIET), _report(QUIET, missed=["GET /b (google)"]))
 
-    assert (tried.worst, tried.blocked) == (Verdict.BROKEN, ("PATCH /b (google), tried for nobody",))
-    assert as_before.worst is Verdict.SAME
-    assert asked.worst is Verdict.BROKEN
+    assert (tried.worst, tried.blocked) == (UpgradeVerdict.BROKEN, ("PATCH /b (google), tried for nobody",))
+    assert as_before.worst is UpgradeVerdict.SAME
+    assert asked.worst is UpgradeVerdict.BROKEN
 
 
 def test_the_loudest_verdict_counts_and_those_that_are_the_same_are_only_counted() -> None:
@@ -130,13 +130,13 @@ def test_the_loudest_verdict_counts_and_those_that_are_the_same_are_only_counted
         _one("one-time", "a", plan=_plan()), _one("writes", "b", plan=_plan(NOTE)), _one(name="c", plan=_plan())
     )
 
-    found = compared(before, after)
+    found = compare_reports(before, after)
 
-    assert (found.worst, found.one_time) == (Verdict.NEW, 1)
+    assert (found.worst, found.one_time) == (UpgradeVerdict.NEW, 1)
     told = found.to_data()
     assert told["summary"] == {"same": 1, "fewer writes": 1, "new writes": 1}
     assert [one["name"] for one in told["resources"]] == ["b", "c"]  # type: ignore[index,union-attr,call-overload] # plain JSON
-    assert Comparison(()).worst is Verdict.SAME
+    assert Comparison(()).worst is UpgradeVerdict.SAME
 
 
 # --- Laws -------------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def _written(one: dict[str, Any]) -> set[tuple[str, str, int]]:
 
 @given(looked_at())
 def test_a_version_is_the_same_as_itself(one: dict[str, Any]) -> None:
-    assert _verdict(one, one) == (Verdict.SAME, ())
+    assert _verdict(one, one) == (UpgradeVerdict.SAME, ())
 
 
 @given(looked_at(), looked_at())
@@ -175,6 +175,6 @@ def test_nothing_passes_that_was_not_written_before(before: dict[str, Any], afte
     verdict, fields = _verdict(before, after)
 
     is_new = bool(_written(after) - _written(before))
-    assert is_new == (verdict in (Verdict.DIFFERENT, Verdict.NEW))
-    assert (verdict is Verdict.SAME) == (_written(after) == _written(before)) == (fields == ())
+    assert is_new == (verdict in (UpgradeVerdict.DIFFERENT, UpgradeVerdict.NEW))
+    assert (verdict is UpgradeVerdict.SAME) == (_written(after) == _written(before)) == (fields == ())
     assert set(fields) == {path for _, path, _ in _written(after) ^ _written(before)}

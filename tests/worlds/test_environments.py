@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.errors import NotRecorded
-from setpoint.worlds.environments import RecordedEnvironment, WatchedEnvironment
+from setpoint.replay.snapshot import RecordingEnvironment, ReplayEnvironment
 
 names = st.sampled_from("ABCD")
 environments = st.dictionaries(names, st.text(max_size=3))
@@ -14,10 +14,10 @@ environments = st.dictionaries(names, st.text(max_size=3))
 @given(environments, st.lists(names))
 def test_what_was_asked_is_answered_again_and_nothing_besides(environment: dict[str, str], asked: list[str]) -> None:
     noted: dict[str, str | None] = {}
-    watched = WatchedEnvironment(environment, noted)
+    watched = RecordingEnvironment(environment, noted)
     answers = [watched.get(name) for name in asked]
 
-    recorded = RecordedEnvironment(noted)
+    recorded = ReplayEnvironment(noted)
 
     assert [recorded.get(name) for name in asked] == answers
     assert dict(recorded) == {name: text for name, text in environment.items() if name in asked}
@@ -28,6 +28,6 @@ def test_what_was_asked_is_answered_again_and_nothing_besides(environment: dict[
 
 
 def test_an_environment_that_is_watched_reads_as_it_is() -> None:
-    watched = WatchedEnvironment({"A": "1"}, {})
+    watched = RecordingEnvironment({"A": "1"}, {})
 
     assert (dict(watched), len(watched), "B" in watched) == ({"A": "1"}, 1, False)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import canonical
+from setpoint.core.values.canonical import canonical
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import UserError
-from setpoint.worlds.files import Header, RecordedWorld, packed, read_world, unpacked
-from setpoint.worlds.tape import Question, Reply, Tape
+from setpoint.replay.http_recording import HttpRecording, RecordedResponse, RequestKey
+from setpoint.replay.world_file import RecordedWorld, WorldHeader, pack_world, read_world, unpack_world
 from tests.laws.json_values import json_values, text
 
-HEADER = Header("1.2.3", "2026-01-01T00:00:00Z", "sqlite", "7", collects=False, whole=True, cluster="context:a")
+HEADER = WorldHeader("1.2.3", "2026-01-01T00:00:00Z", "sqlite", "7", collects=False, whole=True, cluster="context:a")
 refs = st.builds(ResourceRef, st.just("g"), st.just("Kind"), st.just("default"), st.sampled_from("abcdef"))
 
 
@@ -25,7 +25,7 @@ def _resource(ref: ResourceRef, spec: object) -> Resource:
 
 
 replies = st.builds(
-    Reply,
+    RecordedResponse,
     st.integers(100, 599),
     st.dictionaries(text, text, max_size=2),
     text,
@@ -33,7 +33,7 @@ replies = st.builds(
     text,
     st.booleans(),
 )
-questions = st.builds(Question, text, text, text, text, text)
+questions = st.builds(RequestKey, text, text, text, text, text)
 
 
 @st.composite
@@ -44,7 +44,7 @@ def worlds(draw: st.DrawFn) -> RecordedWorld:
     besides = frozenset(draw(st.sets(st.sampled_from(sorted(specs))))) if specs else frozenset()
     absent = draw(st.frozensets(refs, max_size=3))
     return RecordedWorld(
-        HEADER, resources, besides, absent, Tape(draw(st.dictionaries(questions, replies, max_size=4)))
+        HEADER, resources, besides, absent, HttpRecording(draw(st.dictionaries(questions, replies, max_size=4)))
     )
 
 
@@ -53,43 +53,47 @@ WORLD = RecordedWorld(
     (_resource(ResourceRef("g", "Kind", "default", "a"), {"size": 2**70}),),
     frozenset(),
     frozenset({ResourceRef("", "Secret", "default", "s")}),
-    Tape({Question("google", "GET", "/b"): Reply(200, {}, "{}")}),
+    HttpRecording({RequestKey("google", "GET", "/b"): RecordedResponse(200, {}, "{}")}),
 )
 
 
 @given(worlds())
-def test_what_was_packed_is_unpacked(world: RecordedWorld) -> None:
-    read = unpacked(packed(world), "w")
+def test_what_was_packed_is_unpacked(engine: RecordedWorld) -> None:
+    read = unpack_world(pack_world(engine), "w")
 
-    assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in world.resources]
-    assert (read.besides, read.absent, read.tape.replies) == (world.besides, world.absent, world.tape.replies)
+    assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in engine.resources]
+    assert (read.besides, read.absent, read.http_recording.replies) == (
+        engine.besides,
+        engine.absent,
+        engine.http_recording.replies,
+    )
     assert (read.header.setpoint, read.header.at, read.header.cluster) == ("1.2.3", "2026-01-01T00:00:00Z", "context:a")
-    assert packed(read) == packed(world)
+    assert pack_world(read) == pack_world(engine)
 
 
 def test_no_part_is_taken_for_the_whole() -> None:
-    whole = packed(WORLD)
+    whole = pack_world(WORLD)
     for length in range(len(whole)):
         with pytest.raises(UserError, match=r"^w (breaks off|is no recorded world)|^w: a world of format 0"):
-            unpacked(whole[:length], "w")
+            unpack_world(whole[:length], "w")
 
 
 def test_no_line_can_be_left_out() -> None:
-    lines = gzip.decompress(packed(WORLD)).splitlines(keepends=True)
+    lines = gzip.decompress(pack_world(WORLD)).splitlines(keepends=True)
     for number in range(1, len(lines)):
         with pytest.raises(UserError, match="w breaks off: 3 records should follow, and 2 do; record it again"):
-            unpacked(gzip.compress(b"".join(lines[:number] + lines[number + 1 :])), "w")
+            unpack_world(gzip.compress(b"".join(lines[:number] + lines[number + 1 :])), "w")
 
 
 @given(st.data())
 def test_a_damaged_file_is_never_taken_for_another_world(data: st.DataObject) -> None:
-    whole = bytearray(packed(WORLD))
+    whole = bytearray(pack_world(WORLD))
     # Behind the head of the format: what stands there does not say anything about the world.
     at = data.draw(st.integers(10, len(whole) - 1))
     whole[at] ^= data.draw(st.integers(1, 255))
 
     with pytest.raises(UserError):
-        unpacked(bytes(whole), "w")
+        unpack_world(bytes(whole), "w")
 
 
 @pytest.mark.parametrize(
@@ -119,15 +123,15 @@ def test_a_file_that_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    (tmp_path / "w").write_bytes(packed(WORLD))
+    (tmp_path / "w").write_bytes(pack_world(WORLD))
 
-    assert read_world(tmp_path / "w").tape == WORLD.tape
+    assert read_world(tmp_path / "w").http_recording == WORLD.http_recording
 
 
 def test_time_stands_still_in_it() -> None:
-    from setpoint.worlds.stopped_clock import StoppedClock
+    from setpoint.replay.snapshot import FixedClock
 
-    clock = StoppedClock("2026-01-01T00:00:00Z")
+    clock = FixedClock("2026-01-01T00:00:00Z")
 
     asyncio.run(clock.sleep(0))
     assert clock.now() == "2026-01-01T00:00:00Z"

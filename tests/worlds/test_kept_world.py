@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from setpoint.app import Settings, definitions
-from setpoint.core.paths import Path, set_at
-from setpoint.engine.kind import AnyKind, Resolved
+from setpoint.app import AppSettings, definitions
+from setpoint.core.values.paths import Path, set_at
+from setpoint.engine.context import EngineContext
+from setpoint.engine.kind import AnyKind, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import World
-from setpoint.previewing import open_recorded
-from setpoint.worlds.files import unpacked
-from setpoint.worlds.survey import Survey
+from setpoint.preview import open_recorded
+from setpoint.replay.preview_report import PreviewReport
+from setpoint.replay.world_file import unpack_world
 from tests.cluster.server import Cluster
 from tests.engine.owners.stands import Place
 from tests.engine.owners.upgrading import otherwise, with_another
@@ -28,26 +28,26 @@ WHAT_TO_DO: Final = (
     "this is written to what earlier versions made. If that is meant: raise the revision of the kind or owner, and "
     "declare the fields here. `python -m tests.worlds.keeping` makes the world anew, once nobody has the old one"
 )
-Change = Callable[[World], World]
+Change = Callable[[EngineContext], EngineContext]
 
 
-def look(change: Change = lambda world: world) -> Survey:
+def look(change: Change = lambda engine: engine) -> PreviewReport:
     """What everything in the kept world comes to; nobody is asked, and nothing can be written."""
 
-    async def main() -> Survey:
-        kept = unpacked(gzip.compress(KEPT.read_bytes()), str(KEPT))
-        async with open_recorded(Settings("memory:"), kept) as again:
-            return await replace(again, world=change(again.world)).survey(lambda _: None)
+    async def main() -> PreviewReport:
+        kept = unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT))
+        async with open_recorded(AppSettings("memory:"), kept) as again:
+            return await replace(again, engine=change(again.engine)).survey(lambda _: None)
 
     return asyncio.run(main())
 
 
-def told(survey: Survey) -> list[str]:
+def told(survey: PreviewReport) -> list[str]:
     """Each that is not left alone, what was found, and the fields, or else why."""
     return [
         f"{one.ref.kind}/{one.ref.name} {one.finding.value}: {', '.join(one.fields) or one.trouble}"
         for one in survey.found
-        if not one.is_left_alone
+        if not one.writes_nothing
     ]
 
 
@@ -72,7 +72,7 @@ def mapped_otherwise(kind: AnyKind, path: str, value: Any) -> AnyKind:
     """The kind with another value in that place of all that it declares."""
     before: Any = type(kind)
 
-    def declare(self: Any, resource: Resource, resolved: Resolved) -> Any:
+    def declare(self: Any, resource: Resource, resolved: ResolvedReferences) -> Any:
         return set_at(before.declare(self, resource, resolved), Path.parse(path), value)
 
     made: Any = type(before.__name__, (before,), {"__slots__": (), "declare": declare})
@@ -118,9 +118,9 @@ CHANGES: Final[list[tuple[str, str, Any, list[str]]]] = [
 
 @pytest.mark.parametrize(("name", "path", "value", "expected"), CHANGES, ids=[name for name, *_ in CHANGES])
 def test_a_mapping_that_was_changed_is_named(name: str, path: str, value: Any, expected: list[str]) -> None:
-    def change(world: World) -> World:
-        (key,) = (one for one in world.kinds if one[1] == name)
-        return replace(world, kinds={**world.kinds, key: mapped_otherwise(world.kinds[key], path, value)})
+    def change(engine: EngineContext) -> EngineContext:
+        (key,) = (one for one in engine.kinds if one[1] == name)
+        return replace(engine, kinds={**engine.kinds, key: mapped_otherwise(engine.kinds[key], path, value)})
 
     assert told(look(change)) == expected
 
@@ -141,9 +141,9 @@ OWNERS: Final = [
 
 @pytest.mark.parametrize(("name", "place", "expected"), OWNERS, ids=[name for name, *_ in OWNERS])
 def test_a_child_that_is_made_otherwise_is_named(name: str, place: Place, expected: list[str]) -> None:
-    def change(world: World) -> World:
-        (key,) = (one for one in world.owners if one[1] == name)
-        return replace(world, owners={**world.owners, key: otherwise(world.owners[key], with_another(place))})
+    def change(engine: EngineContext) -> EngineContext:
+        (key,) = (one for one in engine.owners if one[1] == name)
+        return replace(engine, owners={**engine.owners, key: otherwise(engine.owners[key], with_another(place))})
 
     assert told(look(change)) == expected
 
@@ -156,9 +156,9 @@ def test_every_mapping_is_changed_here() -> None:
 
 
 def test_the_world_can_be_made_anew(own_api_server: Cluster, tmp_path: File) -> None:
-    made = unpacked(record_world(own_api_server.access, tmp_path), "world.gz")
+    made = unpack_world(record_world(own_api_server.access, tmp_path), "world.gz")
 
-    assert refs(made.resources) == refs(unpacked(gzip.compress(KEPT.read_bytes()), str(KEPT)).resources)
+    assert refs(made.resources) == refs(unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT)).resources)
 
 
 def refs(resources: tuple[Resource, ...]) -> set[ResourceRef]:

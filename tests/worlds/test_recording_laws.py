@@ -11,18 +11,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setpoint.app import Access, Settings, open_world
-from setpoint.core.cookie import Cookie
-from setpoint.engine.previews import with_cookie
-from setpoint.engine.reconcile import step
+from setpoint.app import AppSettings, StoreAccess, open_engine
+from setpoint.core.decide import Cookie
+from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import World
-from setpoint.engine.standing import standing_of
-from setpoint.localcloud.clock import Clock
+from setpoint.engine.step.preview import current_digests, with_cookie
+from setpoint.engine.step.reconcile import step
+from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.server import LocalCloud
-from setpoint.previewing import open_preview, open_recorded, record
-from setpoint.worlds.files import unpacked
-from setpoint.worlds.survey import Survey
+from setpoint.preview import make_recording, open_preview, open_recorded
+from setpoint.replay.preview_report import PreviewReport
+from setpoint.replay.world_file import unpack_world
 
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
 PASSWORDS = ("Sesame-1-open", "Sesame-2-open")
@@ -73,45 +72,45 @@ def _manifests(root: str, app: str, location: str) -> list[dict[str, Any]]:
     ]
 
 
-async def _play(story: Story, world: World, cloud: LocalCloud) -> None:
-    refs: list[ResourceRef] = [(await world.store.apply(one)).ref for one in _manifests(*PASSWORDS, "STANDARD")]
+async def _play(story: Story, engine: EngineContext, cloud: LocalCloud) -> None:
+    refs: list[ResourceRef] = [(await engine.store.apply(one)).ref for one in _manifests(*PASSWORDS, "STANDARD")]
     for _ in range(4):
         for ref in refs[1:]:
-            await step(ref, world)
+            await step(ref, engine)
         cloud.advance(3600)
     for number in story.edits:
         cloud.edit(*EDITS[number])
     root, app = PASSWORDS[0] + "!" * story.new_root, PASSWORDS[1] + "!" * story.new_app
     for one in _manifests(root, app, "NEARLINE" if story.new_spec else "STANDARD"):
-        await world.store.apply(one)
+        await engine.store.apply(one)
     for ref in refs[1:]:
-        await _leave(story.cookies.get(ref.kind, "kept"), ref, world)
+        await _leave(story.cookies.get(ref.kind, "kept"), ref, engine)
 
 
-async def _leave(word: str, ref: ResourceRef, world: World) -> None:
+async def _leave(word: str, ref: ResourceRef, engine: EngineContext) -> None:
     """Something happens to a cookie."""
-    resource = await world.store.get(ref)
+    resource = await engine.store.get(ref)
     assert resource is not None
     if word == "kept":
         return
-    seen = await standing_of(resource, world)
+    seen = await current_digests(resource, engine)
     cookies = {"none": None, "forged": seen.cookie, "wrong": Cookie("a" * 64, "b" * 64)}
     body = seen.body if word == "forged" else None
-    await world.store.update_status(resource, with_cookie(resource, cookies[word], body).status)
+    await engine.store.update_status(resource, with_cookie(resource, cookies[word], body).status)
 
 
-async def _reports(story: Story, folder: Path) -> tuple[Survey, Survey, bytes, int]:
-    async with LocalCloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
+async def _reports(story: Story, folder: Path) -> tuple[PreviewReport, PreviewReport, bytes, int]:
+    async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         there = {"STORAGE_EMULATOR_HOST": cloud.url, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"{cloud.url}/"}
-        of = Settings(f"sqlite:///{folder}/state.db", environment={**there, "SETPOINT_GCP_AUTH": "anonymous"})
-        async with open_world(of, Access.WRITE) as world:
-            await _play(story, world, cloud)
+        of = AppSettings(f"sqlite:///{folder}/state.db", environment={**there, "SETPOINT_GCP_AUTH": "anonymous"})
+        async with open_engine(of, StoreAccess.WRITE) as engine:
+            await _play(story, engine, cloud)
         cloud.journal.clear()
         async with open_preview(of) as preview:
             live = await preview.survey(lambda _: None)
-        recorded = (await record(of, lambda _: None)).world
+        recorded = (await make_recording(of, lambda _: None)).engine
         writes = int(cloud.journal.counts()["writes"])
-    async with open_recorded(Settings("memory:"), unpacked(recorded, "w")) as again:
+    async with open_recorded(AppSettings("memory:"), unpack_world(recorded, "w")) as again:
         return live, await again.survey(lambda _: None), recorded, writes
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.read_only import Blocks
-from setpoint.engine.ports import EVERYTHING, Note, Query
+from setpoint.clients.write_guard import BlockedWrites
+from setpoint.engine.ports import EVERYTHING, EventRecord, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import NotRecorded, StoreError, WriteBlocked
+from setpoint.replay.snapshot import StoreSnapshot, take_snapshot
 from setpoint.stores.memory import MemoryStore
-from setpoint.worlds.snapshot import Snapshot, snapshot_of
 from tests.engine.clock import FakeClock
 from tests.engine.test_drafts import WRITES
 from tests.stores.samples import REF, instance
@@ -19,11 +19,11 @@ from tests.stores.samples import REF, instance
 OTHER = ResourceRef("", "Secret", "default", "other")
 
 
-async def _taken(*, is_whole: bool = True) -> tuple[MemoryStore, Snapshot]:
+async def _taken(*, is_whole: bool = True) -> tuple[MemoryStore, StoreSnapshot]:
     store = MemoryStore(FakeClock(), lambda: "uid")
     for name in ("a", "b", "c"):
         await store.apply(instance(name))
-    return store, await snapshot_of(store, Blocks(), is_whole=is_whole)
+    return store, await take_snapshot(store, BlockedWrites(), is_whole=is_whole)
 
 
 def test_it_reads_as_the_store_did_whatever_happens_later() -> None:
@@ -38,8 +38,8 @@ def test_it_reads_as_the_store_did_whatever_happens_later() -> None:
         assert await taken.get(ref) == before.resources[0]
         assert await taken.get(before.resources[1].ref) == before.resources[1]
         assert await taken.get(OTHER) is None
-        assert (await taken.list(Query(kind="Secret"))).resources == ()
-        assert (await taken.list(Query(labels={"no": "such"}))).resources == ()
+        assert (await taken.list(ResourceQuery(kind="Secret"))).resources == ()
+        assert (await taken.list(ResourceQuery(labels={"no": "such"}))).resources == ()
         assert (await taken.notes(), await taken.leases("")) == ((), ())
         await taken.close()
 
@@ -60,7 +60,7 @@ def test_pages_have_all_of_it(size: int) -> None:
 
 def test_an_empty_store_has_one_empty_page() -> None:
     async def scenario() -> list[tuple[Resource, ...]]:
-        taken = await snapshot_of(MemoryStore(FakeClock(), lambda: "uid"), Blocks(), is_whole=True)
+        taken = await take_snapshot(MemoryStore(FakeClock(), lambda: "uid"), BlockedWrites(), is_whole=True)
         return [page.resources async for page in taken.pages()]
 
     assert asyncio.run(scenario()) == [()]
@@ -78,7 +78,7 @@ def test_nothing_happens_in_it() -> None:
 def _argument(name: str) -> Any:
     document = instance()
     examples = {
-        "note": Note(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
+        "note": EventRecord(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
         "ref": REF,
         "finalizers": (),
         "name": "lease",

@@ -7,27 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.clients.http import Answer, Request
-from setpoint.core.values import Json
+from setpoint.clients.http import HttpRequest, HttpResponse
+from setpoint.core.values.json_types import Json
 from setpoint.errors import NotRecorded, RemoteRefused, RemoteUnavailable
-from setpoint.worlds.tape import Player, Recorder, Tape
-from setpoint.worlds.veil import Veil
+from setpoint.replay.http_recording import HttpRecorder, HttpRecording, HttpReplayer
+from setpoint.replay.masking import Masker
 from tests.laws.json_values import json_values
 
 URL = "https://service.example/b/logs?fields=a"
 ELSEWHERE = "http://recorded.invalid/b/logs?fields=a"
 
 
-def _recorded(request: Request, answer: Answer, veil: Veil | None = None) -> Tape:
-    tape = Tape(veil=veil)
-    recorder = Recorder("google", tape)
+def _recorded(request: HttpRequest, answer: HttpResponse, masker: Masker | None = None) -> HttpRecording:
+    http_recording = HttpRecording(masker=masker)
+    recorder = HttpRecorder("google", http_recording)
     assert recorder.asked(request) is None
     recorder.answered(request, answer)
-    return tape
+    return http_recording
 
 
-def _played(tape: Tape, request: Request, way: str = "google") -> Answer:
-    found = Player(way, tape).asked(request)
+def _played(http_recording: HttpRecording, request: HttpRequest, way: str = "google") -> HttpResponse:
+    found = HttpReplayer(way, http_recording).asked(request)
     assert found is not None
     return found
 
@@ -36,9 +36,11 @@ def _played(tape: Tape, request: Request, way: str = "google") -> Answer:
 def test_an_answer_is_played_as_it_came_wherever_its_server_was(status: int, body: bytes) -> None:
     if status == 401:
         return
-    tape = _recorded(Request("GET", URL), Answer(status, {"content-type": "text/plain", "Date": "now"}, body))
+    http_recording = _recorded(
+        HttpRequest("GET", URL), HttpResponse(status, {"content-type": "text/plain", "Date": "now"}, body)
+    )
 
-    played = _played(tape.veiled(), Request("GET", ELSEWHERE))
+    played = _played(http_recording.masked(), HttpRequest("GET", ELSEWHERE))
 
     assert (played.status, played.body) == (status, body)
 
@@ -47,15 +49,15 @@ def test_an_answer_is_played_as_it_came_wherever_its_server_was(status: int, bod
 def test_what_has_nothing_to_hide_is_played_byte_for_byte(value: Any) -> None:
     body = json.dumps(value, indent=3).encode()
 
-    tape = _recorded(Request("GET", URL), Answer(200, {}, body), Veil())
+    http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(200, {}, body), Masker())
 
-    assert _played(tape.veiled(), Request("GET", ELSEWHERE)).body == body
+    assert _played(http_recording.masked(), HttpRequest("GET", ELSEWHERE)).body == body
 
 
 def test_headers_are_found_in_any_case() -> None:
-    tape = _recorded(Request("GET", URL), Answer(404, {"Content-Type": "text/html"}, b""))
+    http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(404, {"Content-Type": "text/html"}, b""))
 
-    headers = _played(tape, Request("GET", URL)).headers
+    headers = _played(http_recording, HttpRequest("GET", URL)).headers
 
     assert (headers["content-type"], headers.get("Retry-After", ""), len(headers)) == ("text/html", "", 1)
 
@@ -63,31 +65,31 @@ def test_headers_are_found_in_any_case() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Request("HEAD", URL),
-        Request("GET", "https://service.example/b/other?fields=a"),
-        Request("GET", "https://service.example/b/logs?fields=b"),
-        Request("GET", URL, {"Accept": "application/yaml"}),
-        Request("GET", URL, body=b"{}"),
+        HttpRequest("HEAD", URL),
+        HttpRequest("GET", "https://service.example/b/other?fields=a"),
+        HttpRequest("GET", "https://service.example/b/logs?fields=b"),
+        HttpRequest("GET", URL, {"Accept": "application/yaml"}),
+        HttpRequest("GET", URL, body=b"{}"),
     ],
 )
-def test_another_question_has_no_answer(other: Request) -> None:
-    tape = _recorded(Request("GET", URL), Answer(200, {}, b"{}"))
+def test_another_question_has_no_answer(other: HttpRequest) -> None:
+    http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(200, {}, b"{}"))
 
     with pytest.raises(NotRecorded, match="was not asked when this world was recorded"):
-        _played(tape, other)
+        _played(http_recording, other)
     with pytest.raises(NotRecorded, match=r"GET /b/logs \(own\)"):
-        _played(tape, Request("GET", URL), "own")
+        _played(http_recording, HttpRequest("GET", URL), "own")
 
-    assert len(tape.missed) == 2
+    assert len(http_recording.missed) == 2
 
 
 def test_what_was_answered_once_is_not_asked_again() -> None:
-    tape, request = Tape(), Request("GET", URL)
-    one, other = Recorder("google", tape), Recorder("google", tape)
+    http_recording, request = HttpRecording(), HttpRequest("GET", URL)
+    one, other = HttpRecorder("google", http_recording), HttpRecorder("google", http_recording)
     assert (one.asked(request), other.asked(request)) == (None, None)
 
-    first = one.answered(request, Answer(200, {}, b"1"))
-    second = other.answered(request, Answer(200, {}, b"2"))
+    first = one.answered(request, HttpResponse(200, {}, b"1"))
+    second = other.answered(request, HttpResponse(200, {}, b"2"))
 
     third = one.asked(request)
     assert third is not None
@@ -96,29 +98,29 @@ def test_what_was_answered_once_is_not_asked_again() -> None:
 
 @pytest.mark.parametrize("status", [401, 429])
 def test_who_we_are_and_how_fast_we_ask_is_not_on_record(status: int) -> None:
-    tape = _recorded(Request("GET", URL), Answer(status, {}, b"no"))
+    http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(status, {}, b"no"))
 
-    assert tape.replies == {}
+    assert http_recording.replies == {}
 
 
 @pytest.mark.parametrize("error", [RemoteUnavailable("GET /b: gone"), RemoteRefused("GET /b: not trusted")])
 def test_a_failure_is_one_again(error: RemoteUnavailable | RemoteRefused) -> None:
-    tape = Tape()
-    Recorder("google", tape).failed(Request("GET", URL), error)
+    http_recording = HttpRecording()
+    HttpRecorder("google", http_recording).failed(HttpRequest("GET", URL), error)
 
     with pytest.raises(type(error), match=str(error)):
-        _played(tape.veiled(), Request("GET", ELSEWHERE))
+        _played(http_recording.masked(), HttpRequest("GET", ELSEWHERE))
 
 
 def test_a_question_with_a_secret_in_it_is_known_by_its_stand_in() -> None:
-    veil = Veil()
+    masker = Masker()
     asked: Json = {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hunter2"}}
-    request = Request("PATCH", URL, body=json.dumps(asked).encode())
+    request = HttpRequest("PATCH", URL, body=json.dumps(asked).encode())
 
-    tape = _recorded(request, Answer(200, {}, json.dumps(asked).encode()), veil).veiled()
+    http_recording = _recorded(request, HttpResponse(200, {}, json.dumps(asked).encode()), masker).masked()
 
-    again = Request("PATCH", ELSEWHERE, body=json.dumps(veil.over(asked)).encode())
-    assert json.loads(_played(tape, again).body) == veil.over(asked)
-    assert "hunter2" not in str(tape)
+    again = HttpRequest("PATCH", ELSEWHERE, body=json.dumps(masker.over(asked)).encode())
+    assert json.loads(_played(http_recording, again).body) == masker.over(asked)
+    assert "hunter2" not in str(http_recording)
     with pytest.raises(NotRecorded):
-        _played(tape, request)
+        _played(http_recording, request)

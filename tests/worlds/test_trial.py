@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.read_only import Blocks
-from setpoint.engine.ports import Note
-from setpoint.engine.previews import Finding, Previewed
+from setpoint.clients.write_guard import BlockedWrites
+from setpoint.engine.context import EngineContext
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import World
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import Bug
+from setpoint.replay.dry_run import WriteCaptureStore, dry_run_requests
 from setpoint.stores.memory import MemoryStore
-from setpoint.worlds.trial import Scratch, requests_of
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
@@ -23,10 +23,10 @@ def test_a_kind_that_does_not_say_that_it_can_be_stopped_is_not_tried() -> None:
     async def main() -> tuple[Any, list[Any]]:
         service, store = Service(), MemoryStore(FakeClock(), lambda: "uid")
         kind = GadgetKind(service)
-        world = World(store, FakeClock(), {(kind.group, kind.name): kind})
+        engine = EngineContext(store, FakeClock(), {(kind.group, kind.name): kind})
         await store.apply(gadget("g", {"size": 1}))
-        found = Previewed(gadget_ref("g"), Finding.WRITES)
-        return await requests_of(found, world, Blocks()), service.calls
+        found = PreviewResult(gadget_ref("g"), PreviewFinding.WRITES)
+        return await dry_run_requests(found, engine, BlockedWrites()), service.calls
 
     assert asyncio.run(main()) == ((), [])
 
@@ -42,9 +42,9 @@ def test_nothing_is_tried_where_writes_are_not_stopped() -> None:
 
     async def main() -> None:
         store, kind = MemoryStore(FakeClock(), lambda: "uid"), Trusted(service)
-        world = World(store, FakeClock(), {(kind.group, kind.name): kind})
+        engine = EngineContext(store, FakeClock(), {(kind.group, kind.name): kind})
         await store.apply(gadget("g", {"size": 1}))
-        await requests_of(Previewed(gadget_ref("g"), Finding.WRITES), world, Blocks())
+        await dry_run_requests(PreviewResult(gadget_ref("g"), PreviewFinding.WRITES), engine, BlockedWrites())
 
     with pytest.raises(Bug, match="only where writes are stopped"):
         asyncio.run(main())
@@ -60,12 +60,12 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def scratched(verb: Callable[[Scratch, Resource], Awaitable[Any]]) -> tuple[Any, list[str], Resource | None]:
+def scratched(verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]]) -> tuple[Any, list[str], Resource | None]:
     """What it comes to, what is on record, and what a step would see from then on."""
 
     async def main() -> tuple[Any, list[str], Resource | None]:
-        blocks, resource = Blocks(), Resource(DOCUMENT)
-        scratch = Scratch(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocks)
+        blocks, resource = BlockedWrites(), Resource(DOCUMENT)
+        scratch = WriteCaptureStore(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocks)
         outcome = await verb(scratch, resource)
         return outcome, [str(one) for one in blocks.writes], await scratch.get(resource.ref)
 
@@ -73,10 +73,10 @@ def scratched(verb: Callable[[Scratch, Resource], Awaitable[Any]]) -> tuple[Any,
 
 
 def test_what_a_step_notes_of_its_own_resource_it_sees_and_nobody_is_told() -> None:
-    async def verb(scratch: Scratch, resource: Resource) -> Any:
+    async def verb(scratch: WriteCaptureStore, resource: Resource) -> Any:
         seen = await scratch.update_status(resource, {"s": 2})
         seen = await scratch.annotate(seen, {"a": None, "e": "f"})
-        await scratch.note(Note(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
+        await scratch.note(EventRecord(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
         return await scratch.set_finalizers(seen, ("f", "g"))
 
     _, record, seen = scratched(verb)

@@ -6,22 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.engine.resource import ResourceRef
-from setpoint.worlds.comparison import Compared, Comparison, Verdict
-from setpoint.worlds.upgrade_reports import Names, junit, markdown
+from setpoint.replay.comparison import (
+    Comparison,
+    ReportLabels,
+    ResourceComparison,
+    UpgradeVerdict,
+    junit_report,
+    markdown_report,
+)
 
-NAMES = Names("1.0", "2.0")
+NAMES = ReportLabels("1.0", "2.0")
 
 
-def _one(name: str, verdict: Verdict, *fields: str, trouble: str = "") -> Compared:
-    return Compared(ResourceRef("g", "Gadget", "default", name), verdict, fields, "in sync", "writes", trouble)
+def _one(name: str, verdict: UpgradeVerdict, *fields: str, trouble: str = "") -> ResourceComparison:
+    return ResourceComparison(
+        ResourceRef("g", "Gadget", "default", name), verdict, fields, "in sync", "writes", trouble
+    )
 
 
 FOUND = Comparison(
     (
-        _one("a", Verdict.SAME),
-        _one("b", Verdict.NEW, "spec.size"),
-        _one("c", Verdict.FEWER, "spec.note"),
-        _one("d", Verdict.BROKEN, trouble="no | such\nthing <x>"),
+        _one("a", UpgradeVerdict.SAME),
+        _one("b", UpgradeVerdict.NEW, "spec.size"),
+        _one("c", UpgradeVerdict.FEWER, "spec.note"),
+        _one("d", UpgradeVerdict.BROKEN, trouble="no | such\nthing <x>"),
     ),
     ("PATCH /b (google), tried for nobody",),
     ("GET /c (google)",),
@@ -29,7 +37,7 @@ FOUND = Comparison(
 
 
 def test_a_ci_system_sees_a_failure_for_each_that_may_not_pass() -> None:
-    root = Xml.fromstring(junit(FOUND, NAMES))
+    root = Xml.fromstring(junit_report(FOUND, NAMES))
 
     assert root.get("name") == "1.0 → 2.0"
     assert [(one.get("name"), one.get("tests"), one.get("failures")) for one in root] == [
@@ -46,7 +54,7 @@ def test_a_ci_system_sees_a_failure_for_each_that_may_not_pass() -> None:
 
 
 def test_people_read_what_differs() -> None:
-    assert markdown(FOUND, NAMES).splitlines() == [
+    assert markdown_report(FOUND, NAMES).splitlines() == [
         "# 1.0 → 2.0: broken",
         "",
         "| verdict | resources |",
@@ -73,23 +81,29 @@ def test_people_read_what_differs() -> None:
 
 
 def test_a_report_for_people_does_not_go_on_for_ever() -> None:
-    many = Comparison(tuple(_one(f"n{number}", Verdict.NEW, "spec.size") for number in range(150)))
+    many = Comparison(tuple(_one(f"n{number}", UpgradeVerdict.NEW, "spec.size") for number in range(150)))
 
-    lines = markdown(many, NAMES).splitlines()
+    lines = markdown_report(many, NAMES).splitlines()
 
     assert lines[-1] == "… and 50 more."
     assert len(lines) < 120
 
 
 def test_a_close_look_is_told() -> None:
-    once = Comparison((Compared(ResourceRef("g", "Gadget", "default", "a"), Verdict.SAME, (), "in sync", "one-time"),))
+    once = Comparison(
+        (
+            ResourceComparison(
+                ResourceRef("g", "Gadget", "default", "a"), UpgradeVerdict.SAME, (), "in sync", "one-time"
+            ),
+        )
+    )
 
-    assert "1 are looked at closely once, and nothing is written." in markdown(once, NAMES).splitlines()
+    assert "1 are looked at closely once, and nothing is written." in markdown_report(once, NAMES).splitlines()
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_whatever_is_said_a_report_can_be_read(trouble: str, name: str) -> None:
-    found = Comparison((_one(name, Verdict.BROKEN, trouble=trouble),), (trouble,))
+    found = Comparison((_one(name, UpgradeVerdict.BROKEN, trouble=trouble),), (trouble,))
 
-    assert len(list(Xml.fromstring(junit(found, NAMES).encode(errors="replace")).iter("failure"))) == 2
-    assert "\n\n\n" not in markdown(found, NAMES)
+    assert len(list(Xml.fromstring(junit_report(found, NAMES).encode(errors="replace")).iter("failure"))) == 2
+    assert "\n\n\n" not in markdown_report(found, NAMES)

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.shape import field_at, paths_of, shape_of
-from setpoint.core.values import Json
-from setpoint.worlds.veil import SECRET_NAMES, Veil
+from setpoint.core.schema.shape import field_at, paths_of, shape_of
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
+from setpoint.replay.masking import SECRET_FIELDS, Masker
 from tests.docs.reference import PAGES
 from tests.laws.json_values import json_values
 
-VEIL = Veil(b"k" * 32)
+VEIL = Masker(b"k" * 32)
 SECRET = "hunter2-hunter2"
 ENCODED = base64.b64encode(SECRET.encode()).decode()
-names = st.sampled_from(sorted(SECRET_NAMES))
+names = st.sampled_from(sorted(SECRET_FIELDS))
 
 
 def _secret(**members: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _shape(value: Json) -> Json:
 
 
 def test_another_recording_has_other_stand_ins() -> None:
-    assert Veil().over({"password": SECRET}) != Veil().over({"password": SECRET})
+    assert Masker().over({"password": SECRET}) != Masker().over({"password": SECRET})
 
 
 def test_text_and_base64_of_the_same_have_the_same_stand_in() -> None:
@@ -111,4 +111,4 @@ def test_every_field_that_nobody_may_see_is_known_by_its_name(page: Any) -> None
     hidden = [Path.parse(text) for text in paths_of(shape) if "[" not in text]
 
     others = [str(path) for path in hidden if field_at(shape, path).write_only]
-    assert [path for path in others if not SECRET_NAMES & set(path.split("."))] == []
+    assert [path for path in others if not SECRET_FIELDS & set(path.split("."))] == []

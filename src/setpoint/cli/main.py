@@ -1,4 +1,4 @@
-"""The command line. Each command loads what it needs when it runs, so that `--help` answers at once."""
+"""The click definitions of all commands. Each command imports its module when it runs, so that `--help` stays fast."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -58,9 +58,9 @@ def version() -> None:
 @click.option("--svg", type=click.Path(dir_okay=False, writable=True), help="Also draw the story as a picture.")
 def demo(svg: str | None) -> None:
     """Tell in one minute what setpoint tells apart. Touches nothing outside this process."""
-    from setpoint.cli.demo import tell
+    from setpoint.cli.commands.demo import run_demo
 
-    tell(svg)
+    run_demo(svg)
 
 
 @main.command()
@@ -87,10 +87,10 @@ def plan(context: click.Context, /, **options: object) -> None:
     """Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error."""
     if not (options["everything"] or options["world"] or options["variants"]):
         _run("plan", context, options)
-    from setpoint.cli.preview_commands import plan_everything
+    from setpoint.cli.commands.plan_all import plan_all
 
     store, cookies = context.obj
-    context.exit(plan_everything({**options, "store": store, "cookies": cookies}))
+    context.exit(plan_all({**options, "store": store, "cookies": cookies}))
 
 
 @main.command()
@@ -99,7 +99,7 @@ def plan(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def record(context: click.Context, /, **options: object) -> None:
     """Keep everything that setpoint plan --all reads in one file, without Secrets, to look at again elsewhere."""
-    from setpoint.cli.preview_commands import record_world
+    from setpoint.cli.commands.plan_all import record_world
 
     store, cookies = context.obj
     context.exit(record_world({**options, "store": store, "cookies": cookies}))
@@ -118,7 +118,7 @@ def record(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def migrate(context: click.Context, /, **options: object) -> None:
     """Show what taking over from another controller would write; hand over. Exit 0 nothing, 2 changes, 1 error."""
-    from setpoint.cli.migrate_command import migrate
+    from setpoint.cli.commands.migrate import migrate
 
     store, cookies = context.obj
     # Its namespace is that of the other side.
@@ -148,7 +148,7 @@ def verify_upgrade(context: click.Context, /, **options: object) -> None:
 
     SIDE may go on with ,KIND=stateless or ,KIND=stateful or ,KIND=REVISION, to handle a kind otherwise.
     """
-    from setpoint.cli.verify_command import verify
+    from setpoint.cli.commands.verify_upgrade import verify
 
     store, cookies = context.obj
     context.exit(verify({**options, "store": store, "cookies": cookies}))
@@ -236,10 +236,10 @@ def events(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def run(context: click.Context, /, **options: object) -> None:
     """Keep everything as declared, until SIGTERM or Ctrl-C."""
-    from setpoint.cli.run_command import run_for_ever
+    from setpoint.cli.commands.run import run_until_stopped
 
     store, cookies = context.obj
-    context.exit(run_for_ever({**options, "store": store, "cookies": cookies}))
+    context.exit(run_until_stopped({**options, "store": store, "cookies": cookies}))
 
 
 @main.command()
@@ -266,7 +266,7 @@ def crds(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def install(context: click.Context, /, **options: object) -> None:
     """Install setpoint into the cluster of the current kubeconfig context, or upgrade it."""
-    from setpoint.cli.install_command import install
+    from setpoint.cli.commands.install import install
 
     store, cookies = context.obj
     context.exit(install({**options, "store": store, "cookies": cookies}))
@@ -282,7 +282,7 @@ def install(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def export(context: click.Context, /, **options: object) -> None:
     """Print resources, and what is remembered of them, for setpoint import."""
-    from setpoint.cli.moving_commands import export_resources
+    from setpoint.cli.commands.transfer import export_resources
 
     store, cookies = context.obj
     context.exit(export_resources({**options, "store": store, "cookies": cookies}))
@@ -295,7 +295,7 @@ def export(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def graph(context: click.Context, /, **options: object) -> None:
     """Draw who needs whom, and how it stands with each. Exit 1 when they wait for each other."""
-    from setpoint.cli.graph_command import draw_graph
+    from setpoint.cli.commands.graph import draw_graph
 
     store, cookies = context.obj
     context.exit(draw_graph({**options, "store": store, "cookies": cookies}))
@@ -307,7 +307,7 @@ def graph(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def import_(context: click.Context, /, **options: object) -> None:
     """Go on with resources where another store left off. Touches nothing that they stand for."""
-    from setpoint.cli.moving_commands import import_resources
+    from setpoint.cli.commands.transfer import import_resources
 
     store, cookies = context.obj
     context.exit(import_resources({**options, "store": store, "cookies": cookies}))
@@ -339,7 +339,7 @@ def terraform() -> None:
 @click.pass_context
 def terraform_install(context: click.Context, /, **options: object) -> None:
     """Put the provider where terraform init and tofu init find it. Touches no other version."""
-    from setpoint.cli.terraform_command import install
+    from setpoint.cli.commands.terraform import install
 
     store, cookies = context.obj
     context.exit(install({**options, "store": store, "cookies": cookies}))
@@ -351,7 +351,7 @@ def terraform_install(context: click.Context, /, **options: object) -> None:
 @click.pass_context
 def terraform_uninstall(context: click.Context, /, **options: object) -> None:
     """Remove what terraform install made. Touches no other version."""
-    from setpoint.cli.terraform_command import uninstall
+    from setpoint.cli.commands.terraform import uninstall
 
     store, cookies = context.obj
     context.exit(uninstall({**options, "store": store, "cookies": cookies}))
@@ -369,7 +369,7 @@ def completion(shell: str) -> None:
 
 
 def _run(name: str, context: click.Context, options: dict[str, object]) -> None:
-    from setpoint.cli.commands import run
+    from setpoint.cli.commands.resources import run_named
 
     store, cookies = context.obj
-    context.exit(run(name, {**options, "store": store, "cookies": cookies}))
+    context.exit(run_named(name, {**options, "store": store, "cookies": cookies}))

@@ -1,4 +1,4 @@
-"""Manifests from files, folders and standard input, with the place of each mistake."""
+"""Manifests from files, folders and standard input, with file and line of each mistake."""
 
 import re
 import sys
@@ -6,32 +6,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from setpoint.core.canonical import canonical
-from setpoint.core.paths import Path as FieldPath
-from setpoint.core.yaml_documents import Document, read_documents
-from setpoint.engine.exports import is_header
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path as FieldPath
+from setpoint.core.values.yaml_documents import YamlDocument, read_documents
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.transfer.export_format import is_export_header
 from setpoint.errors import ManifestInvalid, NotJson
 
-_ENDINGS = (".yaml", ".yml", ".json")
+_SUFFIXES = (".yaml", ".yml", ".json")
 # The first field that a message names.
-_FIELD = re.compile(r"\b(?:spec|metadata|data|stringData)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
-_LARGEST = 8 * 1024 * 1024
+_FIELD_IN_MESSAGE = re.compile(r"\b(?:spec|metadata|data|stringData)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
+_MAX_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class LoadedManifest:
     """One resource as its author wrote it, and where."""
 
-    tree: Tree
-    document: Document
+    tree: JsonObject
+    document: YamlDocument
 
     def place_of(self, message: str) -> str:
         """`file:line` of the field that `message` names, or of the manifest's beginning."""
         for key in self.resource.annotations:
             if message.startswith(key):
                 return self.document.where(FieldPath(("metadata", "annotations", key)))
-        named = _FIELD.search(message)
+        named = _FIELD_IN_MESSAGE.search(message)
         if named is None:
             return self.start
         return self.document.where(FieldPath.parse(named[0]))
@@ -54,22 +55,22 @@ class Manifest:
         return self.resource.ref
 
 
-def load(paths: Sequence[str]) -> tuple[Manifest, ...]:
+def load_manifests(paths: Sequence[str]) -> tuple[LoadedManifest, ...]:
     """Every manifest in `paths`, lists taken apart; ManifestInvalid names file, line and what to do."""
-    found = [manifest for path in paths for source, text in texts(path) for manifest in _manifests(text, source)]
+    found = [manifest for path in paths for source, text in read_texts(path) for manifest in _manifests(text, source)]
     if not found:
         raise ManifestInvalid(f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name")
-    _refuse_doubles(found)
+    _refuse_duplicates(found)
     return tuple(found)
 
 
-def texts(path: str, largest: int = _LARGEST) -> Iterator[tuple[str, str]]:
+def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]]:
     """The text of each file that `path` means, and its name; ManifestInvalid for what is none, or is too large."""
     if path == "-":
         yield "standard input", _decoded(sys.stdin.buffer.read(largest + 1), "standard input", largest)
         return
     file = Path(path)
-    files = sorted(one for one in file.rglob("*") if one.suffix in _ENDINGS) if file.is_dir() else [file]
+    files = sorted(one for one in file.rglob("*") if one.suffix in _SUFFIXES) if file.is_dir() else [file]
     for one in files:
         try:
             yield str(one), _decoded(one.read_bytes(), str(one), largest)
@@ -87,7 +88,7 @@ def _decoded(data: bytes, source: str, largest: int) -> str:
         raise ManifestInvalid(f"{source}:{line}: this is not UTF-8 text: save it as UTF-8") from error
 
 
-def _manifests(text: str, source: str) -> Iterator[Manifest]:
+def _manifests(text: str, source: str) -> Iterator[LoadedManifest]:
     for document in read_documents(text, source):
         value = document.value
         if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
@@ -97,11 +98,13 @@ def _manifests(text: str, source: str) -> Iterator[Manifest]:
             yield _manifest(value, document)
 
 
-def _manifest(value: object, document: Document) -> Manifest:
+def _manifest(value: object, document: YamlDocument) -> LoadedManifest:
     start = f"{document.source}:{min(document.lines.values())}"
     if not isinstance(value, dict):
-        raise ManifestInvalid(f"{start}: a manifest is a map with apiVersion, kind and metadata, not {_article(value)}")
-    if is_header(value):
+        raise ManifestInvalid(
+            f"{start}: a manifest is a map with apiVersion, kind and metadata, not {_type_name(value)}"
+        )
+    if is_export_header(value):
         raise ManifestInvalid(f"{start}: this is an export, and no manifest: `setpoint import` takes it")
     metadata = value.get("metadata")
     named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
@@ -116,16 +119,16 @@ def _manifest(value: object, document: Document) -> Manifest:
         canonical(value)
     except NotJson as error:
         raise ManifestInvalid(f"{start}: {error}") from error
-    return Manifest(value, document)
+    return LoadedManifest(value, document)
 
 
-def _article(value: object) -> str:
+def _type_name(value: object) -> str:
     names = {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
     return names.get(type(value), "nothing")
 
 
-def _refuse_doubles(manifests: Sequence[Manifest]) -> None:
-    seen: dict[ResourceRef, Manifest] = {}
+def _refuse_duplicates(manifests: Sequence[LoadedManifest]) -> None:
+    seen: dict[ResourceRef, LoadedManifest] = {}
     for manifest in manifests:
         first = seen.setdefault(manifest.ref, manifest)
         if first is not manifest:

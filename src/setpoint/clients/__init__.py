@@ -1,1 +1,5 @@
-"""How the outside world is reached. Every foreign failure becomes one of our errors here."""
+"""Clients of everything outside the process. Every foreign failure becomes one of our errors here.
+
+Here: HTTP, fencing of writes, the write guard of previews, the local admin API; one package each for rate limiting,
+Google and Kubernetes. Imports core and errors only; stores, kinds, runtime and the front ends import it.
+"""

@@ -1,34 +1,76 @@
-"""HTTP, and nothing else: bytes out, bytes in. A failure on the way is RemoteUnavailable; a status is not a failure."""
+"""HTTP client: requests, responses, streams, interceptors.
+
+A transport failure raises RemoteUnavailable; a status of whatever class does not raise.
+"""
 
 import asyncio
 import socket
 import ssl
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakSet
 
 import aiohttp
+from aiohttp import AddrInfoType
 from yarl import URL
 
 from setpoint import __version__
-from setpoint.clients.permits import Attempt, seconds_for
-from setpoint.clients.sockets import Sockets
+from setpoint.clients.fencing import FencedWrite, seconds_allowed
 from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
+
+# How often it is seen whether they are closed, and what is between two looks: mostly the first one finds them so.
+_CLOSE_CHECKS: Final = 200
+_CLOSE_INTERVAL: Final = 0.005
+
+
+class ClientSocket(socket.socket):
+    """One that every request through it was seen before."""
+
+    __slots__ = ()
+
+
+class SocketFactory:
+    """Makes them, and ends them."""
+
+    def __init__(self) -> None:
+        self._made: WeakSet[socket.socket] = WeakSet()
+
+    def __call__(self, address: AddrInfoType) -> socket.socket:
+        """A new one."""
+        family, kind, protocol, *_ = address
+        made = ClientSocket(family, kind, protocol)
+        self._made.add(made)
+        return made
+
+    async def end(self) -> None:
+        """No goodbye is waited for any more; over once the loop has let go of every socket."""
+        for look in range(_CLOSE_CHECKS):
+            left = [one for one in self._made if one.fileno() != -1]
+            if not left:
+                return
+            for one in left:
+                # One that is not connected has nothing to end: who connects it lets go of it.
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            await asyncio.sleep(_CLOSE_INTERVAL if look else 0)
+
 
 USER_AGENT = f"setpoint/{__version__}"
 # Whatever else is asked may change something.
-_READING: Final = ("GET", "HEAD")
+_READ_METHODS: Final = ("GET", "HEAD")
 # A peer that is gone without a word is asked, after so many seconds of silence, so often, whether it is there.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsOptions:
     """Whom to trust, and who we are; `server_name` is the name in the server's certificate, if it is not its host's."""
 
     context: ssl.SSLContext
@@ -36,7 +78,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What is asked. `url` is complete and already quoted; `seconds` is all the time that the answer may take.
 
     Without `tls`, https means a server that this machine trusts.
@@ -47,7 +89,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     seconds: float = 60.0
-    tls: Tls | None = None
+    tls: TlsOptions | None = None
 
     def __str__(self) -> str:
         """Method and path: the query and the body may hold what nobody should read."""
@@ -59,7 +101,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What came back. Names of headers are found in any case."""
 
     status: int
@@ -67,56 +109,56 @@ class Answer:
     body: bytes
 
 
-class Tap(Protocol):
+class HttpInterceptor(Protocol):
     """What stands between us and every server of one way out: it sees all that is asked, and all that is answered."""
 
-    def asked(self, request: Request) -> Answer | None:
+    def asked(self, request: HttpRequest) -> HttpResponse | None:
         """An answer in the server's place, which is not asked then; None to ask it. What may not be asked is raised."""
         ...
 
-    def answered(self, request: Request, answer: Answer) -> Answer:
+    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """The server answered; what whoever asked is given."""
         ...
 
-    def failed(self, request: Request, error: RemoteError) -> None:
+    def failed(self, request: HttpRequest, error: RemoteError) -> None:
         """No answer came, or none that can be used."""
         ...
 
 
-_around: Final[ContextVar[Tap | None]] = ContextVar("around", default=None)
+_interceptor: Final[ContextVar[HttpInterceptor | None]] = ContextVar("around", default=None)
 
 
-class tapped_by:  # noqa: N801 - a context manager is called like a function
+class intercepted_by:  # noqa: N801 - a context manager is called like a function
     """What a client without a tap of its own sends inside, in this task and in those it starts, meets this one."""
 
     __slots__ = ("_tap", "_token")
 
-    def __init__(self, tap: Tap) -> None:
-        self._tap = tap
-        self._token: Token[Tap | None] | None = None
+    def __init__(self, interceptor: HttpInterceptor) -> None:
+        self._tap = interceptor
+        self._token: Token[HttpInterceptor | None] | None = None
 
     def __enter__(self) -> None:
-        self._token = _around.set(self._tap)
+        self._token = _interceptor.set(self._tap)
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
-        _around.reset(self._token)
+        _interceptor.reset(self._token)
 
 
-def tap_around() -> Tap | None:
+def current_interceptor() -> HttpInterceptor | None:
     """The one that clients without a tap of their own meet here."""
-    return _around.get()
+    return _interceptor.get()
 
 
-class Stream:
+class ResponseStream:
     """An answer whose body is read as it comes. `close` it when it is not wanted any more."""
 
-    def __init__(self, request: Request, response: aiohttp.ClientResponse, silence: float) -> None:
+    def __init__(self, request: HttpRequest, response: aiohttp.ClientResponse, idle_timeout: float) -> None:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self._request = request
         self._response = response
-        self._silence = silence
+        self._idle_timeout = idle_timeout
 
     async def read(self) -> bytes:
         """What has come by now, or comes next; nothing at the end. RemoteUnavailable when it breaks off before that."""
@@ -124,14 +166,14 @@ class Stream:
             return await self._response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             self.close()
-            raise _failure(self._request, error, self._silence) from error
+            raise _failure(self._request, error, self._idle_timeout) from error
 
-    async def whole(self) -> Answer:
+    async def whole(self) -> HttpResponse:
         """All of it, as an answer."""
         parts = []
         while part := await self.read():
             parts.append(part)
-        return Answer(self.status, self.headers, b"".join(parts))
+        return HttpResponse(self.status, self.headers, b"".join(parts))
 
     def close(self) -> None:
         """What is still to come is not read, and the other side is not asked whether it agrees."""
@@ -147,44 +189,44 @@ class HttpClient:
     `tap` first.
     """
 
-    def __init__(self, proxy: str | None = None, tap: Tap | None = None) -> None:
+    def __init__(self, proxy: str | None = None, interceptor: HttpInterceptor | None = None) -> None:
         # How many requests there were, by method, host and what came of them: a status, or "<error>" without an answer.
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
-        self._sockets = Sockets()
+        self._sockets = SocketFactory()
         self._proxy = proxy
-        self._tap = tap
+        self._tap = interceptor
         # Host and proxy by origin: finding out takes a walk through the environment.
         self._ways: dict[str, tuple[str, str | None]] = {}
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         """The whole answer, whatever its status; RemoteUnavailable when there is none, or only a part of it.
 
         RemoteRefused when the server is not who it should be. What no permit allows is not sent: see clients.permits.
         """
-        request = permitted(request)
-        tap = self._tap or _around.get()
-        return await (self._sent(request) if tap is None else self._sent_past(tap, request))
+        request = fenced_request(request)
+        interceptor = self._tap or _interceptor.get()
+        return await (self._sent(request) if interceptor is None else self._sent_past(interceptor, request))
 
-    async def _sent_past(self, tap: Tap, request: Request) -> Answer:
-        instead = tap.asked(request)
+    async def _sent_past(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
+        instead = interceptor.asked(request)
         if instead is not None:
             return instead
         try:
             answer = await self._sent(request)
         except RemoteError as error:
-            tap.failed(request, error)
+            interceptor.failed(request, error)
             raise
-        return tap.answered(request, answer)
+        return interceptor.answered(request, answer)
 
-    async def _sent(self, request: Request) -> Answer:
+    async def _sent(self, request: HttpRequest) -> HttpResponse:
         host, proxy = self._way_to(request.url)
         code = "<error>"
         try:
             # Exactly: rounded up, as it would be otherwise, a write could outlive what permits it.
             timeout = aiohttp.ClientTimeout(total=request.seconds, ceil_threshold=inf)
             async with self._asked(request, proxy, timeout) as response:
-                answer = Answer(response.status, response.headers, await response.read())
+                answer = HttpResponse(response.status, response.headers, await response.read())
                 code = str(response.status)
                 return answer
         except (aiohttp.ClientError, OSError) as error:
@@ -192,24 +234,24 @@ class HttpClient:
         finally:
             self.counts[request.method, host, code] += 1
 
-    async def open(self, request: Request, silence: float) -> Stream:
+    async def open(self, request: HttpRequest, idle_timeout: float) -> ResponseStream:
         """The answer as soon as it begins, which has to be in time; `silence` seconds without a byte end it after that.
 
         Errors are those of `send`.
         """
-        request = permitted(request)
-        tap = self._tap or _around.get()
-        if tap is not None and tap.asked(request) is not None:
+        request = fenced_request(request)
+        interceptor = self._tap or _interceptor.get()
+        if interceptor is not None and interceptor.asked(request) is not None:
             raise Bug(f"{request}: an answer that comes bit by bit cannot be given in the server's place")
         host, proxy = self._way_to(request.url)
         code = "<error>"
         try:
-            timeout = aiohttp.ClientTimeout(total=None, sock_read=silence)
+            timeout = aiohttp.ClientTimeout(total=None, sock_read=idle_timeout)
             async with asyncio.timeout(request.seconds):
                 response = await self._asked(request, proxy, timeout)
             code = str(response.status)
             _keep_alive(response)
-            return Stream(request, response, silence)
+            return ResponseStream(request, response, idle_timeout)
         except (aiohttp.ClientError, OSError) as error:
             raise _failure(request, error, request.seconds) from error
         finally:
@@ -223,7 +265,7 @@ class HttpClient:
         await self._sockets.end()
 
     def _asked(
-        self, request: Request, proxy: str | None, timeout: aiohttp.ClientTimeout
+        self, request: HttpRequest, proxy: str | None, timeout: aiohttp.ClientTimeout
     ) -> aiohttp.client._RequestContextManager:
         session = self._session = self._session or _new_session(self._sockets)
         tls = request.tls
@@ -253,15 +295,15 @@ class HttpClient:
         return found
 
 
-def permitted(request: Request) -> Request:
+def fenced_request(request: HttpRequest) -> HttpRequest:
     """The request, with no more time than the permits around it leave to a write; what refuses it is raised."""
-    if request.method in _READING:
+    if request.method in _READ_METHODS:
         return request
-    seconds = seconds_for(Attempt(request.method, urlsplit(request.url).path))
+    seconds = seconds_allowed(FencedWrite(request.method, urlsplit(request.url).path))
     return request if seconds >= request.seconds else replace(request, seconds=seconds)
 
 
-def _new_session(sockets: Sockets) -> aiohttp.ClientSession:
+def _new_session(sockets: SocketFactory) -> aiohttp.ClientSession:
     headers = {"User-Agent": USER_AGENT}
     # How many calls are under way is decided where turns are shared out: a second line here would be nobody's turn.
     connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets)
@@ -285,7 +327,7 @@ def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
     return response.connection.transport if response.connection else None
 
 
-def _failure(request: Request, error: Exception, seconds: float) -> RemoteError:
+def _failure(request: HttpRequest, error: Exception, seconds: float) -> RemoteError:
     if isinstance(error, TimeoutError):
         return RemoteUnavailable(f"{request}: no answer within {seconds:g} s")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

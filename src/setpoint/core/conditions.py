@@ -1,10 +1,10 @@
-"""Conditions as Kubernetes writes them: one per type, and a time that moves only when the status flips."""
+"""Kubernetes conditions: one per type, with a transition time that moves only when the status changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, Missing
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
 
@@ -51,12 +51,12 @@ def remove_condition(conditions: Conditions, type_: str) -> Conditions:
     return tuple(condition for condition in conditions if condition.type != type_)
 
 
-def to_data(conditions: Conditions) -> list[Json]:
+def conditions_to_data(conditions: Conditions) -> list[Json]:
     """The conditions in Kubernetes' member names."""
     return [_entry(condition) for condition in conditions]
 
 
-def from_data(data: object) -> Conditions:
+def conditions_from_data(data: object) -> Conditions:
     """The conditions in `data`, whoever wrote it: what is not a condition is dropped, the first of a type counts."""
     found: dict[str, Condition] = {}
     for entry in data if isinstance(data, list | tuple) else ():

@@ -1,21 +1,20 @@
-"""What differs between two trees, field by field. What nobody may see never gets into a change."""
+"""Field-by-field diff of two trees. Values of write-only fields are redacted."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import Final, TypeAlias
 
-from setpoint.core.canonical import same, surely_same
-from setpoint.core.elements import Key, is_list_of_objects, key_of, selector
-from setpoint.core.paths import Path
-from setpoint.core.policy import Rule
-from setpoint.core.shape import UNTYPED, Field, KeyedList, ListOf, MapOf, Object, field_below
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.schema.policy import Rule
+from setpoint.core.schema.shape import UNTYPED, AtomicList, Field, KeyedList, MapShape, ObjectShape, field_below
+from setpoint.core.values.canonical import encodes_same, same
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import ElementKey, Path, is_list_of_objects, key_of, selector
 
 REDACTED: Final = "(redacted)"
 _Side: TypeAlias = Json | Missing
 # By the name of a field, or the key of an element.
-_Pairs: TypeAlias = dict[str | Key, tuple[_Side, _Side]]
+_Pairs: TypeAlias = dict[str | ElementKey, tuple[_Side, _Side]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,12 @@ def redact(value: Json, place: Field) -> Json:
     if place.write_only:
         return REDACTED
     match place.shape:
-        case Object() | MapOf() if isinstance(value, dict):
+        case ObjectShape() | MapShape() if isinstance(value, dict):
             hidden = {name: redact(entry, field_below(place, name) or UNTYPED) for name, entry in value.items()}
             return value if all(map(is_, hidden.values(), value.values())) else hidden
         case KeyedList(item=item) if isinstance(value, list | tuple):
             return _redacted_elements(value, item)
-        case ListOf(item=item) if isinstance(value, list | tuple):
+        case AtomicList(item=item) if isinstance(value, list | tuple):
             return _redacted_elements(value, Field(item))
         case _:
             return value
@@ -86,7 +85,7 @@ def _changes(sides: tuple[_Side, _Side], place: Field, at: Path, resend: frozens
         if pairs is not None:
             apart = pairs if resend else {step: pair for step, pair in pairs.items() if pair[0] is not pair[1]}
             # Trees that share nothing may still be equal all the way down: one look tells.
-            if resend or len(apart) < len(pairs) or not _alike(was, now, surely_same):
+            if resend or len(apart) < len(pairs) or not _alike(was, now, encodes_same):
                 yield from _changes_below(apart, place, at, resend)
         elif not _alike(was, now, same):
             yield _change(was, now, place, at)
@@ -132,9 +131,9 @@ def _pairs(was: _Side, now: _Side, place: Field) -> _Pairs | None:
     match place.shape:
         case KeyedList() as shape:
             return _paired(_by_key(was, shape), _by_key(now, shape), {})
-        case Object(fields=fields):
+        case ObjectShape(fields=fields):
             return _paired(_or_empty(was), _or_empty(now), fields)
-        case MapOf():
+        case MapShape():
             return _paired(_or_empty(was), _or_empty(now), {})
         case _:
             return _paired(was, now, {})
@@ -151,11 +150,11 @@ def _paired(was: object, now: object, order: Mapping[str, Field]) -> _Pairs | No
     return {step: (was.get(step, MISSING), now.get(step, MISSING)) for step in steps}
 
 
-def _by_key(side: _Side, shape: KeyedList) -> dict[Key, Json] | None:
+def _by_key(side: _Side, shape: KeyedList) -> dict[ElementKey, Json] | None:
     """The elements under their keys; None when two share one, or there is nothing to have keys."""
     if side is MISSING:
         return {}
     if not is_list_of_objects(side):
         return None
-    found: dict[Key, Json] = {key_of(element, shape.keys): element for element in side}
+    found: dict[ElementKey, Json] = {key_of(element, shape.keys): element for element in side}
     return found if len(found) == len(side) else None

@@ -1,17 +1,17 @@
-"""The plan: the ordered writes a step would send, the fields each changes and why, and what was left alone."""
+"""The plan: the ordered writes of a step, the fields that each changes and why, and the fields left unchanged."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from setpoint.core.canonical import canonical
 from setpoint.core.decide import Decision
 from setpoint.core.diff import FieldChange, diff
-from setpoint.core.overlay import Declared, Tree, keeper_at, overlay, rule_at, without_protection
-from setpoint.core.paths import Path
-from setpoint.core.shape import Field
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at, without_policy
+from setpoint.core.schema.shape import Field
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
 
 
@@ -34,7 +34,7 @@ class Hold(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PlannedWrite:
     """One call that changes the world. `name` tells it from the plan's other writes."""
 
     action: Action
@@ -50,7 +50,7 @@ class Plan:
     """
 
     decision: Decision
-    writes: tuple[Write, ...] = ()
+    writes: tuple[PlannedWrite, ...] = ()
     kept: tuple[FieldChange, ...] = ()
     withheld: tuple[FieldChange, ...] = ()
     because: str = ""
@@ -84,14 +84,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class WriteStage:
     """A write of its own, sent before the rest, for the fields at or below `paths`."""
 
     name: str
     paths: tuple[Path, ...]
 
 
-class Fixed(StrEnum):
+class ImmutableChange(StrEnum):
     """What becomes of a change to an immutable field."""
 
     REFUSED = "refused"
@@ -99,56 +99,58 @@ class Fixed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class PlanOptions:
     """How a kind sends changes: its stages in order, the fields to send again, and immutable changes.
 
     `follow_up` is the write that has to follow a creation before the object is anybody's, sent until it is done.
     """
 
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[WriteStage, ...] = ()
     resend: tuple[Path, ...] = ()
-    fixed: Fixed = Fixed.REFUSED
+    fixed: ImmutableChange = ImmutableChange.REFUSED
     follow_up: str | None = None
 
 
-PLAINLY: Final = Sending()
+DEFAULT_PLAN_OPTIONS: Final = PlanOptions()
 
 
-def plan_fields(decision: Decision, declared: Declared, live: Tree | Missing, sending: Sending = PLAINLY) -> Plan:
+def plan_fields(
+    decision: Decision, declared: Declared, live: JsonObject | Missing, sending: PlanOptions = DEFAULT_PLAN_OPTIONS
+) -> Plan:
     """The plan that takes `live` to the effective desired state; ImmutableFieldChanged where no write can."""
     wanted = overlay(declared, live)
     place = Field(declared.shape)
     changes = _with_rules(declared, diff(live, wanted, place, resend=sending.resend))
     if isinstance(live, Missing):
         born = tuple(replace(change, before=MISSING, immutable=False) for change in changes)
-        return Plan(decision, (Write(Action.CREATE, "create", born),))
-    kept = diff(overlay(without_protection(declared), live), wanted, place)
+        return Plan(decision, (PlannedWrite(Action.CREATE, "create", born),))
+    kept = diff(overlay(without_policy(declared), live), wanted, place)
     return Plan(decision, _writes(changes, sending), tuple(_as_kept(declared, change) for change in kept))
 
 
 def plan_delete(decision: Decision) -> Plan:
     """The plan of one deletion."""
-    return Plan(decision, (Write(Action.DELETE, "delete"),))
+    return Plan(decision, (PlannedWrite(Action.DELETE, "delete"),))
 
 
-def staged(changes: Iterable[FieldChange], stages: Sequence[Stage]) -> tuple[Write, ...]:
+def staged_writes(changes: Iterable[FieldChange], stages: Sequence[WriteStage]) -> tuple[PlannedWrite, ...]:
     """The changes as writes: each stage that has any, in order, then everything else as one update."""
     rest = list(changes)
-    writes: list[Write] = []
+    writes: list[PlannedWrite] = []
     for stage in stages:
         mine = [change for change in rest if any(path.covers(change.path) for path in stage.paths)]
         rest = [change for change in rest if change not in mine]
-        writes.append(Write(Action.UPDATE, stage.name, tuple(mine)))
-    writes.append(Write(Action.UPDATE, "update", tuple(rest)))
+        writes.append(PlannedWrite(Action.UPDATE, stage.name, tuple(mine)))
+    writes.append(PlannedWrite(Action.UPDATE, "update", tuple(rest)))
     return tuple(write for write in writes if write.changes)
 
 
-def _writes(changes: tuple[FieldChange, ...], sending: Sending) -> tuple[Write, ...]:
+def _writes(changes: tuple[FieldChange, ...], sending: PlanOptions) -> tuple[PlannedWrite, ...]:
     fixed = [change for change in changes if change.immutable]
     if not fixed:
-        return staged(changes, sending.stages)
-    if sending.fixed is Fixed.REPLACED:
-        return (Write(Action.REPLACE, "replace", changes),)
+        return staged_writes(changes, sending.stages)
+    if sending.fixed is ImmutableChange.REPLACED:
+        return (PlannedWrite(Action.REPLACE, "replace", changes),)
     told = "; ".join(f"{one.path} cannot change from {_shown(one.before)} to {_shown(one.after)}" for one in fixed)
     raise ImmutableFieldChanged(
         f"{told}: fixed when the object is created. Put the old value back, or delete the resource and apply it again",
@@ -162,7 +164,7 @@ def _with_rules(declared: Declared, changes: Iterable[FieldChange]) -> tuple[Fie
 
 def _as_kept(declared: Declared, change: FieldChange) -> FieldChange:
     """A kept field stays as it is: before and after are the live value."""
-    return replace(change, before=change.after, rule=keeper_at(declared, change.path), immutable=False)
+    return replace(change, before=change.after, rule=keeping_rule_at(declared, change.path), immutable=False)
 
 
 def _shown(value: Json | Missing) -> str:
@@ -172,7 +174,7 @@ def _shown(value: Json | Missing) -> str:
 # --- Plain data ------------------------------------------------------------------------------------------------------
 
 
-def _write_data(write: Write) -> Json:
+def _write_data(write: PlannedWrite) -> Json:
     changes = [_change_data(change) for change in write.changes]
     return {"action": write.action.value, "name": write.name, "changes": changes}
 

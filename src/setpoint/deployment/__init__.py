@@ -1,1 +1,5 @@
-"""What it takes to run setpoint elsewhere: in a cluster, the one source of what `deploy/` holds; and from Terraform."""
+"""Installing setpoint: the manifests of an installation in a cluster, and the Terraform plugin folder.
+
+The only source of what `deploy/` and the chart hold. The front ends import it.
+Imports engine, core and errors.
+"""

@@ -1,26 +1,29 @@
-"""What somebody wants installed, and where."""
+"""An installation: its options, and the names and labels of its objects."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from setpoint import __version__
+from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 
-NAMESPACE: Final = "setpoint-system"
-IMAGE: Final = f"setpoint:{__version__}"
-_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_IMAGE: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]*")
+DEFAULT_NAMESPACE: Final = "setpoint-system"
+DEFAULT_IMAGE: Final = f"setpoint:{__version__}"
+_NAMESPACE_PATTERN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_IMAGE_PATTERN: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]*")
 
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
     """The choices of whoever installs. `watch_namespace` is the only one that is looked after; None for all of them."""
 
-    namespace: str = NAMESPACE
-    image: str = IMAGE
+    namespace: str = DEFAULT_NAMESPACE
+    image: str = DEFAULT_IMAGE
     replicas: int = 2
     shards: int = 8
     watch_namespace: str | None = None
@@ -31,15 +34,32 @@ class Installation:
 
     def __post_init__(self) -> None:
         for name in (self.namespace, self.watch_namespace):
-            if name is not None and not _NAMESPACE.fullmatch(name):
+            if name is not None and not _NAMESPACE_PATTERN.fullmatch(name):
                 raise UserError(
                     f"{name!r} cannot be a namespace: write up to 63 lower-case letters, digits and -, "
                     "with a letter or digit at both ends"
                 )
-        if not _IMAGE.fullmatch(self.image):
+        if not _IMAGE_PATTERN.fullmatch(self.image):
             raise UserError(f"{self.image!r} names no image: write it as registry.example.com/setpoint:{__version__}")
         for name, _ in self.environment:
-            if not _VARIABLE.fullmatch(name):
+            if not _VARIABLE_PATTERN.fullmatch(name):
                 raise UserError(f"--env: {name!r} names no variable: write NAME=VALUE, such as KBS_IMAGE_NAME=kbs:1")
         if self.replicas < 1 or self.shards < 1:
             raise UserError(f"{self.replicas} replicas and {self.shards} shards: there has to be one of each at least")
+
+
+NAME: Final = "setpoint"
+# By these a Deployment knows its pods: they may never change.
+SELECTOR_LABELS: Final = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME}
+LABELS: Final = {**SELECTOR_LABELS, "app.kubernetes.io/version": __version__}
+_NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def of_cluster(name: str = NAME, labels: Mapping[str, str] = _NO_LABELS) -> dict[str, Json]:
+    """The metadata of an object that belongs to no namespace."""
+    return {"name": name, "labels": {**LABELS, **labels}}
+
+
+def namespaced_metadata(namespace: str, name: str = NAME) -> dict[str, Json]:
+    """The metadata of an object in a namespace."""
+    return {"name": name, "namespace": namespace, "labels": dict(LABELS)}

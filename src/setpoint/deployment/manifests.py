@@ -1,29 +1,35 @@
-"""All objects of an installation, in the order in which they are applied."""
+"""Manifests of an installation, in the order in which they are applied: namespace, pods, metrics, network policy."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from setpoint.deployment.installation import Installation
-from setpoint.deployment.naming import of_cluster
-from setpoint.deployment.reachable import metrics_service, network_policy
-from setpoint.deployment.rights import NO_OBJECTS, Objects, Served, of_controller, of_people, served_by
-from setpoint.deployment.workload import deployment, disruption_budget, service_account
-from setpoint.engine.resource import Tree
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.deployment.installation import (
+    LABELS,
+    NAME,
+    SELECTOR_LABELS,
+    Installation,
+    namespaced_metadata,
+    of_cluster,
+)
+from setpoint.deployment.rbac import NO_OWNERS, GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
 
-_CLUSTERS_OWN: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+_SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-def of_types(definitions: Sequence[Tree]) -> list[Tree]:
+def type_manifests(definitions: Sequence[JsonObject]) -> list[JsonObject]:
     """What a cluster has once for all: the kinds, and what people may do with them. It stays when a controller goes."""
-    return [*definitions, *of_people(served_by(definitions))]
+    return [*definitions, *user_rbac(resources_of(definitions))]
 
 
-def of_process(installation: Installation, kinds: Sequence[Served], objects: Objects = NO_OBJECTS) -> list[Tree]:
+def controller_manifests(
+    installation: Installation, kinds: Sequence[GroupResource], objects: OwnerAccess = NO_OWNERS
+) -> list[JsonObject]:
     """What keeps the resources as they were declared. All of it can be removed, and no resource is."""
     return [
-        *namespace(installation),
+        *namespace_manifest(installation),
         service_account(installation),
-        *of_controller(installation, kinds, objects),
+        *controller_rbac(installation, kinds, objects),
         metrics_service(installation),
         network_policy(installation),
         disruption_budget(installation),
@@ -31,10 +37,183 @@ def of_process(installation: Installation, kinds: Sequence[Served], objects: Obj
     ]
 
 
-def namespace(installation: Installation) -> list[Tree]:
+def namespace_manifest(installation: Installation) -> list[JsonObject]:
     """The home of the pods, which lets in none but harmless ones. One that others live in is left as it is."""
     name = installation.namespace
-    if name == installation.watch_namespace or name in _CLUSTERS_OWN:
+    if name == installation.watch_namespace or name in _SYSTEM_NAMESPACES:
         return []
     level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": of_cluster(name, level)}]
+
+
+METRICS_PORT: Final = 8080
+# The user of the image, by number: a cluster cannot tell from a name that it is not root.
+USER_ID: Final = 65532
+GRACE_SECONDS: Final = 25
+# A little more: leases are given back, and who reads a page has a second.
+_TERMINATION_SECONDS: Final = 35
+
+
+def service_account(installation: Installation) -> JsonObject:
+    """Who the pods are. Its token is mounted where a pod asks for it, and nowhere else."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": namespaced_metadata(installation.namespace),
+        "automountServiceAccountToken": False,
+    }
+
+
+def deployment(installation: Installation) -> JsonObject:
+    """A new pod is ready before an old one goes: a shard is never without somebody who could take it."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": namespaced_metadata(installation.namespace),
+        "spec": {
+            "replicas": installation.replicas,
+            "selector": {"matchLabels": dict(SELECTOR_LABELS)},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "template": {"metadata": {"labels": dict(LABELS)}, "spec": pod_spec(installation)},
+        },
+    }
+
+
+def disruption_budget(installation: Installation) -> JsonObject:
+    """Nodes are drained of one pod at a time: of two, one stays; and a single one does not keep its node from it."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": namespaced_metadata(installation.namespace),
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(SELECTOR_LABELS)}},
+    }
+
+
+def pod_spec(installation: Installation) -> JsonObject:
+    """A pod that the strictest of the pod security standards, `restricted`, lets in."""
+    return {
+        "serviceAccountName": NAME,
+        "automountServiceAccountToken": True,
+        "terminationGracePeriodSeconds": _TERMINATION_SECONDS,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER_ID,
+            "runAsGroup": USER_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [_spread("kubernetes.io/hostname"), _spread("topology.kubernetes.io/zone")],
+        "containers": [_container(installation)],
+    }
+
+
+def _spread(topology: str) -> JsonObject:
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": dict(SELECTOR_LABELS)},
+    }
+
+
+def _container(installation: Installation) -> JsonObject:
+    return {
+        "name": NAME,
+        "image": installation.image,
+        "args": container_arguments(installation),
+        "env": [
+            {"name": "SETPOINT_STORE", "value": store_url(installation)},
+            _downward_variable("POD_NAME", "metadata.name"),
+            _downward_variable("POD_NAMESPACE", "metadata.namespace"),
+            *({"name": name, "value": value} for name, value in installation.environment),
+        ],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
+        # Two minutes to begin, half a minute to come back.
+        "startupProbe": _probe("/healthz", period=2, failures=60),
+        "livenessProbe": _probe("/healthz", period=10, failures=3),
+        "readinessProbe": _probe("/readyz", period=5, failures=2),
+        # No limit on CPU: who is kept waiting for it loses its leases.
+        "resources": {"requests": {"cpu": "100m", "memory": "192Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def container_arguments(installation: Installation) -> list[Json]:
+    """The command line of the program in a pod, without its name; the cluster fills in `$(POD_NAME)`."""
+    return [
+        "run",
+        f"--shards={installation.shards}",
+        "--identity=$(POD_NAME)",
+        f"--metrics=:{METRICS_PORT}",
+        "--log-format=json",
+        f"--grace={GRACE_SECONDS}s",
+        *([f"--kinds={','.join(installation.kinds)}"] if installation.kinds else []),
+    ]
+
+
+def store_url(installation: Installation) -> str:
+    """Where the resources are: in this cluster, or in one namespace of it."""
+    watched = installation.watch_namespace
+    return "kubernetes" if watched is None else f"kubernetes?namespace={watched}"
+
+
+def _downward_variable(name: str, path: str) -> JsonObject:
+    # With the version that a cluster would add: else whoever applies the same with another tool is told of a conflict.
+    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+
+
+def _probe(path: str, *, period: int, failures: int) -> JsonObject:
+    return {
+        "httpGet": {"path": path, "port": "metrics"},
+        "periodSeconds": period,
+        "timeoutSeconds": 5,
+        "failureThreshold": failures,
+    }
+
+
+METRICS_SERVICE: Final = f"{NAME}-metrics"
+
+
+def metrics_service(installation: Installation) -> JsonObject:
+    """Every pod of its own: whoever reads metrics wants those of each."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": namespaced_metadata(installation.namespace, METRICS_SERVICE),
+        "spec": {
+            "clusterIP": "None",
+            "selector": dict(SELECTOR_LABELS),
+            "ports": [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics", "protocol": "TCP"}],
+        },
+    }
+
+
+def network_policy(installation: Installation) -> JsonObject:
+    """Only the port of the metrics is reached. What the pods reach is not limited: addresses of clouds move."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": namespaced_metadata(installation.namespace),
+        "spec": {
+            "podSelector": {"matchLabels": dict(SELECTOR_LABELS)},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"ports": [{"port": "metrics", "protocol": "TCP"}]}],
+        },
+    }
+
+
+def service_monitor(installation: Installation) -> JsonObject:
+    """For clusters with the Prometheus operator, which brings this kind."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": namespaced_metadata(installation.namespace),
+        "spec": {
+            "selector": {"matchLabels": dict(SELECTOR_LABELS)},
+            "namespaceSelector": {"matchNames": [installation.namespace]},
+            "endpoints": [{"port": "metrics", "path": "/metrics", "interval": "30s"}],
+        },
+    }

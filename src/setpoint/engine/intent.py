@@ -4,49 +4,48 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from setpoint.core.canonical import digest
 from setpoint.core.diff import redact
 from setpoint.core.overlay import Declared
-from setpoint.core.paths import Path, get_at
-from setpoint.core.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
-from setpoint.core.shape import Field, Object, field_at, paths_of, shape_of
-from setpoint.core.values import Json, Missing
-from setpoint.engine.cadence import mean_seconds
-from setpoint.engine.family import merges_two_ways
-from setpoint.engine.kind import AnyKind, Intent, Resolved, SecretKey, Sort
-from setpoint.engine.needs import needs_of
-from setpoint.engine.references import resolve_needs
+from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
+from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine.context import EngineContext, management_of
+from setpoint.engine.kind import AnyKind, Intent, ResolvedReferences, ResourceType, SecretKeyReference
+from setpoint.engine.owners.children import is_two_way_merge
+from setpoint.engine.references import dependencies_of, resolve_dependencies
+from setpoint.engine.requeue import resync_seconds
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import World, management_of
 
 _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
 
-def check_manifest(resource: Resource, kind: Sort) -> None:
+def check_manifest(resource: Resource, kind: ResourceType) -> None:
     """ManifestInvalid or UnknownField for what only its author can mend; the world is not asked."""
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
     management_of(resource.annotations)
-    mean_seconds(resource.annotations)
-    merges_two_ways(resource.annotations)
+    resync_seconds(resource.annotations)
+    is_two_way_merge(resource.annotations)
     kind.check(resource)
 
 
-async def resolve(resource: Resource, world: World) -> Intent:
+async def resolve_intent(resource: Resource, engine: EngineContext) -> Intent:
     """The intent of `resource` as it is now; what it refers to has to be there and ready."""
-    resolved = await resolve_needs(needs_of(resource, world.sorts), world.store, resource.ref)
-    return intent_of(resource, world.kind_of(resource), resolved)
+    resolved = await resolve_dependencies(dependencies_of(resource, engine.resource_types), engine.store, resource.ref)
+    return intent_of(resource, engine.kind_of(resource), resolved)
 
 
-async def resolve_as_it_is(resource: Resource, world: World) -> Intent:
+async def resolve_ignoring_readiness(resource: Resource, engine: EngineContext) -> Intent:
     """The same for those who take no step: what it refers to has to be there, and counts as ready as it is."""
-    needs = (
-        need if isinstance(need, SecretKey) else replace(need, must_be_ready=False)
-        for need in needs_of(resource, world.sorts)
+    dependencies = (
+        dependency if isinstance(dependency, SecretKeyReference) else replace(dependency, must_be_ready=False)
+        for dependency in dependencies_of(resource, engine.resource_types)
     )
-    return intent_of(resource, world.kind_of(resource), await resolve_needs(tuple(needs), world.store))
+    return intent_of(resource, engine.kind_of(resource), await resolve_dependencies(tuple(dependencies), engine.store))
 
 
-def intent_of(resource: Resource, kind: AnyKind, resolved: Resolved) -> Intent:
+def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -> Intent:
     """The intent once its references are known."""
     location = kind.locate(resource, resolved)
     shape = shape_of(kind.tree_type)
@@ -70,13 +69,13 @@ def _versions(declared: Declared, resource: Resource) -> dict[str, str]:
 
 
 @cache
-def _uncompared(shape: Object) -> tuple[Path, ...]:
+def _uncompared(shape: ObjectShape) -> tuple[Path, ...]:
     """The fields that are sent only when they are new; lists are one unit, and have none of their own."""
     paths = (Path.parse(text) for text in paths_of(shape) if "[" not in text)
     return tuple(path for path in paths if (place := field_at(shape, path)).write_only or place.asked)
 
 
-def _digest(declared: Declared | None, resource: Resource, kind: AnyKind, resolved: Resolved) -> str:
+def _digest(declared: Declared | None, resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -> str:
     annotations = resource.annotations
     covered: dict[str, Json] = {
         "written": resource.author_digest,

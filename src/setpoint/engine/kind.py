@@ -1,7 +1,7 @@
-"""A kind: a sort of resource, and the code that handles it.
+"""A kind: a type of resource that stands for one live object, and the code that handles it.
 
-An author writes the type of the spec, the type of the live object, where the object is, how the live object reads in
-the spec's terms, and four verbs. Cookies, policies, plans, conditions, retries and deletion come with the engine.
+An author writes the type of the spec, the type of the live object, its location, how the live object reads in the
+spec's terms, and four verbs. Cookies, field policies, plans, conditions, retries and deletion come with the engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +13,10 @@ from typing import Any, Final, Generic, NewType, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from setpoint.core.overlay import Declared
-from setpoint.core.paths import Path
-from setpoint.core.plan import Sending, Write
-from setpoint.core.values import Json
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.core.plan import PlannedWrite, PlanOptions
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 
 L = TypeVar("L", bound=msgspec.Struct)
 # The object's name in its service: stored before it is created, and all that deletion needs.
@@ -44,18 +44,18 @@ class Present(Generic[L]):
     # What a write has to name so that it meets this state and no other: a metageneration, a settings version.
     version: str | None = None
     # What the status shows of it, times and certificates too: compared, never part of the cookie.
-    outputs: Tree = field(default_factory=dict)
+    outputs: JsonObject = field(default_factory=dict)
     # All that the service shows, for those who wait for something in it.
     whole: Json = None
 
 
 @dataclass(frozen=True, slots=True)
-class Unmoved:
+class Unchanged:
     """The service answered with the very bytes that the caller knows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class RemoteOperation:
     """Work that the service goes on with after it answered. Its name is put on record, so that a restart finds it."""
 
     name: str
@@ -71,11 +71,11 @@ class Reference:
     field: str
     target: ResourceRef
     must_be_ready: bool = True
-    is_used: bool = True
+    is_value_used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class SecretKey:
+class SecretKeyReference:
     """A field whose value is in a Secret."""
 
     field: str
@@ -84,7 +84,7 @@ class SecretKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ValueReference:
     """A place in the spec for a value that another resource offers, at `path` in it.
 
     A target of ANY_GROUP is of the one kind that is called so. `is_awaited`: it offers only what it waits for.
@@ -97,18 +97,18 @@ class Value:
     must_be_ready: bool = True
 
 
-Need: TypeAlias = Reference | SecretKey | Value
+Dependency: TypeAlias = Reference | SecretKeyReference | ValueReference
 # Stands for the group of a kind that is named without one.
 ANY_GROUP: Final = "*"
 
 
-def target_of(need: Need) -> ResourceRef:
+def dependency_target(dependency: Dependency) -> ResourceRef:
     """What has to be there."""
-    return need.secret if isinstance(need, SecretKey) else need.target
+    return dependency.secret if isinstance(dependency, SecretKeyReference) else dependency.target
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedReferences:
     """What a resource's references came to: the resources by field, the secrets' values by field, and their traces."""
 
     resources: Mapping[str, Resource] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Intent:
     location: Location
     # What the author asks for, made when somebody compares: on the fast path nobody does.
     declare: Callable[[], Declared]
-    resolved: Resolved
+    resolved: ResolvedReferences
     digest: str
 
     @cached_property
@@ -139,7 +139,7 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class CrdDetails:
     """How a kind looks in a cluster, apart from what its types say."""
 
     # What one of them is, in a sentence.
@@ -154,7 +154,7 @@ class Definition:
     required: Sequence[str] = ()
 
 
-class Sort(Protocol):
+class ResourceType(Protocol):
     """What every sort of resource says of itself, whatever becomes of its resources."""
 
     group: str
@@ -166,36 +166,36 @@ class Sort(Protocol):
     annotations: Sequence[str]
     # The type of the tree with `spec` in it, and `metadata` where there are labels.
     tree_type: type[msgspec.Struct]
-    definition: Definition
+    definition: CrdDetails
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no world could satisfy: an unknown field, a wrong type, a contradiction."""
         ...
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The references and secrets in the spec. The names of their fields end with `Ref`, or are `$ref`."""
         ...
 
 
-class Kind(Sort, Protocol[L]):
+class Kind(ResourceType, Protocol[L]):
     """What an author writes for a sort of resource that stands for one object. The tree is what is compared."""
 
     reconciliation: Reconciliation
     live_type: type[L]
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """Where the object is."""
         ...
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """What the author asks for, as a tree of `tree_type`."""
         ...
 
-    def view(self, live: L) -> Tree:
+    def view(self, live: L) -> JsonObject:
         """The live object as a tree of `tree_type`."""
         ...
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         """What the author asks for of this very object: with what the service decides, or fixes, given the rest."""
         ...
 
@@ -203,38 +203,40 @@ class Kind(Sort, Protocol[L]):
         """Whether the spec itself says that the object stays when the resource goes."""
         ...
 
-    def sending(self, intent: Intent) -> Sending:
+    def sending(self, intent: Intent) -> PlanOptions:
         """How changes are sent."""
         ...
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[L] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[L] | Unchanged:
         """A look at the object. Any failure but a 404 raises. `known`: the digest of bytes that need no decoding."""
         ...
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Makes the object as `wanted`."""
         ...
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[L]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[L]
+    ) -> RemoteOperation | None:
         """Sends one write of the plan."""
         ...
 
-    async def delete(self, location: Location, before: Present[L], resource: Resource) -> Operation | None:
+    async def delete(self, location: Location, before: Present[L], resource: Resource) -> RemoteOperation | None:
         """Removes the object."""
         ...
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         """Whether the operation is done; RemoteRefused when it ended in an error."""
         ...
 
 
 # The engine does not look into a kind's live type: it hands back what it was given.
 AnyKind: TypeAlias = Kind[Any]
-Look: TypeAlias = Absent | Present[Any]
+LiveObservation: TypeAlias = Absent | Present[Any]
 
 
-async def look_at(location: Location, kind: AnyKind) -> Look:
+async def observe_decoded(location: Location, kind: AnyKind) -> LiveObservation:
     """A look that decodes what it finds."""
     found = await kind.observe(location)
-    assert not isinstance(found, Unmoved)
+    assert not isinstance(found, Unchanged)
     return found

@@ -1,17 +1,18 @@
-"""An owner: a sort of resource that stands for several objects, its children, which people may change as well.
+"""An owner: a type of resource that stands for several child objects, which other writers may edit as well.
 
-An author writes the type of the spec, what the children are, and how it stands with the owner once they are there.
-The merge with people's edits, its memory, plans, conditions, notes, adoption and deletion come with the engine.
+An author writes the type of the spec, what the children are, and how the owner's status follows from them. The
+three-way merge with edits, its memory, plans, conditions, events, adoption and deletion come with the engine.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from setpoint.core.children import Child
-from setpoint.engine.kind import Sort
-from setpoint.engine.report import Ready
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.merge.children import Child
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.conditions import ReadyCondition
+from setpoint.engine.kind import ResourceType
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import SetpointError
 
 
@@ -26,7 +27,7 @@ class ObjectKind(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedChildren:
     """What there should be, in the order in which it is made.
 
     `trouble` keeps the rest from being made: it is raised once these are as they should be. `warnings` are for people.
@@ -38,19 +39,19 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class OwnerStatus:
     """How it stands with an owner whose children are as they should be, and what its status shows.
 
     `lost` is what people are warned with when it was ready before, and is not any more.
     """
 
-    ready: Ready
-    outputs: Tree
+    ready: ReadyCondition
+    outputs: JsonObject
     lost: str = "it is no longer ready"
 
 
 @runtime_checkable
-class Owner(Sort, Protocol):
+class Owner(ResourceType, Protocol):
     """What an author writes."""
 
     # The kinds of its children, and those of the objects that it reads besides: what has to be allowed, and watched.
@@ -59,24 +60,24 @@ class Owner(Sort, Protocol):
     # Held while there is something to do before the owner may go; empty where nothing is.
     finalizer: str
     # What a status has to show before anything is known.
-    least: Tree
+    least: JsonObject
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
         """The objects of others that the children are made of; whenever one changes, the owner is looked at."""
         ...
 
-    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
         """What there should be; `found` has those of the sources that are there."""
         ...
 
-    def completed(self, child: Child) -> Tree:
+    def completed(self, child: Child) -> JsonObject:
         """The object of a child that is made now, with what it lacks, such as keys that have to be random."""
         ...
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> Standing:
+    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """How it stands; `children` are the live ones by their keys. An old status says nothing about a new spec."""
         ...
 
-    def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
+    def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """The children that are deleted before `finalizer` is taken off."""
         ...

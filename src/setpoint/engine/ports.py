@@ -1,4 +1,7 @@
-"""What the engine needs from outside, as protocols. One contract suite per protocol runs on every implementation."""
+"""What the engine needs from outside, as protocols: store, clock, metrics.
+
+One contract suite per protocol runs on every implementation.
+"""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -6,11 +9,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ResourceQuery:
     """Which resources: all that match every part that is given."""
 
     group: str | None = None
@@ -19,18 +23,18 @@ class Query:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-EVERYTHING = Query()
+EVERYTHING = ResourceQuery()
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ResourceList:
     """Resources as they were at one revision; a watch from it misses nothing and repeats nothing."""
 
     resources: tuple[Resource, ...]
     revision: Revision
 
 
-class Change(StrEnum):
+class ResourceChangeType(StrEnum):
     """What happened to a resource."""
 
     ADDED = "added"
@@ -39,13 +43,13 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ResourceChange:
     """A change, the resource right after it (right before, when deleted), and the revision to go on from.
 
     To a watcher of labels, a resource that begins to match is added, and one that stops matching is deleted.
     """
 
-    change: Change
+    change: ResourceChangeType
     resource: Resource
     revision: Revision
 
@@ -69,7 +73,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class EventRecord:
     """Something that people should know about a resource: what `setpoint events` shows."""
 
     ref: ResourceRef
@@ -97,11 +101,11 @@ class Store(Protocol):
         """The resource as it is now, or None; never a state older than one this process has written."""
         ...
 
-    async def list(self, query: Query = EVERYTHING) -> Listing:
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """All resources that match, sorted by ref."""
         ...
 
-    def pages(self, query: Query = EVERYTHING, size: int = 500) -> AsyncIterator[Listing]:
+    def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
         """The same in pieces of at most `size`, for those who keep little of each: never all of it is in memory.
 
         Each piece names the revision at which the first was read. A later piece may show newer states; a watch from
@@ -109,7 +113,7 @@ class Store(Protocol):
         """
         ...
 
-    def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         """Every change after `since`, in order, for ever. RevisionExpired when they are no longer on record.
 
         It is the first step of the iterator that raises, or a later one for a watcher that was too slow. After
@@ -117,7 +121,7 @@ class Store(Protocol):
         """
         ...
 
-    async def apply(self, manifest: Tree) -> Resource:
+    async def apply(self, manifest: JsonObject) -> Resource:
         """The resource after the author's part (labels, annotations, everything but metadata and status) became this.
 
         Creates what is not there. Keeps status, finalizers, uid, what the engine annotated, and the owners that it
@@ -128,14 +132,14 @@ class Store(Protocol):
         """
         ...
 
-    async def create(self, document: Tree) -> Resource:
+    async def create(self, document: JsonObject) -> Resource:
         """A new object as its owner makes it, of any kind: with its owner references, without a status.
 
         WriteConflict when there is one of that name already; ManifestInvalid for what cannot be kept.
         """
         ...
 
-    async def replace(self, seen: Resource, document: Tree) -> Resource:
+    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
         """What was `seen`, of any kind, with contents, labels, annotations and owner references of `document`.
 
         Keeps status, finalizers and uid. WriteConflict as for `update_status`, ManifestInvalid as for `create`. A
@@ -143,7 +147,7 @@ class Store(Protocol):
         """
         ...
 
-    async def update_status(self, resource: Resource, status: Tree) -> Resource:
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
         """The resource with this status; WriteConflict when it has changed since `resource` was read."""
         ...
 
@@ -166,14 +170,14 @@ class Store(Protocol):
         """Marks for deletion what has finalizers, once, and removes what has none; any kind. None when it is gone."""
         ...
 
-    async def note(self, note: Note) -> None:
+    async def note(self, note: EventRecord) -> None:
         """Puts a note on record; the same again (uid, reason, message) counts up and becomes the newest.
 
         Notes outlive their resource; the oldest are dropped when there are too many.
         """
         ...
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[Note, ...]:
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """The notes on record, oldest first."""
         ...
 
@@ -195,10 +199,10 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class Rehearsing(Protocol):
+class DryRunStore(Protocol):
     """A store that can tell what an apply would come to."""
 
-    async def rehearse(self, manifest: Tree) -> Resource:
+    async def dry_run(self, manifest: JsonObject) -> Resource:
         """What `apply` would give, or raise; nothing is written."""
         ...
 
@@ -219,10 +223,10 @@ class Clock(Protocol):
         ...
 
 
-class Metrics(Protocol):
+class StepMetrics(Protocol):
     """What is measured of steps."""
 
-    def stepped(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
         """A step of this kind came to `outcome` in that time: settled, gone, or the retry that its error asks for.
 
         `decision` is empty when it did not get that far.

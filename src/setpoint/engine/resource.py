@@ -1,16 +1,15 @@
-"""A resource: what someone asked for, by kind, namespace and name, as a store keeps it."""
+"""A resource: what an author declared, by group, kind, namespace and name, as a store keeps it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple, NewType
 
-from setpoint.core.canonical import body_digest as sha256_of
-from setpoint.core.canonical import digest
-from setpoint.core.owners import controller_of
-from setpoint.core.values import Json
+from setpoint.core.owner_references import controller_of
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.canonical import sha256_hex as sha256_of
+from setpoint.core.values.json_types import Json, JsonObject
 
-Tree = Mapping[str, Json]
 # Group and kind of what has values that nobody may see.
 SECRET: Final = ("", "Secret")
 Revision = NewType("Revision", str)
@@ -32,7 +31,7 @@ class ResourceRef(NamedTuple):
 class Resource:
     """One state of a resource. `document` has Kubernetes' members: apiVersion, kind, metadata, spec, status."""
 
-    document: Tree
+    document: JsonObject
     # The canonical bytes of the author's part, where the store has them at hand.
     written: bytes | None = field(default=None, repr=False, compare=False)
 
@@ -101,17 +100,17 @@ class Resource:
         return None if found is None else ResourceRef(*found)
 
     @property
-    def spec(self) -> Tree:
+    def spec(self) -> JsonObject:
         """What the author wrote; empty for kinds without one."""
         return _tree(self.document.get("spec"))
 
     @property
-    def status(self) -> Tree:
+    def status(self) -> JsonObject:
         """What the engine found out; empty before its first look."""
         return _tree(self.document.get("status"))
 
     @cached_property
-    def _metadata(self) -> Tree:
+    def _metadata(self) -> JsonObject:
         return _tree(self.document.get("metadata"))
 
 
@@ -119,7 +118,7 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _tree(value: Json) -> Tree:
+def _tree(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

@@ -1,18 +1,44 @@
-"""A spec as its type, or an error that names the field as the author wrote it."""
+"""Typed specs: the struct types they are built from, and decoding with errors that name the field of the manifest."""
 
 import re
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Struct, UnsetType
 
-from setpoint.core.paths import nearest
-from setpoint.core.shape import Field, KeyedList, ListOf, MapOf, Object, paths_of, shape_of
+from setpoint.core.schema.shape import AtomicList, Field, KeyedList, MapShape, ObjectShape, paths_of, shape_of
+from setpoint.core.values.paths import nearest
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
 
+T = TypeVar("T")
+# A value, an explicit null, or nothing.
+Maybe: TypeAlias = T | None | UnsetType
+
+
+class SpecStruct(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A part of a spec: nothing in it that the type does not name."""
+
+
+class SecretKeyRef(SpecStruct, frozen=True):
+    """A key of a Secret in the resource's own namespace."""
+
+    name: str
+    """The Secret, in the resource's own namespace."""
+    key: str
+    """The key in it."""
+
+
+class ValueFrom(SpecStruct, frozen=True):
+    """Where a value is that is kept in a Secret."""
+
+    secretKeyRef: SecretKeyRef
+    """The Secret, and the key in it."""
+
+
 S = TypeVar("S", bound=msgspec.Struct)
 # What msgspec says: a problem, and where it is.
-_TOLD: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
+_MESSAGE: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
 _LACKING: Final = re.compile(r"Object missing required field `(.*)`")
 _OTHER_TYPE: Final = re.compile(r"Expected `(.*)`, got `(.*)`")
@@ -27,16 +53,16 @@ _WRITE: Final = {
 _STEP: Final = re.compile(r"\.([^.\[]+)|(\[[^\]]*\])")
 
 
-def read_spec(resource: Resource, type_: type[S]) -> S:
+def decode_spec(resource: Resource, type_: type[S]) -> S:
     """The spec of `resource`; ManifestInvalid names the field, and the nearest names for one that does not exist."""
     try:
         return msgspec.convert(resource.spec, type_)
     except msgspec.ValidationError as error:
-        raise ManifestInvalid(f"{resource.ref}: {_told(str(error), type_)}") from error
+        raise ManifestInvalid(f"{resource.ref}: {_explained(str(error), type_)}") from error
 
 
-def _told(message: str, type_: type[msgspec.Struct]) -> str:
-    parts = _TOLD.fullmatch(message)
+def _explained(message: str, type_: type[msgspec.Struct]) -> str:
+    parts = _MESSAGE.fullmatch(message)
     assert parts is not None
     problem, at = parts["problem"], parts["at"] or ""
     here = f"spec{at.replace('[...]', '[…]')}"
@@ -54,22 +80,22 @@ def _told(message: str, type_: type[msgspec.Struct]) -> str:
 def _hint(name: str, at: str, here: str, type_: type[msgspec.Struct]) -> str:
     """The fields that may have been meant: the same name elsewhere, or a like name in the same place."""
     shape = shape_of(type_)
-    siblings = [f"{here}.{one}" for one in nearest(name, _names_at(shape, at))]
+    siblings = [f"{here}.{one}" for one in nearest(name, _field_names_at(shape, at))]
     namesakes = [f"spec.{path}" for path in paths_of(shape) if path.rpartition(".")[2] == name]
     found = [*namesakes, *siblings][:3]
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
-def _names_at(shape: Object, at: str) -> list[str]:
+def _field_names_at(shape: ObjectShape, at: str) -> list[str]:
     place = Field(shape)
     for name, _ in _STEP.findall(at):
         match place.shape:
-            case Object(fields=fields) if name in fields:
+            case ObjectShape(fields=fields) if name in fields:
                 place = fields[name]
-            case ListOf(item=item):
+            case AtomicList(item=item):
                 place = Field(item)
-            case MapOf(value=inside) | KeyedList(item=inside):
+            case MapShape(value=inside) | KeyedList(item=inside):
                 place = inside
             case _:
                 return []
-    return list(place.shape.fields) if isinstance(place.shape, Object) else []
+    return list(place.shape.fields) if isinstance(place.shape, ObjectShape) else []

@@ -1,10 +1,10 @@
-"""Time that can be moved forward, and held still."""
+"""A clock that can be moved forward and held still."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 
 
-class Clock:
+class CloudClock:
     """Runs with the computer's clock until it is held. `Clock(start)` is held from the beginning."""
 
     def __init__(self, held_at: datetime | None = None) -> None:
@@ -56,6 +56,6 @@ class Clock:
         moved.set()
 
 
-def stamp(time: datetime) -> str:
+def timestamp(time: datetime) -> str:
     """A time as the services write it: RFC 3339 in UTC, to the millisecond."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""What the local cloud was told to do wrong: each fault is a value, in Python and over the control API alike."""
+"""Fault injection: each fault is a value, the same in Python and over the control API."""
 
 import math
 import re
@@ -10,19 +10,19 @@ from typing import Any, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from setpoint.core.paths import Path, set_at
+from setpoint.core.values.paths import Path, set_at
 from setpoint.errors import UserError
-from setpoint.localcloud.trees import Tree, merge_patch
+from setpoint.localcloud.json_body import JsonBody, merge_patch
 
 
-class Moment(StrEnum):
+class FaultTiming(StrEnum):
     """When a request goes wrong: before anything has happened, or after all of it has."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
-class Fail(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=True):
+class FailRequest(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=True):
     """The next `times` requests that match are answered with `status`."""
 
     status: int
@@ -30,19 +30,19 @@ class Fail(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=True):
     path: str = ""
     times: int = 1
     retry_after: int | None = None
-    moment: Moment = Moment.BEFORE
+    context: FaultTiming = FaultTiming.BEFORE
 
 
-class Drop(Struct, tag="drop", tag_field="fault", forbid_unknown_fields=True):
+class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_fields=True):
     """The next `times` requests that match get no answer: the connection is cut."""
 
     method: str = ".*"
     path: str = ""
     times: int = 1
-    moment: Moment = Moment.BEFORE
+    context: FaultTiming = FaultTiming.BEFORE
 
 
-class Latency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields=True):
+class AddLatency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields=True):
     """Every request that matches waits this long first, by the local cloud's clock."""
 
     seconds: float
@@ -60,7 +60,7 @@ class FailOperation(Struct, tag="fail-operation", tag_field="fault", forbid_unkn
     times: int = 1
 
 
-class Rewrite(Struct, tag="rewrite", tag_field="fault", forbid_unknown_fields=True):
+class RewriteField(Struct, tag="rewrite", tag_field="fault", forbid_unknown_fields=True):
     """The service puts `value` at `field` of every resource of this kind whenever one is written."""
 
     kind: str
@@ -68,20 +68,20 @@ class Rewrite(Struct, tag="rewrite", tag_field="fault", forbid_unknown_fields=Tr
     value: Any
 
 
-class Grow(Struct, tag="grow", tag_field="fault", forbid_unknown_fields=True):
+class AddFields(Struct, tag="grow", tag_field="fault", forbid_unknown_fields=True):
     """The API has grown: every resource of this kind has these members too. Requests may carry them, without effect."""
 
     members: dict[str, Any]
     kind: str | None = None
 
 
-class Quota(Struct, tag="quota", tag_field="fault", forbid_unknown_fields=True):
+class LimitRequests(Struct, tag="quota", tag_field="fault", forbid_unknown_fields=True):
     """At most this many requests a second for each project; None lifts it."""
 
     requests_per_second: int | None
 
 
-Fault: TypeAlias = Fail | Drop | Latency | FailOperation | Rewrite | Grow | Quota
+Fault: TypeAlias = FailRequest | DropConnection | AddLatency | FailOperation | RewriteField | AddFields | LimitRequests
 
 
 class Faults:
@@ -94,8 +94,8 @@ class Faults:
     def add(self, fault: Fault) -> None:
         """Puts a fault in force; a new quota replaces the old one. UserError when it cannot mean anything."""
         _check(fault)
-        if isinstance(fault, Quota):
-            self._active = [one for one in self._active if not isinstance(one, Quota)]
+        if isinstance(fault, LimitRequests):
+            self._active = [one for one in self._active if not isinstance(one, LimitRequests)]
             self._recent.clear()
         # A copy: some count down, and the caller's value is the caller's.
         self._active.append(replace(fault))
@@ -111,18 +111,18 @@ class Faults:
 
     def latency(self, method: str, path: str) -> float:
         """How long a request has to wait."""
-        waits = (one for one in self._active if isinstance(one, Latency) and _matches(one, method, path))
+        waits = (one for one in self._active if isinstance(one, AddLatency) and _matches(one, method, path))
         return sum(one.seconds for one in waits)
 
-    def outcome(self, method: str, path: str, moment: Moment) -> Fail | Drop | None:
+    def outcome(self, method: str, path: str, context: FaultTiming) -> FailRequest | DropConnection | None:
         """The fault that this request meets at this moment, if any; it is then used up by one."""
         for one in self._active:
-            if isinstance(one, Fail | Drop) and one.moment is moment and _matches(one, method, path):
+            if isinstance(one, FailRequest | DropConnection) and one.context is context and _matches(one, method, path):
                 self._use(one)
                 return one
         return None
 
-    def operation_error(self, type_: str, target: str) -> Tree | None:
+    def operation_error(self, type_: str, target: str) -> JsonBody | None:
         """The error that an operation will end with, if any."""
         for one in self._active:
             if isinstance(one, FailOperation) and re.fullmatch(one.type, type_) and re.search(one.target, target):
@@ -131,32 +131,32 @@ class Faults:
                 return {"errors": [error], "kind": "sql#operationErrors"}
         return None
 
-    def rewritten(self, resource: Tree) -> Tree:
+    def rewritten(self, resource: JsonBody) -> JsonBody:
         """The resource as the service insists on having it."""
         for one in self._active:
-            if isinstance(one, Rewrite) and one.kind == resource.get("kind"):
+            if isinstance(one, RewriteField) and one.kind == resource.get("kind"):
                 changed = set_at(resource, Path.parse(one.field), one.value)
                 assert isinstance(changed, dict)
                 resource = changed
         return resource
 
-    def grown(self, body: Tree) -> Tree:
+    def grown(self, body: JsonBody) -> JsonBody:
         """A response with the members that the API has grown, in each of the resources it holds."""
         for one in self._active:
-            if isinstance(one, Grow):
+            if isinstance(one, AddFields):
                 body = _grown(body, one)
         return body
 
     def shrunk(self, body: object) -> object:
         """A request without the members that the API has grown."""
         for one in self._active:
-            if isinstance(one, Grow) and isinstance(body, dict):
+            if isinstance(one, AddFields) and isinstance(body, dict):
                 body = _without(body, one.members)
         return body
 
     def over_quota(self, project: str, now: datetime) -> int | None:
         """The seconds to wait when the project has used up its quota; None when the request may pass, and counts."""
-        limits = [one.requests_per_second for one in self._active if isinstance(one, Quota)]
+        limits = [one.requests_per_second for one in self._active if isinstance(one, LimitRequests)]
         if not limits or limits[0] is None:
             return None
         recent = self._recent[project]
@@ -167,7 +167,7 @@ class Faults:
             return None
         return max(1, math.ceil(1 - (now - recent[0]).total_seconds())) if recent else 1
 
-    def _use(self, fault: Fail | Drop | FailOperation) -> None:
+    def _use(self, fault: FailRequest | DropConnection | FailOperation) -> None:
         fault.times -= 1
         if fault.times <= 0:
             self._active = [one for one in self._active if one is not fault]
@@ -180,15 +180,15 @@ def _check(fault: Fault) -> None:
             re.compile(pattern)
         except re.error as error:
             raise UserError(f"{pattern!r} is not a regular expression: {error}") from error
-    if isinstance(fault, Rewrite):
+    if isinstance(fault, RewriteField):
         Path.parse(fault.field)
 
 
-def _matches(fault: Fail | Drop | Latency, method: str, path: str) -> bool:
+def _matches(fault: FailRequest | DropConnection | AddLatency, method: str, path: str) -> bool:
     return re.fullmatch(fault.method, method) is not None and re.search(fault.path, path) is not None
 
 
-def _grown(body: Tree, growth: Grow) -> Tree:
+def _grown(body: JsonBody, growth: AddFields) -> JsonBody:
     items = body.get("items")
     if isinstance(items, list):
         body = {**body, "items": [_grown(one, growth) for one in items]}
@@ -197,8 +197,8 @@ def _grown(body: Tree, growth: Grow) -> Tree:
     return body
 
 
-def _without(body: Tree, members: Tree) -> Tree:
-    result: Tree = {}
+def _without(body: JsonBody, members: JsonBody) -> JsonBody:
+    result: JsonBody = {}
     for name, value in body.items():
         grown: object | UnsetType = members.get(name, UNSET)
         if grown is UNSET:

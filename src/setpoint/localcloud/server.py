@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from setpoint.errors import UserError
-from setpoint.localcloud.cloud import Cloud, Request
+from setpoint.localcloud.cloud import Cloud, CloudRequest
 
 SERVER: Final = "setpoint-local-cloud (not Google)"
 # A request that waits on a held clock would wait for ever.
@@ -59,7 +59,7 @@ class LocalCloud(Cloud):
         await self.stop()
 
     async def _respond(self, incoming: web.BaseRequest) -> web.Response:
-        request = Request(
+        request = CloudRequest(
             method=incoming.method,
             path=incoming.rel_url.raw_path,
             query=dict(incoming.rel_url.query),

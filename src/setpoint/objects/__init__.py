@@ -1,1 +1,5 @@
-"""One object of a cluster at a time, kept by the engine, for whoever remembers things in a way of their own."""
+"""One Kubernetes object at a time, reconciled by the engine: what the Terraform provider uses.
+
+The caller keeps the stored state and hands it in with each call. Imports engine, kinds, stores and clients;
+imported by `terraform` alone.
+"""

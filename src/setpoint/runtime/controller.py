@@ -1,17 +1,19 @@
-"""Steps for all resources of one kind, for ever: from the queue to a step, and from its outcome to the next look."""
+"""The controller of one kind: takes keys from the work queue, reconciles them, and schedules retries and resyncs.
+
+Its worker pool limits how many workers failing resources may occupy.
+"""
 
 import asyncio
 import logging
 from typing import Final
 
-from setpoint.clients.callers import calling_for
-from setpoint.engine.abilities import Audible
-from setpoint.engine.cadence import MEAN_SECONDS, spread
-from setpoint.engine.kind import Sort
-from setpoint.engine.reconcile import step
+from setpoint.clients.ratelimit.fair_queue import on_behalf_of
+from setpoint.engine.capabilities import SupportsList, SupportsWatch
+from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
+from setpoint.engine.kind import ResourceType
+from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, jittered_resync
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
-from setpoint.engine.shelf import Listable
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
@@ -21,94 +23,151 @@ from setpoint.errors import (
     WaitFailed,
     WaitTimedOut,
 )
-from setpoint.runtime.ages import Ages, Measures
-from setpoint.runtime.crew import Crew
-from setpoint.runtime.duty import Duty
-from setpoint.runtime.heads import Heads
-from setpoint.runtime.informer import News
-from setpoint.runtime.listener import Deaf, Listener
-from setpoint.runtime.lister import Lister, Unlisted
-from setpoint.runtime.priorities import Priority
-from setpoint.runtime.reasons import RESYNC, Reason, reason_for
-from setpoint.runtime.workqueue import Item, ShutDown, WorkQueue
+from setpoint.runtime.index import ResourceIndex
+from setpoint.runtime.informer import ResourceEvent
+from setpoint.runtime.list_resync.lister import ListResync, NoListResync
+from setpoint.runtime.metrics.convergence import ControllerMetrics, ConvergenceTracker
+from setpoint.runtime.predicates import RESYNC, ReconcileTrigger, trigger_for
+from setpoint.runtime.remote_watch import NoRemoteWatch, RemoteWatch
+from setpoint.runtime.sharding.replica import ReconcileScope
+from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
+from setpoint.runtime.workqueue.scheduling import Priority
+
+
+class WorkerPool:
+    """So many hands for a kind, of which at most three quarters, and never all, are busy with what failed last time."""
+
+    def __init__(self, kind: ResourceType, size: int) -> None:
+        self.kind = kind
+        self.size = size
+        self.busy = 0
+        self._most_failing = max(1, size * 3 // 4)
+        self._failing = 0
+        # A dict for its order: those that wait until there are hands for what fails.
+        self._aside: dict[ResourceRef, QueueItem[ResourceRef]] = {}
+
+    @property
+    def has_worker_for_failing(self) -> bool:
+        """Whether one more that failed may be taken on."""
+        return self._failing < self._most_failing and not self._aside
+
+    def park(self, item: QueueItem[ResourceRef]) -> None:
+        """It waits until there are hands for it."""
+        self._aside[item.key] = item
+
+    def next_failing(self) -> QueueItem[ResourceRef] | None:
+        """The one that was put aside first, when there are hands for it."""
+        if not self._aside or self._failing >= self._most_failing:
+            return None
+        return self._aside.pop(next(iter(self._aside)))
+
+    def release(self, ref: ResourceRef) -> bool:
+        """Whether `ref` was waiting; it does not any more."""
+        return self._aside.pop(ref, None) is not None
+
+    def release_all(self) -> tuple[ResourceRef, ...]:
+        """All that waited; none does any more."""
+        waiting = tuple(self._aside)
+        self._aside.clear()
+        return waiting
+
+    def begin(self, *, failing: bool) -> None:
+        """One more hand is busy."""
+        self.busy += 1
+        self._failing += failing
+
+    def end(self, *, failing: bool) -> None:
+        """A hand is free again."""
+        self.busy -= 1
+        self._failing -= failing
+
 
 _log: Final = logging.getLogger(__name__)
 # After these somebody tells when there is something new.
-_TOLD_OF: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
-_STEPS_IN_A_ROW: Final = 16
+_WOKEN_BY_EVENT: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
+_STEPS_BEFORE_YIELD: Final = 16
 
 
 class Controller:
     """The resources of one kind, as far as they are this process's to look at."""
 
-    def __init__(self, crew: Crew, world: World, heads: Heads, measures: Measures, duty: Duty) -> None:
+    def __init__(
+        self,
+        crew: WorkerPool,
+        engine: EngineContext,
+        heads: ResourceIndex,
+        measures: ControllerMetrics,
+        scope: ReconcileScope,
+    ) -> None:
         self.name = crew.kind.name
-        self.queue: WorkQueue[ResourceRef] = WorkQueue(world.clock)
-        self._world = world
+        self.queue: WorkQueue[ResourceRef] = WorkQueue(engine.clock)
+        self._world = engine
         self._heads = heads
-        self._ages = Ages(self.name, measures, world.clock)
-        self._duty = duty
-        self._crew = crew
+        self._convergence = ConvergenceTracker(self.name, measures, engine.clock)
+        self._scope = scope
+        self._pool = crew
         self.lister = self._new_lister(crew.kind)
         kind = crew.kind
-        self.listener = Listener(kind, world.clock, self.call) if isinstance(kind, Audible) else Deaf()
+        self.listener = (
+            RemoteWatch(kind, engine.clock, self.call) if isinstance(kind, SupportsWatch) else NoRemoteWatch()
+        )
         # Why each of those that are to be retried stopped; the status says so only where that is the resource's state.
         self.troubles: dict[ResourceRef, SetpointError] = {}
         # What is in work: why, and since when.
         self.working: dict[ResourceRef, tuple[str, float]] = {}
 
-    def _new_lister(self, kind: Sort) -> Lister | Unlisted:
+    def _new_lister(self, kind: ResourceType) -> ListResync | NoListResync:
         """A list says something only to those who remember what was there before."""
-        is_remembered = self._world.rests is not None and self._world.sightings is not None
-        if is_remembered and isinstance(kind, Listable):
-            lister = Lister(kind, self._world, self._heads, self.queue, self._ages)
-            lister.covers = self._duty.covers
+        is_remembered = self._world.idle_cache is not None and self._world.listed_objects is not None
+        if is_remembered and isinstance(kind, SupportsList):
+            lister = ListResync(kind, self._world, self._heads, self.queue, self._convergence)
+            lister.covers = self._scope.covers
             return lister
-        return Unlisted()
+        return NoListResync()
 
     @property
     def workers(self) -> int:
         """How many steps may be taken at once."""
-        return self._crew.size
+        return self._pool.size
 
     @property
-    def in_work(self) -> int:
+    def processing(self) -> int:
         """How many steps are being taken."""
-        return self._crew.busy
+        return self._pool.busy
 
     # --- What there is to do -----------------------------------------------------------------------------------------
 
-    def hear(self, news: News) -> None:
+    def hear(self, news: ResourceEvent) -> None:
         """A resource of this kind changed."""
         self.lister.hear(news)
         self.listener.hear(news)
         if news.after is None:
             self._forget(news.ref)
             return
-        reason = reason_for(news)
-        if reason is None or not self._duty.covers(news.ref):
+        reason = trigger_for(news)
+        if reason is None or not self._scope.covers(news.ref):
             return
         if reason.priority is Priority.EDIT:
             # The author did something about it: what failed before may not fail again.
-            self._ages.edited(news.ref)
+            self._convergence.edited(news.ref)
             self.queue.forget(news.ref)
         self.call(news.ref, reason)
 
-    def call(self, ref: ResourceRef, reason: Reason) -> None:
+    def call(self, ref: ResourceRef, reason: ReconcileTrigger) -> None:
         """`ref` is to be looked at, if that is to be done here."""
-        if not self._duty.covers(ref):
+        if not self._scope.covers(ref):
             return
-        self.lister.disturb(ref)
+        self.lister.invalidate(ref)
         self.queue.add(ref, *reason)
-        if self._crew.release(ref):
+        if self._pool.release(ref):
             # It waited for its turn among those that fail: the queue has it again, with its new reason.
             self.queue.done(ref)
 
     def let_go(self, ref: ResourceRef) -> None:
         """`ref` is not looked at here any more; a step in work goes on."""
-        self.lister.disturb(ref)
+        self.lister.invalidate(ref)
         self.queue.discard(ref)
-        if self._crew.release(ref):
+        if self._pool.release(ref):
             self.queue.done(ref)
         self._forget(ref)
 
@@ -119,7 +178,7 @@ class Controller:
         async with asyncio.TaskGroup() as group:
             self.lister.start(group)
             self.listener.start(group)
-            for _ in range(self._crew.size):
+            for _ in range(self._pool.size):
                 group.create_task(self._work())
 
     def shut_down(self) -> None:
@@ -127,7 +186,7 @@ class Controller:
         self.queue.shut_down()
         self.lister.stop()
         self.listener.stop()
-        for ref in self._crew.release_all():
+        for ref in self._pool.release_all():
             self.queue.done(ref)
 
     async def _work(self) -> None:
@@ -139,43 +198,43 @@ class Controller:
             finally:
                 self.queue.done(item.key)
             steps += 1
-            if steps % _STEPS_IN_A_ROW == 0:
+            if steps % _STEPS_BEFORE_YIELD == 0:
                 # Neither the queue nor a step has to wait for anything: others would never have their turn.
                 await asyncio.sleep(0)
 
-    async def _next(self) -> Item[ResourceRef] | None:
+    async def _next(self) -> QueueItem[ResourceRef] | None:
         """The next one to step; those that keep failing only while enough hands are left for the others."""
         while True:
-            waiting = self._crew.next_failing()
+            waiting = self._pool.next_failing()
             if waiting is not None:
                 return waiting
             item = await self.queue.get()
             if isinstance(item, ShutDown):
                 return None
-            if self.queue.failures(item.key) == 0 or self._crew.has_hands_for_failing:
+            if self.queue.failures(item.key) == 0 or self._pool.has_worker_for_failing:
                 return item
-            self._crew.put_aside(item)
+            self._pool.park(item)
 
-    async def _step(self, item: Item[ResourceRef]) -> None:
+    async def _step(self, item: QueueItem[ResourceRef]) -> None:
         ref, failed = item.key, self.queue.failures(item.key) > 0
         self.working[ref] = (item.trigger, self._world.clock.monotonic())
-        self._crew.begin(failing=failed)
+        self._pool.begin(failing=failed)
         self.lister.begin_step(ref)
         try:
-            with calling_for(ref, failed=failed):
-                outcome = await self._duty.take(ref, lambda: step(ref, self._world, trigger=item.trigger))
+            with on_behalf_of(ref, failed=failed):
+                outcome = await self._scope.take(ref, lambda: step(ref, self._world, trigger=item.trigger))
         finally:
-            self._crew.end(failing=failed)
+            self._pool.end(failing=failed)
             self.lister.end_step(ref)
             del self.working[ref]
         self.troubles.pop(ref, None)
-        self._ages.stepped(ref, outcome)
+        self._convergence.step_finished(ref, outcome)
         self._plan_next(ref, outcome)
 
     # --- What comes next ---------------------------------------------------------------------------------------------
 
-    def _plan_next(self, ref: ResourceRef, outcome: Outcome) -> None:
-        if not self._duty.covers(ref):
+    def _plan_next(self, ref: ResourceRef, outcome: StepOutcome) -> None:
+        if not self._scope.covers(ref):
             # Its shard was handed over or lost meanwhile: whoever holds it plans the next look.
             self._forget(ref)
             return
@@ -190,8 +249,8 @@ class Controller:
 
     def _after(self, ref: ResourceRef, error: SetpointError) -> None:
         if error.retry is Retry.STOP:
-            self._duty.end(error)
-        elif error.retry is Retry.ON_EDIT or isinstance(error, _TOLD_OF):
+            self._scope.end(error)
+        elif error.retry is Retry.ON_EDIT or isinstance(error, _WOKEN_BY_EVENT):
             # The author, or news of what it waits for, will call; the regular look is for what nobody tells us.
             self.queue.forget(ref)
             self._look_again(ref, is_done=False)
@@ -203,17 +262,17 @@ class Controller:
 
     def _look_again(self, ref: ResourceRef, *, is_done: bool, at_the_latest: float | None = None) -> None:
         head = self._heads.get(ref)
-        mean = MEAN_SECONDS if head is None else head.mean
+        mean = DEFAULT_RESYNC_SECONDS if head is None else head.mean
         if mean == 0:
             if is_done:
                 return
-            mean = MEAN_SECONDS
-        seconds = spread(ref, mean)
+            mean = DEFAULT_RESYNC_SECONDS
+        seconds = jittered_resync(ref, mean)
         self.queue.schedule(ref, seconds if at_the_latest is None else min(seconds, at_the_latest), *RESYNC)
 
     def _forget(self, ref: ResourceRef) -> None:
         self.queue.forget(ref)
-        self._ages.forget(ref)
+        self._convergence.forget(ref)
         self.troubles.pop(ref, None)
-        if self._world.rests is not None:
-            self._world.rests.drop(ref)
+        if self._world.idle_cache is not None:
+            self._world.idle_cache.drop(ref)

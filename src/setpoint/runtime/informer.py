@@ -1,4 +1,4 @@
-"""Hears of every change in a store, and passes on what it means: one list, then a watch that is taken up again."""
+"""The informer: lists a store, then watches it; keeps the index up to date and passes on every change once."""
 
 import asyncio
 import gc
@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from setpoint.engine.ports import EVERYTHING, Change, Clock, Event, Query, Store
+from setpoint.engine.ports import EVERYTHING, Clock, ResourceChange, ResourceChangeType, ResourceQuery, Store
+from setpoint.engine.requeue import Backoff
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.engine.retries import Backoff
 from setpoint.errors import RevisionExpired, StoreError
-from setpoint.runtime.heads import Head, Heads
+from setpoint.runtime.index import IndexEntry, ResourceIndex
 
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class ResourceEvent:
     """A resource that changed. Without `before` it is new; without `after` it is no more."""
 
     ref: ResourceRef
-    before: Head | None
-    after: Head | None
+    before: IndexEntry | None
+    after: IndexEntry | None
     # Found by the list with which the process began.
     is_first: bool = False
     # Whose child it was, and is.
@@ -31,7 +31,7 @@ class News:
     changed_hands: bool = False
 
 
-Listener: TypeAlias = Callable[[News], None]
+ResourceEventHandler: TypeAlias = Callable[[ResourceEvent], None]
 
 
 class Informer:
@@ -41,7 +41,7 @@ class Informer:
     is listed again, and what came, changed or went in between is told as if it had been watched.
     """
 
-    def __init__(self, store: Store, heads: Heads, clock: Clock, listener: Listener) -> None:
+    def __init__(self, store: Store, heads: ResourceIndex, clock: Clock, listener: ResourceEventHandler) -> None:
         self._store = store
         self._heads = heads
         self._clock = clock
@@ -49,7 +49,7 @@ class Informer:
         # Set once everything that was there has been heard of.
         self.synced = asyncio.Event()
 
-    async def run(self, query: Query = EVERYTHING) -> None:
+    async def run(self, query: ResourceQuery = EVERYTHING) -> None:
         """Goes on until it is cancelled."""
         backoff, since = Backoff(), None
         while True:
@@ -65,7 +65,7 @@ class Informer:
                 _log.warning("watch broke off", extra={"why": str(error), "seconds": round(delay, 3)})
                 await self._clock.sleep(delay)
 
-    async def _list(self, query: Query) -> Revision:
+    async def _list(self, query: ResourceQuery) -> Revision:
         # What is read is let go at once: looking for cycles in it would cost more than the reading.
         gc.disable()
         try:
@@ -73,7 +73,7 @@ class Informer:
         finally:
             gc.enable()
 
-    async def _list_all(self, query: Query) -> Revision:
+    async def _list_all(self, query: ResourceQuery) -> Revision:
         # Of what is needed nothing may be on record here, and those that need it should hear all the same.
         gone = {*self._heads, *self._heads.needed}
         since = Revision("")
@@ -88,8 +88,8 @@ class Informer:
         self.synced.set()
         return since
 
-    def _hear(self, event: Event) -> None:
-        if event.change is Change.DELETED:
+    def _hear(self, event: ResourceChange) -> None:
+        if event.change is ResourceChangeType.DELETED:
             self._drop(event.resource.ref)
         else:
             self._put(event.resource)
@@ -99,14 +99,16 @@ class Informer:
         before, after = self._heads.put(resource)
         if before is None or before.revision != after.revision:
             owner = self._heads.owner_of(ref)
-            self._listener(News(ref, before, after, is_first, _those((was, owner)), changed_hands=was != owner))
+            self._listener(
+                ResourceEvent(ref, before, after, is_first, _present((was, owner)), changed_hands=was != owner)
+            )
 
     def _drop(self, ref: ResourceRef) -> None:
-        owners = _those((self._heads.owner_of(ref),))
+        owners = _present((self._heads.owner_of(ref),))
         before = self._heads.drop(ref)
-        if before is not None or self._heads.waiting_for(ref):
-            self._listener(News(ref, before, None, owners=owners))
+        if before is not None or self._heads.dependants_of(ref):
+            self._listener(ResourceEvent(ref, before, None, owners=owners))
 
 
-def _those(owners: Iterable[ResourceRef | None]) -> frozenset[ResourceRef]:
+def _present(owners: Iterable[ResourceRef | None]) -> frozenset[ResourceRef]:
     return frozenset(one for one in owners if one is not None)

@@ -1,7 +1,6 @@
-"""How a long-running process logs: lines for people on a terminal, one JSON object a line for everybody else.
+"""Logging of a long-running process: readable lines on a terminal, one JSON object a line elsewhere.
 
-An event is a constant message with its fields beside it, in `extra`. Here both are only put into a form: no value can
-break it, whatever it holds.
+An event is a constant message with its fields in `extra`. No value of a field can break the format.
 """
 
 import logging
@@ -24,13 +23,13 @@ LEVELS: Final[Mapping[str, int]] = {
 }
 # What every record has; the rest are the fields of its event.
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
-_OWN: Final = frozenset({"time", "level", "event", "logger", "exception", "traceback", "stack"})
+_RESERVED: Final = frozenset({"time", "level", "event", "logger", "exception", "traceback", "stack"})
 _ENCODING: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_UTC_Z
 _WORD: Final = re.compile(r"""[^\s="']+""")
 _STYLES: Final = ((logging.ERROR, "bold red"), (logging.WARNING, "yellow"), (logging.INFO, "green"))
 
 
-class Format(StrEnum):
+class LogFormat(StrEnum):
     """How a line looks; AUTO: for people on a terminal, JSON elsewhere."""
 
     AUTO = "auto"
@@ -38,28 +37,28 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def configure(form: Format, level: int, stream: TextIO) -> None:
+def configure(form: LogFormat, level: int, stream: TextIO) -> None:
     """From now on everything that is logged goes to `stream`: our own from `level` on, of others warnings and worse.
 
     Libraries know of tokens and bodies, and may tell them to whoever asks for details. A second time replaces the
     first.
     """
     root = logging.getLogger()
-    for handler in [one for one in root.handlers if isinstance(one, _ForPeople | _ForMachines)]:
+    for handler in [one for one in root.handlers if isinstance(one, _HumanHandler | _JsonHandler)]:
         root.removeHandler(handler)
     root.addHandler(_handler(form, stream))
     root.setLevel(logging.WARNING)
     logging.getLogger("setpoint").setLevel(level)
 
 
-def _handler(form: Format, stream: TextIO) -> logging.Handler:
+def _handler(form: LogFormat, stream: TextIO) -> logging.Handler:
     match form:
-        case Format.AUTO:
-            return _handler(Format.HUMAN if stream.isatty() else Format.JSON, stream)
-        case Format.HUMAN:
-            return _ForPeople(stream)
-        case Format.JSON:
-            return _ForMachines(stream)
+        case LogFormat.AUTO:
+            return _handler(LogFormat.HUMAN if stream.isatty() else LogFormat.JSON, stream)
+        case LogFormat.HUMAN:
+            return _HumanHandler(stream)
+        case LogFormat.JSON:
+            return _JsonHandler(stream)
         case _:
             assert_never(form)
 
@@ -67,14 +66,14 @@ def _handler(form: Format, stream: TextIO) -> logging.Handler:
 # --- For machines -----------------------------------------------------------------------------------------------------
 
 
-class _ForMachines(logging.StreamHandler[TextIO]):
+class _JsonHandler(logging.StreamHandler[TextIO]):
     def format(self, record: logging.LogRecord) -> str:
         return json_line(record)
 
 
 def json_line(record: logging.LogRecord) -> str:
     """The record as one JSON object, without a line break."""
-    return _encoded({**_heading(record), **_fields(record), **_trouble(record)}).decode()
+    return _encoded({**_heading(record), **_fields(record), **_exception_fields(record)}).decode()
 
 
 def _heading(record: logging.LogRecord) -> dict[str, object]:
@@ -85,10 +84,10 @@ def _heading(record: logging.LogRecord) -> dict[str, object]:
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     """The fields of the event; one that has a name of ours gets an underscore."""
     found = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-    return {f"{name}_" if name in _OWN else name: value for name, value in found.items()}
+    return {f"{name}_" if name in _RESERVED else name: value for name, value in found.items()}
 
 
-def _trouble(record: logging.LogRecord) -> dict[str, object]:
+def _exception_fields(record: logging.LogRecord) -> dict[str, object]:
     trouble: dict[str, object] = {}
     if record.exc_info and record.exc_info[0] is not None:
         trouble["exception"] = record.exc_info[0].__qualname__
@@ -103,7 +102,7 @@ def _encoded(members: Mapping[str, object]) -> bytes:
         return orjson.dumps(members, default=_repr, option=_ENCODING)
     except TypeError:
         # One of them has no JSON form, and hides it from `default`: a lone surrogate, an enormous number, a cycle.
-        sound = {_sound(name): _encodable(value) for name, value in members.items()}
+        sound = {_without_surrogates(name): _encodable(value) for name, value in members.items()}
         return orjson.dumps(sound, default=_repr, option=_ENCODING)
 
 
@@ -111,11 +110,11 @@ def _encodable(value: object) -> object:
     try:
         orjson.dumps(value, default=_repr, option=_ENCODING)
     except TypeError:
-        return _sound(value if isinstance(value, str) else _repr(value))
+        return _without_surrogates(value if isinstance(value, str) else _repr(value))
     return value
 
 
-def _sound(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -129,7 +128,7 @@ def _repr(value: object) -> str:
 # --- For people -------------------------------------------------------------------------------------------------------
 
 
-class _ForPeople(logging.Handler):
+class _HumanHandler(logging.Handler):
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         # Loaded when something is drawn.
@@ -154,7 +153,7 @@ def human_line(record: logging.LogRecord) -> "Text":
     )
     for name, value in _fields(record).items():
         line.append(" ").append(f"{_visible(name)}=", "cyan").append(_shown(value))
-    for told in _below(record):
+    for told in _traceback_lines(record):
         line.append(f"\n    {_visible(told)}", "dim")
     return line
 
@@ -163,8 +162,8 @@ def _style(level: int) -> str:
     return next((style for least, style in _STYLES if level >= least), "dim")
 
 
-def _below(record: logging.LogRecord) -> Iterator[str]:
-    trouble = _trouble(record)
+def _traceback_lines(record: logging.LogRecord) -> Iterator[str]:
+    trouble = _exception_fields(record)
     for name in ("traceback", "stack"):
         yield from str(trouble.get(name, "")).splitlines()
 

@@ -1,4 +1,4 @@
-"""The process that goes on for ever: an informer, a controller for each kind, and an orderly end."""
+"""The manager: runs the informer, a controller for each kind and the replica, and shuts them down in order."""
 
 import asyncio
 import logging
@@ -7,26 +7,23 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from setpoint.engine.context import EngineContext
+from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.rest import Rests
-from setpoint.engine.scene import World
-from setpoint.engine.sightings import Sightings
 from setpoint.errors import SetpointError
-from setpoint.runtime.ages import Measures
-from setpoint.runtime.controller import Controller
-from setpoint.runtime.crew import Crew
-from setpoint.runtime.duty import Duty
-from setpoint.runtime.fenced_store import FencedStore
-from setpoint.runtime.heads import Heads
-from setpoint.runtime.informer import Informer, News
-from setpoint.runtime.reasons import ACQUIRED, concerns_others, concerns_owners, reason_for_others
-from setpoint.runtime.replica import Replica
+from setpoint.runtime.controller import Controller, WorkerPool
+from setpoint.runtime.index import ResourceIndex
+from setpoint.runtime.informer import Informer, ResourceEvent
+from setpoint.runtime.metrics.convergence import ControllerMetrics
+from setpoint.runtime.predicates import SHARD_ACQUIRED, affects_dependants, affects_owners, trigger_for_dependants
+from setpoint.runtime.sharding.fencing import FencedStore
+from setpoint.runtime.sharding.replica import ControllerReplica, ReconcileScope
 
 _log: Final = logging.getLogger(__name__)
 # Less than the half minute after which Kubernetes loses patience.
 GRACE_SECONDS: Final = 25.0
 # For each kind: a step mostly waits for answers, and may have to wait for its turn to ask.
-WORKERS: Final = 20
+WORKERS_PER_KIND: Final = 20
 
 
 class Phase(Enum):
@@ -47,23 +44,23 @@ class Manager:
 
     def __init__(
         self,
-        world: World,
-        measures: Measures,
+        engine: EngineContext,
+        measures: ControllerMetrics,
         grace: float = GRACE_SECONDS,
-        workers: int = WORKERS,
-        replica: Replica | None = None,
+        workers: int = WORKERS_PER_KIND,
+        replica: ControllerReplica | None = None,
     ) -> None:
-        self.heads = Heads(world.sorts, world.owners)
-        store = world.store if replica is None else FencedStore(world.store)
-        self.world = replace(world, store=store, rests=Rests(self.heads), sightings=Sightings())
+        self.heads = ResourceIndex(engine.resource_types, engine.owners)
+        store = engine.store if replica is None else FencedStore(engine.store)
+        self.engine = replace(engine, store=store, idle_cache=IdleCache(self.heads), listed_objects=ListedObjects())
         self.replica = replica
         self.phase = Phase.STARTING
-        duty = Duty(self._stop_because, replica)
+        scope = ReconcileScope(self._stop_because, replica)
         self.controllers = {
-            key: Controller(Crew(world.sorts[key], workers), self.world, self.heads, measures, duty)
-            for key in sorted(world.sorts)
+            key: Controller(WorkerPool(engine.resource_types[key], workers), self.engine, self.heads, measures, scope)
+            for key in sorted(engine.resource_types)
         }
-        self._informer = Informer(world.store, self.heads, world.clock, self.hear)
+        self._informer = Informer(engine.store, self.heads, engine.clock, self.hear)
         self._grace = grace
         self._stopping = asyncio.Event()
         self._because: SetpointError | None = None
@@ -81,11 +78,11 @@ class Manager:
         return [task.get_name() for task in self._tasks if task.done()] if is_going_on else []
 
     @property
-    def in_work(self) -> int:
+    def processing(self) -> int:
         """How many steps are being taken."""
-        return sum(one.in_work for one in self.controllers.values())
+        return sum(one.processing for one in self.controllers.values())
 
-    def trouble_of(self, ref: ResourceRef) -> SetpointError | None:
+    def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
         """Why the last step of `ref` stopped, when it is to be taken again."""
         controller = self.controllers.get((ref.group, ref.kind))
         return None if controller is None else controller.troubles.get(ref)
@@ -94,22 +91,22 @@ class Manager:
         """Asks for the end. It comes when what is in work is done, or after the time of grace."""
         self._stopping.set()
 
-    def hear(self, news: News) -> None:
+    def hear(self, news: ResourceEvent) -> None:
         """A resource changed: it is looked at, and so are those that need it, and its owner."""
         controller = self.controllers.get((news.ref.group, news.ref.kind))
         if controller is not None:
             controller.hear(news)
-        if concerns_others(news):
-            for ref in self.heads.waiting_for(news.ref):
-                self.controllers[ref.group, ref.kind].call(ref, reason_for_others(news))
-        if news.owners and concerns_owners(news):
+        if affects_dependants(news):
+            for ref in self.heads.dependants_of(news.ref):
+                self.controllers[ref.group, ref.kind].call(ref, trigger_for_dependants(news))
+        if news.owners and affects_owners(news):
             for ref in news.owners:
-                self.controllers[ref.group, ref.kind].call(ref, reason_for_others(news))
+                self.controllers[ref.group, ref.kind].call(ref, trigger_for_dependants(news))
 
     def gained(self, shards: Collection[int]) -> None:
         """See replica.Keeper."""
         for ref, controller in self._in_shards(shards):
-            controller.call(ref, ACQUIRED)
+            controller.call(ref, SHARD_ACQUIRED)
 
     def lost(self, shard: int) -> None:
         """See replica.Keeper."""
@@ -142,15 +139,15 @@ class Manager:
 
     async def _drain(self) -> None:
         self.phase = Phase.DRAINING
-        _log.info("stopping", extra={"in_work": self.in_work})
+        _log.info("stopping", extra={"in_work": self.processing})
         for controller in self.controllers.values():
             controller.shut_down()
         leaving = asyncio.create_task(self._leave())
-        late = asyncio.create_task(self.world.clock.sleep(self._grace))
+        late = asyncio.create_task(self.engine.clock.sleep(self._grace))
         drained = asyncio.create_task(self._drained())
         await asyncio.wait([drained, late], return_when=asyncio.FIRST_COMPLETED)
         if not drained.done():
-            _log.warning("steps were cut short", extra={"in_work": self.in_work})
+            _log.warning("steps were cut short", extra={"in_work": self.processing})
         for waiting in (drained, late):
             waiting.cancel()
         await asyncio.gather(drained, late, return_exceptions=True)

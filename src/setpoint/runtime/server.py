@@ -1,4 +1,4 @@
-"""What a running process says over HTTP: whether it is alive, whether it is ready, and its metrics."""
+"""The HTTP server of a running process: /healthz, /readyz, /metrics and the admin API."""
 
 import errno
 import logging
@@ -17,10 +17,10 @@ _log: Final = logging.getLogger(__name__)
 # Whoever still reads a page when the process ends has this long.
 _SHUTDOWN_SECONDS: Final = 1.0
 _ADDRESS: Final = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|(?P<host>[^\[\]:]*)):(?P<port>[0-9]{1,5})")
-_HOW_TO_WRITE: Final = "write :8080 for every address, or 127.0.0.1:8080, or [::1]:8080; port 0 takes any that is free"
+_ADDRESS_HINT: Final = "write :8080 for every address, or 127.0.0.1:8080, or [::1]:8080; port 0 takes any that is free"
 
 
-class Health(Protocol):
+class HealthSource(Protocol):
     """How a process is."""
 
     @property
@@ -39,7 +39,7 @@ class Health(Protocol):
         ...
 
 
-class Pages(Protocol):
+class MetricsSource(Protocol):
     """Where the metrics come from."""
 
     async def page(self, accept: str) -> tuple[bytes, str]:
@@ -47,7 +47,7 @@ class Pages(Protocol):
         ...
 
 
-class Address(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where to listen; an empty host is every address of this machine."""
 
     host: str
@@ -57,18 +57,18 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_address(text: str) -> Address:
+def parse_listen_address(text: str) -> ListenAddress:
     """The address that somebody wrote."""
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65535:
-        raise UserError(f"{text!r} is no address to listen on: {_HOW_TO_WRITE}")
-    return Address(found["ipv6"] or found["host"] or "", int(found["port"]))
+        raise UserError(f"{text!r} is no address to listen on: {_ADDRESS_HINT}")
+    return ListenAddress(found["ipv6"] or found["host"] or "", int(found["port"]))
 
 
-class Server:
+class HttpServer:
     """Serves /healthz, /readyz and /metrics, and `routes`, to whoever can reach its address."""
 
-    def __init__(self, health: Health, telemetry: Pages, routes: Sequence[web.RouteDef] = ()) -> None:
+    def __init__(self, health: HealthSource, telemetry: MetricsSource, routes: Sequence[web.RouteDef] = ()) -> None:
         self._health = health
         self._telemetry = telemetry
         self._routes = routes
@@ -83,8 +83,8 @@ class Server:
 
     async def start(self, host: str, port: int) -> None:
         """Listens on a port. UserError when it cannot be had."""
-        listening = _listen(Address(host, port))
-        await self._serve(listening, f"http://{Address(*listening.getsockname()[:2])}")
+        listening = _listen(ListenAddress(host, port))
+        await self._serve(listening, f"http://{ListenAddress(*listening.getsockname()[:2])}")
 
     async def start_unix(self, path: Path) -> None:
         """Listens on a socket in the file system, which is for this user alone. UserError when it cannot be had."""
@@ -136,16 +136,16 @@ def _plain(status: int, text: str) -> web.Response:
 # --- Sockets ----------------------------------------------------------------------------------------------------------
 
 
-def _listen(address: Address) -> socket.socket:
+def _listen(address: ListenAddress) -> socket.socket:
     try:
         return _listen_everywhere(address.port) if not address.host else _listen_at(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UserError(f"cannot listen on {address}: another process does; choose another port, or 0") from error
-        raise UserError(f"cannot listen on {address}: {_reason(error)}; {_HOW_TO_WRITE}") from error
+        raise UserError(f"cannot listen on {address}: {_reason(error)}; {_ADDRESS_HINT}") from error
 
 
-def _listen_at(address: Address) -> socket.socket:
+def _listen_at(address: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     return socket.create_server(address, family=family)
 

@@ -1,43 +1,62 @@
-"""The journal: every committed change, in order, and what a watcher sees of it."""
+"""The journal: every committed change in order, how many are retained, and the watch that follows them."""
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
-from setpoint.engine.ports import Change, Event, Query
+from setpoint.engine.ports import Clock, ResourceChange, ResourceChangeType, ResourceQuery
 from setpoint.engine.resource import Revision
 from setpoint.errors import RevisionExpired
-from setpoint.stores.records import Record, decode, to_resource
+from setpoint.stores.records import ResourceRecord, decode, to_resource
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """The newest of each are kept. `changes` is how far a watch can go back."""
+
+    changes: int = 10_000
+    notes: int = 10_000
+    notes_per_resource: int = 50
+
+    def __post_init__(self) -> None:
+        if min(self.changes, self.notes, self.notes_per_resource) < 1:
+            raise ValueError(f"a store keeps at least one of everything: {self}")
+
+
+DEFAULT_LIMITS: Final = StoreLimits()
+
 
 # More digits than any store ever counts.
 _MAX_DIGITS: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournaledChange:
     """One change: the resource before it (None: not there), and after it (None: gone)."""
 
     revision: int
-    before: Record | None
-    after: Record | None
+    before: ResourceRecord | None
+    after: ResourceRecord | None
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class JournalPage:
     """Entries that may match a query, up to `reached`; the journal goes on to `last`."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournaledChange, ...]
     reached: int
     last: int
 
 
-def position(since: Revision) -> int:
+def journal_position(since: Revision) -> int:
     """Where in the journal `since` stands; RevisionExpired for what no journal has given out."""
     if not (since.isascii() and since.isdigit() and len(since) <= _MAX_DIGITS):
         raise RevisionExpired(f"{since!r} is no revision of this store: list again, then watch from there")
     return int(since)
 
 
-def require_on_record(since: int, oldest: int, last: int) -> None:
+def require_retained(since: int, oldest: int, last: int) -> None:
     """RevisionExpired unless every change after `since` is on record; `oldest` is the first that is."""
     if since < oldest - 1:
         raise RevisionExpired(
@@ -50,7 +69,7 @@ def require_on_record(since: int, oldest: int, last: int) -> None:
         )
 
 
-def matches(record: Record, query: Query) -> bool:
+def matches(record: ResourceRecord, query: ResourceQuery) -> bool:
     """Whether `query` asks for this record."""
     ref = record.ref
     asked = ((query.group, ref.group), (query.kind, ref.kind), (query.namespace, ref.namespace))
@@ -62,19 +81,93 @@ def matches(record: Record, query: Query) -> bool:
     return all(labels.get(key) == text for key, text in query.labels.items())
 
 
-def labels_of(record: Record) -> dict[str, str]:
+def labels_of(record: ResourceRecord) -> dict[str, str]:
     """The labels of one state of a resource."""
     labels: dict[str, str] = decode(record.metadata).get("labels", {})
     return labels
 
 
-def seen_through(query: Query, entry: Entry) -> Event | None:
+def event_for(query: ResourceQuery, entry: JournaledChange) -> ResourceChange | None:
     """The event for a watcher of `query`, to whom a resource that stops matching is gone; None when it sees nothing."""
     before = entry.before if entry.before is not None and matches(entry.before, query) else None
     after = entry.after if entry.after is not None and matches(entry.after, query) else None
     revision = Revision(str(entry.revision))
     if after is not None:
-        return Event(Change.ADDED if before is None else Change.MODIFIED, to_resource(after), revision)
+        return ResourceChange(
+            ResourceChangeType.ADDED if before is None else ResourceChangeType.MODIFIED, to_resource(after), revision
+        )
     if before is not None:
-        return Event(Change.DELETED, to_resource(before), revision)
+        return ResourceChange(ResourceChangeType.DELETED, to_resource(before), revision)
     return None
+
+
+# The changes after a position that may match a query.
+ReadJournal: TypeAlias = Callable[[int, ResourceQuery], JournalPage]
+
+
+class Waitable(Protocol):
+    """Something to wait for."""
+
+    async def wait(self) -> object:
+        """Returns when there may be news."""
+        ...
+
+
+class ChangeSignal(Protocol):
+    """What tells a watcher that there may be news."""
+
+    def listen(self) -> Waitable:
+        """Wakes for everything that is committed from now on."""
+        ...
+
+
+class CommitSignal:
+    """An alarm that is rung after every commit. Nobody signs up, so nobody is forgotten on it."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def listen(self) -> Waitable:
+        """The next ring."""
+        return self._next
+
+    def ring(self) -> None:
+        """Wakes everyone who listens."""
+        self._next.set()
+        self._next = asyncio.Event()
+
+
+class PollingSignal:
+    """An alarm for what another process writes: looks again after a while."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+
+    def listen(self) -> Waitable:
+        """The next look."""
+        return self
+
+    async def wait(self) -> None:
+        """Returns when it is time to look."""
+        await self._clock.sleep(self._seconds)
+
+
+async def follow_journal(
+    read: ReadJournal, alarm: ChangeSignal, since: Revision, query: ResourceQuery
+) -> AsyncIterator[ResourceChange]:
+    """Every event for `query` after `since`, in order, for ever."""
+    at = journal_position(since)
+    while True:
+        # Before reading: what is committed in between rings, and costs no more than a look in vain.
+        news = alarm.listen()
+        page = read(at, query)
+        for entry in page.entries:
+            event = event_for(query, entry)
+            if event is not None:
+                yield event
+        at = page.reached
+        if at < page.last:
+            await asyncio.sleep(0)
+        else:
+            await news.wait()

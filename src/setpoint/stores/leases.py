@@ -1,4 +1,4 @@
-"""Leases: who may act, until when, and a fence that only grows."""
+"""Leases: holder, expiry, and a fence that only grows."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -6,10 +6,10 @@ from typing import Final
 
 from setpoint.engine.ports import Clock, Lease
 
-_NOBODY: Final = ""
+_NO_HOLDER: Final = ""
 
 
-def wall_seconds(clock: Clock) -> float:
+def unix_seconds(clock: Clock) -> float:
     """The clock's time in seconds since 1970: whole ones, so a lease may end up to a second early, never late."""
     return datetime.fromisoformat(clock.now()).timestamp()
 
@@ -27,4 +27,4 @@ def released(held: Lease | None, lease: Lease) -> Lease | None:
     """`held`, given back; the very same when `lease` is not the one that is held. The fence stays on record."""
     if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
         return held
-    return replace(held, holder=_NOBODY, expires=0.0)
+    return replace(held, holder=_NO_HOLDER, expires=0.0)

@@ -1,25 +1,131 @@
-"""Manifests: what an author may write, and which part of it a store keeps."""
+"""Manifests: validation of what an author writes (names, labels, Secret data), and the part of it that a store keeps.
 
+No error message holds a value of a Secret.
+"""
+
+import base64
+import binascii
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from setpoint.core.canonical import canonical
-from setpoint.core.kubernetes import title
-from setpoint.core.paths import Path, nearest
-from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.core.unstructured import display_name
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path, nearest
+from setpoint.engine.resource import SECRET, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady
-from setpoint.stores.names import API_VERSION, KEY, KIND, LABEL_VALUE, NAME, NAMESPACE, NameRule
 from setpoint.stores.records import decode
-from setpoint.stores.secret_data import fold_secret, is_secret
-from setpoint.stores.wording import sort_of
+
+
+def json_type(value: object) -> str:
+    """Such as "a number"; never anything of the value."""
+    match value:
+        case None:
+            return "missing or null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return "an object"
+
+
+_PART: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_PARTS: Final = rf"{_PART}(?:\.{_PART})*"
+_WORD: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """A pattern, a length, and both in words."""
+
+    pattern: re.Pattern[str]
+    longest: int
+    words: str
+
+    def allows(self, text: str) -> bool:
+        """Whether `text` keeps to the rule."""
+        return len(text) <= self.longest and self.pattern.fullmatch(text) is not None
+
+    def __str__(self) -> str:
+        return f"{self.words}, at most {self.longest} characters"
+
+
+def _rule(pattern: str, longest: int, words: str) -> NameRule:
+    return NameRule(re.compile(pattern), longest, words)
+
+
+NAME: Final = _rule(
+    _PARTS, 253, 'lower-case letters, digits, "-" and ".", with a letter or digit at the ends of each part'
+)
+NAMESPACE: Final = _rule(_PART, 63, 'lower-case letters, digits and "-", with a letter or digit at both ends')
+API_VERSION: Final = _rule(
+    rf"(?:{_PARTS}/)?[a-z](?:[-a-z0-9]*[a-z0-9])?", 317, '"v1", or a group and a version such as "apps/v1"'
+)
+KIND: Final = _rule(r"[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?", 63, "letters and digits, such as SQLInstance")
+KEY: Final = _rule(
+    rf"(?:{_PARTS}/)?{_WORD}",
+    317,
+    'letters, digits, "-", "_" and "." (63 at most, a letter or digit at both ends), after an optional "domain/"',
+)
+LABEL_VALUE: Final = _rule(
+    rf"(?:{_WORD})?", 63, 'letters, digits, "-", "_" and ".", with a letter or digit at both ends, or nothing'
+)
+DATA_KEY: Final = _rule(r"(?!\.{1,2}$)(?!\.\.)[-._A-Za-z0-9]+", 253, 'letters, digits, "-", "_" and "."')
+
+
+_LINE_ENDS: Final = str.maketrans("", "", "\r\n")
+
+
+def is_secret(ref: ResourceRef) -> bool:
+    """Whether it is a core `v1` Secret."""
+    return (ref.group, ref.kind) == SECRET
+
+
+def take_secret_data(body: dict[str, Any]) -> dict[str, str]:
+    """Takes `data` and `stringData` out of `body`: all values as base64, `stringData` first where both name a key.
+
+    ValueError names the key and what is wrong with it.
+    """
+    data = {key: _canonical_base64(key, value) for key, value in _entries(body, "data")}
+    for key, value in _entries(body, "stringData"):
+        data[key] = base64.b64encode(value.encode()).decode()
+    return data
+
+
+def _entries(body: dict[str, Any], member: str) -> list[tuple[str, str]]:
+    entries = body.pop(member, None) or {}
+    if not isinstance(entries, dict):
+        raise ValueError(f"{member} is {json_type(entries)}: write an object of texts")
+    for key, value in entries.items():
+        if not DATA_KEY.allows(key):
+            raise ValueError(f"{Path((member, key))} cannot have that key: write {DATA_KEY}")
+        if not isinstance(value, str):
+            raise ValueError(f"{Path((member, key))} is {json_type(value)}: write it as text, in quotes")
+    return list(entries.items())
+
+
+def _canonical_base64(key: str, text: str) -> str:
+    """The one base64 form: without the line ends that Kubernetes allows in it."""
+    try:
+        plain = base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)
+    except binascii.Error:
+        raise ValueError(f"{Path(('data', key))} is not base64: encode it, or write it under stringData") from None
+    return base64.b64encode(plain).decode()
+
 
 DEFAULT_NAMESPACE: Final = "default"
 
 # Metadata that says something when its author writes it.
 _AUTHORED: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
 # Metadata that only a store writes. It is skipped, so that what `get` printed can be applied again.
-_STORE_WRITES: Final = (
+_STORE_WRITTEN: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
     *("finalizers", "managedFields", "selfLink", "generateName"),
 )
@@ -28,7 +134,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class Authored:
+class AuthoredManifest:
     """The author's part of a manifest. `metadata` holds labels, annotations and ownerReferences that say something."""
 
     ref: ResourceRef
@@ -37,31 +143,33 @@ class Authored:
     secret: bytes
 
 
-def read_manifest(manifest: Tree) -> Authored:
+def read_manifest(manifest: JsonObject) -> AuthoredManifest:
     """The author's part of `manifest`; ManifestInvalid names the member, what is wrong and what to write."""
     if not isinstance(manifest, Mapping):
-        raise ManifestInvalid(f"a manifest is {sort_of(manifest)}: write an object with apiVersion, kind and metadata")
+        raise ManifestInvalid(
+            f"a manifest is {json_type(manifest)}: write an object with apiVersion, kind and metadata"
+        )
     tree = decode(canonical(manifest))
-    which = title(tree)
+    which = display_name(tree)
     try:
         return _read(tree)
     except _Problem as problem:
         raise ManifestInvalid(f"{which}: {problem}") from None
 
 
-def being_deleted(ref: ResourceRef) -> NotReady:
+def being_deleted_error(ref: ResourceRef) -> NotReady:
     """Why a manifest cannot be taken now."""
     return NotReady(f"{ref} is being deleted: wait until it is gone, then apply it again")
 
 
-def kept_at(ref: ResourceRef) -> ResourceRef:
+def stored_ref(ref: ResourceRef) -> ResourceRef:
     """Where a store that knows nothing of scopes keeps it: what is in no namespace is in the default one."""
     return ref if ref.namespace else ref._replace(namespace=DEFAULT_NAMESPACE)
 
 
-def require_same(seen: ResourceRef, said: ResourceRef) -> None:
+def require_same_ref(seen: ResourceRef, said: ResourceRef) -> None:
     """ManifestInvalid unless a document that says it is `said` can take the place of `seen`."""
-    if kept_at(said) != kept_at(seen):
+    if stored_ref(said) != stored_ref(seen):
         raise ManifestInvalid(f"{seen} cannot become {said}: make that one, and delete this one")
 
 
@@ -69,52 +177,52 @@ class _Problem(Exception):
     """What is wrong, before anybody says with which manifest."""
 
 
-def _read(tree: dict[str, Any]) -> Authored:
-    api_version = _name(tree, Path(("apiVersion",)), API_VERSION)
-    kind = _name(tree, Path(("kind",)), KIND)
+def _read(tree: dict[str, Any]) -> AuthoredManifest:
+    api_version = _checked_name(tree, Path(("apiVersion",)), API_VERSION)
+    kind = _checked_name(tree, Path(("kind",)), KIND)
     metadata = tree.pop("metadata", None)
     tree.pop("status", None)
     if not isinstance(metadata, dict):
-        raise _Problem(f"metadata is {sort_of(metadata)}: write an object with a name")
-    ref = ResourceRef(api_version.rpartition("/")[0], kind, *_where(metadata))
-    kept = _kept(metadata)
+        raise _Problem(f"metadata is {json_type(metadata)}: write an object with a name")
+    ref = ResourceRef(api_version.rpartition("/")[0], kind, *_namespace_and_name(metadata))
+    kept = _checked_metadata(metadata)
     secret = b""
     if is_secret(ref):
         kept.get("annotations", {}).pop(_LAST_APPLIED, None)
         secret = _secret(tree)
-    return Authored(ref, kept, canonical(tree), secret)
+    return AuthoredManifest(ref, kept, canonical(tree), secret)
 
 
 def _secret(tree: dict[str, Any]) -> bytes:
     try:
-        data = fold_secret(tree)
+        data = take_secret_data(tree)
     except ValueError as error:
         raise _Problem(str(error)) from None
     return canonical(data) if data else b""
 
 
-def _where(metadata: dict[str, Any]) -> tuple[str, str]:
+def _namespace_and_name(metadata: dict[str, Any]) -> tuple[str, str]:
     path = Path(("metadata",))
     if metadata.get("namespace") in (None, ""):
         metadata["namespace"] = DEFAULT_NAMESPACE
-    return _name(metadata, path / "namespace", NAMESPACE), _name(metadata, path / "name", NAME)
+    return _checked_name(metadata, path / "namespace", NAMESPACE), _checked_name(metadata, path / "name", NAME)
 
 
-def _name(holder: dict[str, Any], path: Path, rule: NameRule) -> str:
+def _checked_name(holder: dict[str, Any], path: Path, rule: NameRule) -> str:
     text = holder.get(str(path.steps[-1]))
     if text is None or text == "":
         raise _Problem(f"{path} is missing: write {rule}")
     if not isinstance(text, str):
-        raise _Problem(f"{path} is {sort_of(text)}: write it as text, in quotes")
+        raise _Problem(f"{path} is {json_type(text)}: write it as text, in quotes")
     if not rule.allows(text):
         raise _Problem(f"{path} cannot be {text!r}: write {rule}")
     return text
 
 
-def _kept(metadata: dict[str, Any]) -> dict[str, Any]:
+def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     """The members that say something, checked."""
     for name in metadata:
-        if name not in _AUTHORED and name not in _STORE_WRITES:
+        if name not in _AUTHORED and name not in _STORE_WRITTEN:
             near = nearest(name, _AUTHORED)
             hint = f"write {near[0]}, or take it out" if near else "take it out"
             raise _Problem(f"{Path(('metadata', name))} means nothing: {hint}")
@@ -132,9 +240,9 @@ def _kept(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def _check_texts(pairs: object, path: Path) -> None:
     if not isinstance(pairs, dict):
-        raise _Problem(f"{path} is {sort_of(pairs)}: write an object of texts")
+        raise _Problem(f"{path} is {json_type(pairs)}: write an object of texts")
     for key, value in pairs.items():
         if not KEY.allows(key):
             raise _Problem(f"{path / key} cannot have that key: write {KEY}")
         if not isinstance(value, str):
-            raise _Problem(f"{path / key} is {sort_of(value)}: write it as text, in quotes")
+            raise _Problem(f"{path / key} is {json_type(value)}: write it as text, in quotes")

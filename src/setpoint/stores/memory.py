@@ -1,62 +1,68 @@
-"""The store that forgets when the process ends: the reference for the contract suite, and for tests."""
+"""The in-memory store: the reference implementation for the contract suite, and for tests."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 from msgspec import structs
 
-from setpoint.engine.ports import EVERYTHING, Clock, Event, Lease, Listing, Note, Query
+from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
-from setpoint.stores.documents import Rule
-from setpoint.stores.journal import Entry, Page, matches, require_on_record
-from setpoint.stores.leases import acquired, released, wall_seconds
-from setpoint.stores.limits import DEFAULT_LIMITS, Limits
-from setpoint.stores.manifests import kept_at
-from setpoint.stores.records import LightResource, Record, to_resource, to_resources
-from setpoint.stores.watching import Bell, follow
-from setpoint.stores.writes import ResourceWrites
+from setpoint.stores.journal import (
+    DEFAULT_LIMITS,
+    CommitSignal,
+    JournaledChange,
+    JournalPage,
+    StoreLimits,
+    follow_journal,
+    matches,
+    require_retained,
+)
+from setpoint.stores.leases import acquired, released, unix_seconds
+from setpoint.stores.manifests import stored_ref
+from setpoint.stores.mutations import Mutation, RecordStore
+from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
 
 
-class MemoryStore(ResourceWrites):
+class MemoryStore(RecordStore):
     """A Store in dictionaries. No method waits inside, so each is one step that nobody sees half of."""
 
-    def __init__(self, clock: Clock, new_uid: Callable[[], str], limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, clock: Clock, new_uid: Callable[[], str], limits: StoreLimits = DEFAULT_LIMITS) -> None:
         super().__init__(clock, new_uid)
         self._limits = limits
-        self._bell = Bell()
+        self._bell = CommitSignal()
         self._is_open = True
-        self._records: dict[ResourceRef, Record] = {}
-        self._journal: dict[int, Entry] = {}
+        self._records: dict[ResourceRef, ResourceRecord] = {}
+        self._journal: dict[int, JournaledChange] = {}
         self._last = 0
-        self._notes: dict[tuple[str, str, str], Note] = {}
+        self._notes: dict[tuple[str, str, str], EventRecord] = {}
         self._leases: dict[str, Lease] = {}
 
     async def get(self, ref: ResourceRef) -> Resource | None:
         self._require_open()
-        record = self._records.get(kept_at(ref))
+        record = self._records.get(stored_ref(ref))
         return None if record is None else to_resource(record)
 
-    async def list(self, query: Query = EVERYTHING) -> Listing:
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         self._require_open()
         found = (record for _, record in sorted(self._records.items()) if matches(record, query))
-        return Listing(tuple(to_resources(found)), Revision(str(self._last)))
+        return ResourceList(tuple(to_resources(found)), Revision(str(self._last)))
 
-    async def pages(self, query: Query = EVERYTHING, size: int = 500) -> AsyncIterator[Listing]:
+    async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
         first, after = self._last, None
         while True:
             self._require_open()
             left = sorted(ref for ref in self._records if after is None or ref > after)[:size]
             found = (self._records[ref] for ref in left if matches(self._records[ref], query))
-            yield Listing(tuple(map(LightResource, found)), Revision(str(first)))
+            yield ResourceList(tuple(map(LazyResource, found)), Revision(str(first)))
             if len(left) < size:
                 return
             after = left[-1]
 
-    def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
-        return follow(self._page, self._bell, since, query)
+    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
+        return follow_journal(self._page, self._bell, since, query)
 
-    async def note(self, note: Note) -> None:
+    async def note(self, note: EventRecord) -> None:
         self._require_open()
         key = (note.uid, note.reason, note.message)
         old = self._notes.pop(key, None)
@@ -67,13 +73,13 @@ class MemoryStore(ResourceWrites):
         for extra in list(self._notes)[: -self._limits.notes]:
             del self._notes[extra]
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[Note, ...]:
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         self._require_open()
         return tuple(note for note in self._notes.values() if ref is None or note.ref == ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         self._require_open()
-        now = wall_seconds(self._clock)
+        now = unix_seconds(self._clock)
         lease = acquired(self._leases.get(name), Lease(name, holder, 0, now + seconds), now)
         if lease is not None:
             self._leases[name] = lease
@@ -93,7 +99,7 @@ class MemoryStore(ResourceWrites):
         self._is_open = False
         self._bell.ring()
 
-    async def _change(self, ref: ResourceRef, rule: Rule) -> Record | None:
+    async def _change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
         self._require_open()
         before = self._records.get(ref)
         after = rule(before)
@@ -104,16 +110,16 @@ class MemoryStore(ResourceWrites):
             del self._records[ref]
         else:
             after = self._records[ref] = structs.replace(after, revision=self._last)
-        self._journal[self._last] = Entry(self._last, before, after)
+        self._journal[self._last] = JournaledChange(self._last, before, after)
         self._journal.pop(self._last - self._limits.changes, None)
         self._bell.ring()
         return after
 
-    def _page(self, since: int, query: Query) -> Page:
+    def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         self._require_open()
-        require_on_record(since, max(1, self._last - self._limits.changes + 1), self._last)
+        require_retained(since, max(1, self._last - self._limits.changes + 1), self._last)
         entries = tuple(self._journal[revision] for revision in range(since + 1, self._last + 1))
-        return Page(entries, self._last, self._last)
+        return JournalPage(entries, self._last, self._last)
 
     def _require_open(self) -> None:
         if not self._is_open:

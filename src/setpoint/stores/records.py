@@ -1,4 +1,4 @@
-"""What a store keeps of one resource, and the document that this makes."""
+"""The stored record of one resource in encoded parts, and the document made of it."""
 
 import gc
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource, ResourceRef
 
 # msgspec, not orjson: orjson reads a whole number beyond 64 bits as a float and loses digits.
 decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+class ResourceRecord(msgspec.Struct, frozen=True, gc=False):
     """One state of a resource in encoded parts, so that a write touches its own part and no other.
 
     The parts are canonical bytes: two are equal exactly when their values are the `same()`.
@@ -31,7 +32,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     engine_keys: frozenset[str] = frozenset()
 
 
-def to_resource(record: Record) -> Resource:
+def to_resource(record: ResourceRecord) -> Resource:
     """The resource as the engine sees it; every call makes a document of its own."""
     body = decode(record.body)
     document = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(record.metadata)}
@@ -45,10 +46,10 @@ def to_resource(record: Record) -> Resource:
     return Resource(document, None if record.secret else record.body)
 
 
-class LightResource(Resource):
+class LazyResource(Resource):
     """The same, each part decoded when it is asked for: for those who look at many and need little of each."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: ResourceRecord) -> None:
         vars(self).update(_record=record, written=None if record.secret else record.body)
 
     def __eq__(self, other: object) -> bool:
@@ -57,7 +58,7 @@ class LightResource(Resource):
     __hash__ = None  # type: ignore[assignment] # like every resource: its document can change
 
     @cached_property
-    def document(self) -> Tree:
+    def document(self) -> JsonObject:
         return to_resource(self._own).document
 
     @cached_property
@@ -65,20 +66,20 @@ class LightResource(Resource):
         return self._own.ref
 
     @cached_property
-    def status(self) -> Tree:
+    def status(self) -> JsonObject:
         return decode(self._own.status) if self._own.status else {}
 
     @cached_property
-    def _metadata(self) -> Tree:
+    def _metadata(self) -> JsonObject:
         return {**decode(self._own.metadata), "resourceVersion": str(self._own.revision)}
 
     @property
-    def _own(self) -> Record:
-        record: Record = vars(self)["_record"]
+    def _own(self) -> ResourceRecord:
+        record: ResourceRecord = vars(self)["_record"]
         return record
 
 
-def to_resources(records: Iterable[Record]) -> list[Resource]:
+def to_resources(records: Iterable[ResourceRecord]) -> list[Resource]:
     """Many at once: the garbage collector only slows down the making of trees that stay."""
     with _collector_paused():
         return [to_resource(record) for record in records]

@@ -1,4 +1,4 @@
-"""Where `terraform-provider-setpoint` starts. Terraform does so several times for a command: little is loaded here."""
+"""Entry point of `terraform-provider-setpoint`. Terraform starts it several times per command, so it imports little."""
 
 import os
 import sys
@@ -20,17 +20,17 @@ def main() -> None:
 
 
 def _serve() -> None:
-    from setpoint.terraform.server import serve
+    from setpoint.terraform.rpc.server import serve
     from setpoint.terraform.setpoint_provider import SetpointProvider
 
     serve(SetpointProvider())
 
 
 def _serve_for_reattaching(address: str = ADDRESS) -> None:
-    from setpoint.terraform.server import serve_for_reattaching
+    from setpoint.terraform.rpc.server import serve_for_reattach
     from setpoint.terraform.setpoint_provider import SetpointProvider
 
-    serve_for_reattaching(SetpointProvider(), address)
+    serve_for_reattach(SetpointProvider(), address)
 
 
 def _start_another(version: str, programs: list[str]) -> None:
@@ -46,7 +46,7 @@ def _start_another(version: str, programs: list[str]) -> None:
 
 
 def _refuse(message: str) -> None:
-    from setpoint.terraform.handshake import COOKIE_NAME
+    from setpoint.terraform.rpc.handshake import COOKIE_NAME
 
     # Terraform shows the first line of standard output; who types the command sees standard error.
     if COOKIE_NAME in os.environ:

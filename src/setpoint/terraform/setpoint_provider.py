@@ -1,51 +1,50 @@
-"""The provider `setpoint`: objects of Kubernetes clusters, with their waits and what they offer."""
+"""The provider `setpoint`: its schema, and its resources and data sources by name."""
 
-from setpoint.terraform.calls import Call
-from setpoint.terraform.cluster_attribute import CLUSTER, check_cluster
-from setpoint.terraform.cty_values import Values
-from setpoint.terraform.object_schema import OBJECT, SOURCE, WAITING
-from setpoint.terraform.provider import DataSource, ManagedResource, Offer, Provider
-from setpoint.terraform.schema import Schema
-from setpoint.terraform.sites import Sites
+from setpoint.terraform.cty.values import AttributeValues
+from setpoint.terraform.framework.call import CallContext
+from setpoint.terraform.framework.provider import DataSource, ManagedResource, Provider, Registration
+from setpoint.terraform.framework.schema import TerraformSchema
+from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
+from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHEMA, WAIT_SCHEMA
 
 
 class SetpointProvider(Provider):
     """All that it offers."""
 
-    schema = Schema(
+    schema = TerraformSchema(
         description="Keeps objects of Kubernetes clusters as declared, waits for what becomes of them, and tells drift "
         "from defaults.",
         attributes={"cluster": CLUSTER},
     )
 
     def __init__(self) -> None:
-        self._sites = Sites()
+        self._sites = ClusterConnections()
         self.resources = {
-            "setpoint_object": Offer(OBJECT, self._objects),
-            "setpoint_wait": Offer(WAITING, self._waits),
+            "setpoint_object": Registration(OBJECT_SCHEMA, self._objects),
+            "setpoint_wait": Registration(WAIT_SCHEMA, self._waits),
         }
-        self.data_sources = {"setpoint_object": Offer(SOURCE, self._source)}
+        self.data_sources = {"setpoint_object": Registration(DATA_SOURCE_SCHEMA, self._source)}
         self.functions = {}
 
-    async def validate(self, config: Values, call: Call) -> None:
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""
-        check_cluster(config.get("cluster"))
+        validate_cluster(config.get("cluster"))
 
-    async def configure(self, config: Values, call: Call) -> None:
+    async def configure(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""
         self._sites.usual = config.get("cluster")
 
     def _objects(self) -> ManagedResource:
-        from setpoint.terraform.object_resource import ObjectResource
+        from setpoint.terraform.resources.object_resource import ObjectResource
 
         return ObjectResource(self._sites)
 
     def _waits(self) -> ManagedResource:
-        from setpoint.terraform.wait_resource import WaitResource
+        from setpoint.terraform.resources.read_only import WaitResource
 
         return WaitResource(self._sites)
 
     def _source(self) -> DataSource:
-        from setpoint.terraform.object_source import ObjectSource
+        from setpoint.terraform.resources.read_only import ObjectDataSource
 
-        return ObjectSource(self._sites)
+        return ObjectDataSource(self._sites)

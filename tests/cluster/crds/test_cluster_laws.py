@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.engine.kind import Sort
+from setpoint.core.values.canonical import same
+from setpoint.engine.kind import ResourceType
 from setpoint.engine.resource import Resource
 from setpoint.errors import SetpointError
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind, SqlDatabaseSpec
@@ -25,7 +25,7 @@ from tests.laws.odd_specs import odd_specs, right_specs
 
 # A check asks nothing of any service.
 NOBODY: Any = None
-KINDS: list[tuple[Sort, type[msgspec.Struct]]] = [
+KINDS: list[tuple[ResourceType, type[msgspec.Struct]]] = [
     (SqlDatabaseKind(NOBODY), SqlDatabaseSpec),
     (SqlInstanceKind(NOBODY), SqlInstanceSpec),
     (SqlUserKind(NOBODY), SqlUserSpec),
@@ -45,7 +45,7 @@ LATER = (
 _few = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
 
-def _refusal(document: Any, kind: Sort) -> str:
+def _refusal(document: Any, kind: ResourceType) -> str:
     """What our own check says; nothing where it has nothing against it."""
     try:
         kind.check(Resource({**document, "metadata": {**document["metadata"], "namespace": "default"}}))
@@ -73,7 +73,7 @@ def _has_namesakes(spec: Any) -> bool:
 @_few
 @given(data=st.data())
 def test_a_cluster_takes_what_our_check_takes_and_keeps_it_as_it_is(
-    corner: Corner, kind: Sort, type_: type[msgspec.Struct], data: st.DataObject
+    corner: Corner, kind: ResourceType, type_: type[msgspec.Struct], data: st.DataObject
 ) -> None:
     spec = data.draw(right_specs(type_))
     document = manifest(kind.name, spec)
@@ -90,7 +90,7 @@ def test_a_cluster_takes_what_our_check_takes_and_keeps_it_as_it_is(
 @_few
 @given(data=st.data())
 def test_what_has_a_wrong_type_no_cluster_takes(
-    corner: Corner, kind: Sort, type_: type[msgspec.Struct], data: st.DataObject
+    corner: Corner, kind: ResourceType, type_: type[msgspec.Struct], data: st.DataObject
 ) -> None:
     spec = data.draw(odd_specs(type_))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.canonical import same
-from setpoint.core.yaml_documents import read_documents
+from setpoint.core.values.canonical import same
+from setpoint.core.values.yaml_documents import read_documents
 from tests.cluster.crds.resources import APIS, Corner
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.canonical import same
-from setpoint.core.cookie import Cookie
-from setpoint.core.values import Json
-from setpoint.engine.contest import NO_CONTESTS
-from setpoint.engine.kind import Location, Operation
-from setpoint.engine.remembered import Attempt, Remembered
-from setpoint.engine.report import UP_TO_DATE, with_conditions
+from setpoint.core.decide import Cookie
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json
+from setpoint.engine.conditions import UP_TO_DATE, with_conditions
+from setpoint.engine.kind import Location, RemoteOperation
+from setpoint.engine.oscillation import NO_OSCILLATIONS
+from setpoint.engine.state import StoredState, WriteAttempt
 from tests.cluster.crds.resources import Corner, manifest
 from tests.kinds.everything_said import PAGES, kind_of, outputs_of
 
@@ -21,16 +21,16 @@ STEP: dict[str, Json] = {
     "cookie": {"before": None, "after": str(COOKIE)},
     "writes": [{"changes": [{"before": None}]}],
 }
-MEMORY = Remembered(
+MEMORY = StoredState(
     COOKIE,
     Location("projects/p/buckets/one"),
-    Operation("projects/p/operations/1"),
-    Attempt("c" * 64, ("spec.location",), COOKIE),
+    RemoteOperation("projects/p/operations/1"),
+    WriteAttempt("c" * 64, ("spec.location",), COOKIE),
     {"spec.storageClass": "d" * 64},
     {"spec.password": "uid/1/key"},
     STEP,
     NOW,
-    NO_CONTESTS,
+    NO_OSCILLATIONS,
     "e" * 64,
 )
 SPECS: dict[str, Any] = {

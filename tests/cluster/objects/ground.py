@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from setpoint.clients.http import Answer, Request, tapped_by
-from setpoint.clients.read_only import is_rehearsal
+from setpoint.clients.http import HttpRequest, HttpResponse, intercepted_by
+from setpoint.clients.write_guard import is_server_dry_run
+from setpoint.engine.context import EngineContext, Settled, StepOutcome
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Outcome, Settled, World
+from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteError
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
@@ -27,17 +27,17 @@ class Witness:
 
     sent: list[str] = field(default_factory=list)
 
-    def asked(self, request: Request) -> Answer | None:
+    def asked(self, request: HttpRequest) -> HttpResponse | None:
         """See Tap."""
-        if request.method not in ("GET", "HEAD") and not is_rehearsal(request):
+        if request.method not in ("GET", "HEAD") and not is_server_dry_run(request):
             self.sent.append(f"{request.method} {request.url}")
         return None
 
-    def answered(self, request: Request, answer: Answer) -> Answer:
+    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """See Tap."""
         return answer
 
-    def failed(self, request: Request, error: RemoteError) -> None:
+    def failed(self, request: HttpRequest, error: RemoteError) -> None:
         """See Tap."""
 
 
@@ -55,19 +55,19 @@ class Ground:
         return self.site.ref()
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         """The world of the implementation."""
-        return replace(self.site.world, kinds={KIND: self.kind})
+        return replace(self.site.engine, kinds={KIND: self.kind})
 
     @property
     def writes(self) -> list[str]:
         """What was sent that changes something."""
         return self.witness.sent
 
-    async def step(self) -> Outcome:
+    async def step(self) -> StepOutcome:
         """One step."""
-        with tapped_by(self.witness):
-            return await step(self.ref, self.world)
+        with intercepted_by(self.witness):
+            return await step(self.ref, self.engine)
 
     # Nothing of this kind takes more than one step, once the object is there.
     go_on = step

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kube_endpoints import Endpoint, Write
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
+from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped, SystemClock
 from setpoint.engine.intent import check_manifest
-from setpoint.engine.reconcile import preview, step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
-from setpoint.engine.system_clock import SystemClock
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, SetpointError
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
@@ -61,9 +60,9 @@ class Site:
         return KubernetesObjectKind(self.clusters, self.clock)
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         """The world of this process."""
-        return World(self.store, self.clock, {(GROUP, NAME): self.kind})
+        return EngineContext(self.store, self.clock, {(GROUP, NAME): self.kind})
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What `work` comes to."""
@@ -103,7 +102,7 @@ class Site:
         assert outcome.ready.status == "True", outcome
         return outcome
 
-    def remove(self, name: str = "one") -> Outcome:
+    def remove(self, name: str = "one") -> StepOutcome:
         """Asks for the deletion, and takes a step."""
         self.run(self.store.delete(self.ref(name)))
         return self.step(name)
@@ -116,15 +115,15 @@ class Site:
 
     # --- The engine ---------------------------------------------------------------------------------------------------
 
-    def step(self, name: str = "one") -> Outcome:
+    def step(self, name: str = "one") -> StepOutcome:
         """One step."""
-        return self.run(step(self.ref(name), self.world))
+        return self.run(step(self.ref(name), self.engine))
 
-    def step_with(self, kind: KubernetesObjectKind, name: str = "one") -> Outcome:
+    def step_with(self, kind: KubernetesObjectKind, name: str = "one") -> StepOutcome:
         """One step of a process whose kind is this one."""
-        return self.run(step(self.ref(name), World(self.store, self.clock, {(GROUP, NAME): kind})))
+        return self.run(step(self.ref(name), EngineContext(self.store, self.clock, {(GROUP, NAME): kind})))
 
-    def go_on(self, name: str = "one") -> Outcome:
+    def go_on(self, name: str = "one") -> StepOutcome:
         """Steps until there is nothing to wait for."""
         outcome = self.step(name)
         for _ in range(ENOUGH):
@@ -146,7 +145,7 @@ class Site:
 
     def plan(self, name: str = "one") -> Plan:
         """What the next step would do."""
-        return self.run(preview(self.ref(name), self.world))
+        return self.run(preview(self.ref(name), self.engine))
 
     def changes(self, name: str = "one") -> Tree:
         """The fields of that plan, before and after."""
@@ -185,9 +184,9 @@ class Site:
         """Another applier declares something."""
 
         async def apply() -> None:
-            client = KubernetesClient(from_files([self.access.kubeconfig]))
+            client = KubernetesClient(connection_from_files([self.access.kubeconfig]))
             try:
-                await client.apply(endpoint, body, Write(manager), force=force)
+                await client.apply(endpoint, body, ApiWriteOptions(manager), force=force)
             finally:
                 await client.close()
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import DependencyNotFound, LocationChanged, RemoteRefused, UserError
 from tests.cluster.access import Access
 from tests.cluster.objects.site import Site, Tree, config_map, environment
@@ -183,7 +183,7 @@ def test_the_cluster_around_is_said_to_be_missing(site: Site) -> None:
 
 def test_the_cluster_of_the_store_is_meant_when_the_store_is_one(api_server: Access, namespace: str) -> None:
     site = Site(api_server, namespace, {})
-    site.clusters.own = KubernetesClient(from_files([api_server.kubeconfig]))
+    site.clusters.own = KubernetesClient(connection_from_files([api_server.kubeconfig]))
 
     site.settle(config_map(a="1"))
 
@@ -204,7 +204,7 @@ def test_an_object_stays_the_same_when_its_resource_moves_into_the_cluster(
     uid = apart.status()["object"]["uid"]
     (tmp_path / "none").unlink()
     apart.restart()
-    apart.clusters.own = own = KubernetesClient(from_files([api_server.kubeconfig]))
+    apart.clusters.own = own = KubernetesClient(connection_from_files([api_server.kubeconfig]))
 
     outcome = apart.go_on()
 

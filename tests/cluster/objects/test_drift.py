@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_endpoints import Endpoint
+from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.decide import Decision
-from setpoint.core.values import MISSING
-from setpoint.engine.scene import Settled
+from setpoint.core.values.json_types import MISSING
+from setpoint.engine.context import Settled
 from setpoint.errors import HeldByOthers, RemoteRefused
 from tests.cluster.objects.site import Site, config_map, deployment
 

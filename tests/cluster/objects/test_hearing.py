@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from setpoint.engine.kind import Location, Resolved
+from setpoint.engine.kind import Location, ResolvedReferences
 from tests.cluster.objects.site import Site, config_map, environment
 from tests.cluster.server import Cluster
 
@@ -14,7 +14,7 @@ PATIENCE = 60.0
 async def heard_until(site: Site, wanted: Location, do: list[object]) -> list[Location | None]:
     """All that is heard until `wanted`; after the first of it, `do` is done."""
     kind, found = site.kind, []
-    async with asyncio.timeout(PATIENCE), aclosing(kind.changes(kind.topic_of(wanted))) as changes:
+    async with asyncio.timeout(PATIENCE), aclosing(kind.changes(kind.watch_topic(wanted))) as changes:
         async for where in changes:
             found.append(where)
             while do:
@@ -29,7 +29,7 @@ async def heard_until(site: Site, wanted: Location, do: list[object]) -> list[Lo
 def location(site: Site, name: str = "one") -> Location:
     resource = site.run(site.store.get(site.ref(name)))
     assert resource is not None
-    return site.kind.locate(resource, Resolved())
+    return site.kind.locate(resource, ResolvedReferences())
 
 
 def test_a_change_is_heard_with_its_place(site: Site) -> None:
@@ -53,7 +53,7 @@ def test_hears_on_after_the_api_server_was_gone(own_api_server: Cluster) -> None
 
     async def hears_on() -> None:
         kind = site.kind
-        async with asyncio.timeout(PATIENCE), aclosing(kind.changes(kind.topic_of(place))) as changes:
+        async with asyncio.timeout(PATIENCE), aclosing(kind.changes(kind.watch_topic(place))) as changes:
             assert await anext(changes) is None
             await asyncio.to_thread(site.edit, site.path("configmaps", "map"), {"data": {"a": "before"}})
             assert await anext(changes) == place
@@ -83,7 +83,7 @@ def test_a_kind_that_comes_later_is_heard(site: Site) -> None:
 
     async def none_comes() -> bool:
         kind = site.kind
-        async with aclosing(kind.changes(kind.topic_of(place))) as changes:
+        async with aclosing(kind.changes(kind.watch_topic(place))) as changes:
             try:
                 async with asyncio.timeout(0.5):
                     await anext(changes)

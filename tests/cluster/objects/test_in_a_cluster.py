@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Access as Need
-from setpoint.app import Settings, definitions, open_all
-from setpoint.engine.reconcile import preview, step
+from setpoint.app import AppSettings, definitions, open_app
+from setpoint.app import StoreAccess as Need
+from setpoint.engine.context import Gone, Settled
 from setpoint.engine.resource import ResourceRef
-from setpoint.engine.scene import Gone, Settled
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from tests.cluster.access import Access
 from tests.cluster.objects.site import config_map, environment
@@ -41,17 +41,17 @@ def test_an_object_is_kept_by_a_custom_resource(served: Access, namespace: str) 
     assert served.call("POST", path, resource).status == 201
 
     async def life() -> None:
-        settings = Settings("kubernetes", environment=environment(served.kubeconfig))
-        async with open_all(settings, Need.WRITE) as opened:
-            assert isinstance(await step(ref, opened.world), Settled)
+        settings = AppSettings("kubernetes", environment=environment(served.kubeconfig))
+        async with open_app(settings, Need.WRITE) as opened:
+            assert isinstance(await step(ref, opened.engine), Settled)
             # One for Google, one for the store and its objects.
             assert len(opened.requests) == 2
-            assert (await preview(ref, opened.world)).is_empty
+            assert (await preview(ref, opened.engine)).is_empty
             status = served.call("GET", f"{path}/one").body["status"]
             assert status["output"] == {"state": "known", "value": {"data": {"a": "1"}}}
             assert status["object"]["name"] == "map"
             served.call("DELETE", f"{path}/one")
-            assert isinstance(await step(ref, opened.world), Gone)
+            assert isinstance(await step(ref, opened.engine), Gone)
 
     asyncio.run(life())
 

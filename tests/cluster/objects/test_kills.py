@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.engine.scene import Gone, Outcome, Settled
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.engine.context import Gone, Settled, StepOutcome
 from tests.cluster.access import Access
 from tests.cluster.objects.site import Site, Tree, config_map
 
@@ -33,16 +33,16 @@ class Fate:
 class MortalHttp(HttpClient):
     """Requests of a process that may end."""
 
-    fate = Fate()
+    resolution = Fate()
 
-    async def send(self, request: Request) -> Answer:
-        self.fate.left -= 1
-        if self.fate.left == 0 and not self.fate.after:
-            self.fate.hit = True
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        self.resolution.left -= 1
+        if self.resolution.left == 0 and not self.resolution.after:
+            self.resolution.hit = True
             raise Killed
         answer = await super().send(request)
-        if self.fate.left == 0:
-            self.fate.hit = True
+        if self.resolution.left == 0:
+            self.resolution.hit = True
             raise Killed
         return answer
 
@@ -51,35 +51,35 @@ class MortalHttp(HttpClient):
 def site(api_server: Access, namespace: str) -> Iterator[Site]:
     """A process whose store is the cluster's own, over connections that may end."""
     made = Site(api_server, namespace, {})
-    client = KubernetesClient(from_files([api_server.kubeconfig]), http=MortalHttp())
+    client = KubernetesClient(connection_from_files([api_server.kubeconfig]), http=MortalHttp())
     made.clusters.own = client
     yield made
     made.run(client.close())
     made.close()
 
 
-def goes_on(site: Site, name: str, fate: Fate) -> Outcome:
+def goes_on(site: Site, name: str, resolution: Fate) -> StepOutcome:
     """How it ends when the process is killed once on the way."""
-    MortalHttp.fate = fate
+    MortalHttp.resolution = resolution
     try:
         site.go_on(name)
     except Killed:
         pass
     finally:
-        MortalHttp.fate = Fate()
+        MortalHttp.resolution = Fate()
     return site.go_on(name)
 
 
-def kills(begin: Callable[[str], object], site: Site, check: Callable[[str, Outcome], None]) -> int:
+def kills(begin: Callable[[str], object], site: Site, check: Callable[[str, StepOutcome], None]) -> int:
     """Begins the same again and again, with an end after each request; how many ways to end there were."""
     ways = 0
     for after in (False, True):
         for count in range(1, MOST):
             name = f"{'after' if after else 'before'}-{count}"
             begin(name)
-            fate = Fate(count, after)
-            check(name, goes_on(site, name, fate))
-            if not fate.hit:
+            resolution = Fate(count, after)
+            check(name, goes_on(site, name, resolution))
+            if not resolution.hit:
                 break
             ways += 1
         else:
@@ -93,7 +93,7 @@ def data_of(site: Site, name: str) -> Any:
 
 
 def test_an_object_is_made_once(site: Site) -> None:
-    def check(name: str, outcome: Outcome) -> None:
+    def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
         assert data_of(site, name) == {"a": "1"}
         assert site.ready(name) == ("True", "UpToDate")
@@ -107,7 +107,7 @@ def test_a_change_is_made(site: Site) -> None:
         site.settle(config_map(name, a="1", b="1"), name)
         site.declare(config_map(name, a="2"), name)
 
-    def check(name: str, outcome: Outcome) -> None:
+    def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
         assert data_of(site, name) == {"a": "2"}
         assert site.plan(name).is_empty
@@ -120,7 +120,7 @@ def test_what_a_person_changed_is_put_back(site: Site) -> None:
         site.settle(config_map(name, a="1"), name)
         site.edit(site.path("configmaps", name), {"data": {"a": "2"}})
 
-    def check(name: str, outcome: Outcome) -> None:
+    def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
         assert data_of(site, name) == {"a": "1"}
 
@@ -135,7 +135,7 @@ def test_an_object_is_replaced(site: Site) -> None:
         site.settle(fixed(name, "1"), name)
         site.declare(fixed(name, "2"), name, replace=True)
 
-    def check(name: str, outcome: Outcome) -> None:
+    def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
         assert data_of(site, name) == {"a": "2"}
 
@@ -147,7 +147,7 @@ def test_an_object_that_moves_leaves_none_behind(site: Site) -> None:
         site.settle(config_map(name, a="1"), name)
         site.declare(config_map(f"{name}-moved", a="1"), name, replace=True)
 
-    def check(name: str, outcome: Outcome) -> None:
+    def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Settled)
         assert data_of(site, name) is None
         assert data_of(site, f"{name}-moved") == {"a": "1"}
@@ -160,7 +160,7 @@ def test_an_object_is_deleted(site: Site) -> None:
         site.settle(config_map(name, a="1"), name)
         site.run(site.store.delete(site.ref(name)))
 
-    def check(name: str, outcome: Outcome) -> None:
+    def check(name: str, outcome: StepOutcome) -> None:
         assert isinstance(outcome, Gone)
         assert data_of(site, name) is None
         assert site.run(site.store.get(site.ref(name))) is None

@@ -2,7 +2,7 @@
 
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action
-from setpoint.engine.scene import Settled
+from setpoint.engine.context import Settled
 from tests.cluster.objects.site import Site, config_map, deployment
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import get_at
-from setpoint.core.values import MISSING
-from setpoint.engine.scene import Settled
-from setpoint.kinds.kubernetes_object.ownership import kept
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import get_at
+from setpoint.engine.context import Settled
+from setpoint.kinds.kubernetes_object.managed_fields import setpoint_projection
 from tests.cluster.objects.site import Site, Tree, config_map
 
 pytestmark = pytest.mark.laws
@@ -68,7 +68,7 @@ def test_after_any_change_the_object_is_as_declared_and_nothing_is_left_to_do(
 
         live = live_of(site, "deployments", name, APPS)
         assert site.plan(name).is_empty
-        for path, value in kept(live).leaves.items():
+        for path, value in setpoint_projection(live).leaves.items():
             said = get_at(wanted, path)
             assert said is MISSING or same(said, value), path
         order = [one["name"] for one in live["spec"]["template"]["spec"]["containers"]]

@@ -4,14 +4,19 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kube_endpoints import Endpoint, Write
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.core.canonical import same
-from setpoint.core.paths import get_at
-from setpoint.core.values import MISSING
-from setpoint.kinds.kubernetes_object.ownership import fields_of, kept, owners_of
-from setpoint.kinds.kubernetes_object.projection import carve, project
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import get_at
+from setpoint.kinds.kubernetes_object.managed_fields import (
+    extract,
+    managed_fields_of,
+    manager_fields,
+    project,
+    setpoint_projection,
+)
 from tests.clients.real_clusters import tree
 from tests.cluster.objects.site import Site, Tree, config_map, deployment
 
@@ -66,10 +71,11 @@ def applied(site: Site, plural: str, *bodies: Tree, manager: str = MANAGER) -> A
     """The object after each of these was applied."""
 
     async def apply() -> Any:
-        client = KubernetesClient(from_files([site.access.kubeconfig]))
+        client = KubernetesClient(connection_from_files([site.access.kubeconfig]))
         try:
             return [
-                tree(await client.apply(endpoint(site, plural), body, Write(manager), force=True)) for body in bodies
+                tree(await client.apply(endpoint(site, plural), body, ApiWriteOptions(manager), force=True))
+                for body in bodies
             ]
         finally:
             await client.close()
@@ -82,7 +88,7 @@ def test_every_leaf_that_is_owned_is_one_that_was_sent(plural: str, site: Site) 
     manifest = MANIFESTS[plural]
     live = applied(site, plural, manifest)
 
-    found = kept(live).leaves
+    found = setpoint_projection(live).leaves
 
     assert found
     for path, value in found.items():
@@ -97,9 +103,9 @@ def test_what_is_carved_out_is_all_that_was_said(plural: str, site: Site) -> Non
     """Applied again as it is carved out, the object stays the same, and so does what is owned."""
     manifest = MANIFESTS[plural]
     live = applied(site, plural, manifest)
-    owned = fields_of(live, MANAGER)
+    owned = manager_fields(live, MANAGER)
     assert owned is not None
-    carved = carve(live, owned)
+    carved = extract(live, owned)
     assert isinstance(carved, dict)
     metadata = {**carved.get("metadata", {}), "name": manifest["metadata"]["name"]}
 
@@ -113,14 +119,14 @@ def test_what_is_carved_out_is_all_that_was_said(plural: str, site: Site) -> Non
 @pytest.mark.parametrize("plural", MANIFESTS)
 def test_what_another_applies_besides_is_not_ours(plural: str, site: Site) -> None:
     manifest = MANIFESTS[plural]
-    before = kept(applied(site, plural, manifest))
+    before = setpoint_projection(applied(site, plural, manifest))
     labels = {**manifest, "metadata": {"name": manifest["metadata"]["name"], "labels": {"theirs": "1"}}}
     only = {name: value for name, value in labels.items() if name in ("apiVersion", "kind", "metadata")}
 
     after = applied(site, plural, only, manager="helm")
 
-    assert kept(after).to_data() == before.to_data()
-    assert {owner.manager for owner in owners_of(after)} == {MANAGER, "helm"}
+    assert setpoint_projection(after).to_data() == before.to_data()
+    assert {owner.manager for owner in managed_fields_of(after)} == {MANAGER, "helm"}
 
 
 def test_what_two_own_is_owned_by_both(site: Site) -> None:
@@ -129,6 +135,7 @@ def test_what_two_own_is_owned_by_both(site: Site) -> None:
     live = applied(site, "configmaps", config_map(a="1", b="2"), manager="helm")
 
     fields = {
-        owner.manager: sorted(str(path) for path in project(live, owner.fields).leaves) for owner in owners_of(live)
+        owner.manager: sorted(str(path) for path in project(live, owner.fields).leaves)
+        for owner in managed_fields_of(live)
     }
     assert fields == {MANAGER: ["data.a"], "helm": ["data.a", "data.b"]}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from setpoint.core.diff import REDACTED
-from setpoint.core.values import MISSING
-from setpoint.engine.scene import Settled
+from setpoint.core.values.json_types import MISSING
+from setpoint.engine.context import Settled
 from setpoint.errors import RemoteError, RemoteInvalid, RemoteRefused
 from tests.cluster.objects.site import Site, Tree, config_map, deployment
 

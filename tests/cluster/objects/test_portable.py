@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_endpoints import Endpoint
+from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action
+from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.kind import Intent
-from setpoint.engine.scene import Settled, Stopped
 from setpoint.errors import LocationChanged, RemoteInvalid
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from tests.cluster.objects.site import Site, Tree, config_map, deployment

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Access as Need
-from setpoint.app import Settings, open_world
-from setpoint.engine.previews import Finding
-from setpoint.engine.reconcile import step
-from setpoint.engine.scene import Settled
+from setpoint.app import AppSettings, open_engine
+from setpoint.app import StoreAccess as Need
+from setpoint.engine.context import Settled
+from setpoint.engine.step.preview import PreviewFinding
+from setpoint.engine.step.reconcile import step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
-from setpoint.previewing import Recording, open_recorded, record
-from setpoint.worlds.files import unpacked
-from setpoint.worlds.survey import Survey
+from setpoint.preview import WorldRecording, make_recording, open_recorded
+from setpoint.replay.preview_report import PreviewReport
+from setpoint.replay.world_file import unpack_world
 from tests.cluster.access import Access
 from tests.cluster.objects.site import config_map, environment
 from tests.scenarios.served_kinds import empty, serve_kinds
@@ -38,10 +38,10 @@ def cluster(api_server: Access) -> Access:
 
 
 @pytest.fixture(params=["a file", "the cluster"])
-def settings(request: pytest.FixtureRequest, cluster: Access, namespace: str, tmp_path: Any) -> Iterator[Settings]:
+def settings(request: pytest.FixtureRequest, cluster: Access, namespace: str, tmp_path: Any) -> Iterator[AppSettings]:
     """Where the resources are kept: in a file, or in the cluster that their objects are in."""
     store = f"kubernetes?namespace={namespace}" if request.param == "the cluster" else f"sqlite:///{tmp_path}/state.db"
-    yield Settings(store, environment=environment(cluster.kubeconfig))
+    yield AppSettings(store, environment=environment(cluster.kubeconfig))
     empty(cluster, namespace)
 
 
@@ -55,29 +55,29 @@ def keep(namespace: str, name: str, manifest: Any, **spec: Any) -> dict[str, Any
     }
 
 
-async def _settle(settings: Settings, *manifests: dict[str, Any]) -> None:
-    async with open_world(settings, Need.WRITE) as world:
+async def _settle(settings: AppSettings, *manifests: dict[str, Any]) -> None:
+    async with open_engine(settings, Need.WRITE) as engine:
         for manifest in manifests:
-            made = await world.store.apply(manifest)
-            outcome = await step(made.ref, world)
+            made = await engine.store.apply(manifest)
+            outcome = await step(made.ref, engine)
             assert isinstance(outcome, Settled), outcome
 
 
-def _played(recording: Recording) -> Survey:
-    async def main() -> Survey:
-        nowhere = Settings("memory:", environment={"KUBECONFIG": "/no/such/file"})
-        async with open_recorded(nowhere, unpacked(recording.world, "w")) as again:
+def _played(recording: WorldRecording) -> PreviewReport:
+    async def main() -> PreviewReport:
+        nowhere = AppSettings("memory:", environment={"KUBECONFIG": "/no/such/file"})
+        async with open_recorded(nowhere, unpack_world(recording.engine, "w")) as again:
             return await again.survey(lambda _: None)
 
     return asyncio.run(main())
 
 
 def test_objects_are_looked_at_again_with_no_cluster_in_reach(
-    settings: Settings, cluster: Access, namespace: str
+    settings: AppSettings, cluster: Access, namespace: str
 ) -> None:
     path = f"/api/v1/namespaces/{namespace}"
 
-    async def main() -> Recording:
+    async def main() -> WorldRecording:
         await _settle(
             settings,
             keep(namespace, "map", config_map(a="1"), waitFor={"field": "data.a"}),
@@ -88,17 +88,17 @@ def test_objects_are_looked_at_again_with_no_cluster_in_reach(
         )
         cluster.call("PATCH", f"{path}/configmaps/other", {"data": {"a": "by hand"}})
         before = {name: _versions(cluster, f"{path}/{name}") for name in ("configmaps", "secrets")}
-        recording = await record(settings, lambda _: None)
+        recording = await make_recording(settings, lambda _: None)
         assert before == {name: _versions(cluster, f"{path}/{name}") for name in ("configmaps", "secrets")}
         return recording
 
     recording = asyncio.run(main())
 
     found = {one.ref.name: one.finding for one in recording.survey.found}
-    quiet = dict.fromkeys(("map", "secret", "text", "using"), Finding.IN_SYNC)
-    assert found == {**quiet, "drifted": Finding.WRITES}
+    quiet = dict.fromkeys(("map", "secret", "text", "using"), PreviewFinding.IN_SYNC)
+    assert found == {**quiet, "drifted": PreviewFinding.WRITES}
     assert json.dumps(_played(recording).to_data()) == json.dumps(recording.survey.to_data())
-    text = gzip.decompress(recording.world).decode()
+    text = gzip.decompress(recording.engine).decode()
     assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
 
 

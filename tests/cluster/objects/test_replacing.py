@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.plan import Action, Write
-from setpoint.engine.intent import resolve
-from setpoint.engine.kind import Present, Resolved
-from setpoint.engine.scene import Gone, Settled, Stopped
+from setpoint.core.plan import Action, PlannedWrite
+from setpoint.engine.context import Gone, Settled, Stopped
+from setpoint.engine.intent import resolve_intent
+from setpoint.engine.kind import Present, ResolvedReferences
 from setpoint.errors import (
     ImmutableFieldChanged,
     LocationChanged,
@@ -239,7 +239,7 @@ def test_only_the_very_object_is_deleted(site: Site) -> None:
     site.settle(config_map(a="1"))
     resource = site.run(site.store.get(site.ref()))
     assert resource is not None
-    kind, location = site.kind, site.kind.locate(resource, Resolved())
+    kind, location = site.kind, site.kind.locate(resource, ResolvedReferences())
     look = site.run(kind.observe(location))
     assert isinstance(look, Present)
     site.access.call("DELETE", site.path("configmaps", "map"))
@@ -258,13 +258,13 @@ def test_only_the_very_object_is_updated(site: Site) -> None:
     site.declare(config_map(a="2"))
     resource = site.run(site.store.get(site.ref()))
     assert resource is not None
-    intent = site.run(resolve(resource, site.world))
+    intent = site.run(resolve_intent(resource, site.engine))
     look = site.run(site.kind.observe(intent.location))
     assert isinstance(look, Present)
     site.access.call("DELETE", site.path("configmaps", "map"))
 
     with pytest.raises(RemoteConflict):
-        site.run(site.kind.update(intent, {}, Write(Action.UPDATE, "update"), look))
+        site.run(site.kind.update(intent, {}, PlannedWrite(Action.UPDATE, "update"), look))
 
     assert site.live("configmaps", "map") is None
 

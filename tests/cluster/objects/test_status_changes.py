@@ -1,7 +1,7 @@
 """What controllers write is no business of ours."""
 
 from setpoint.core.decide import Decision
-from setpoint.engine.scene import Settled
+from setpoint.engine.context import Settled
 from tests.cluster.objects.site import Site, deployment
 
 APPS = "apis/apps/v1"

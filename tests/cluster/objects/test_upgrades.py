@@ -9,16 +9,27 @@ from typing import Any, Final
 import pytest
 from msgspec import structs
 
-from setpoint.clients.kube_endpoints import Endpoint
-from setpoint.clients.kube_endpoints import Write as Options
+from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
+from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.core.decide import Decision
-from setpoint.core.plan import Write
-from setpoint.engine.abilities import Succeeding
-from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Look, Present, Reconciliation, Resolved, Unmoved
-from setpoint.engine.previews import Finding
-from setpoint.engine.resource import Resource, Tree
+from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.capabilities import SupportsFormerRevisions
+from setpoint.engine.kind import (
+    Absent,
+    AnyKind,
+    Intent,
+    LiveObservation,
+    Location,
+    Present,
+    Reconciliation,
+    ResolvedReferences,
+    Unchanged,
+)
+from setpoint.engine.resource import Resource
+from setpoint.engine.step.preview import PreviewFinding
+from setpoint.kinds.kubernetes_object.clusters import parse_object_location
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
-from setpoint.kinds.kubernetes_object.place import place_at
 from setpoint.kinds.kubernetes_object.spec import LiveObject
 from tests.cluster.objects.ground import (
     SUBJECTS,
@@ -70,9 +81,9 @@ def test_what_drifted_is_told_beforehand_by_either(site: Site, subject: Subject)
 
     same, other = (site.run(read_only(Ground(site, kind))) for kind in (site.kind, revised(site.kind)))
 
-    assert (same.finding, same.fields) == (Finding.WRITES, (subject.path,))
+    assert (same.finding, same.fields) == (PreviewFinding.WRITES, (subject.path,))
     # Whether it was the person or the new mapping that moved the field, nobody can tell: it is left to its holder.
-    assert other.finding is Finding.FAILED
+    assert other.finding is PreviewFinding.FAILED
     assert f"{subject.path} is held by " in other.trouble
 
 
@@ -84,7 +95,7 @@ def test_whatever_it_was_done_like_before_writes_only_what_is_declared(site: Sit
 def play_formers(site: Site, subject: Subject, new: Making, writes: Mapping[int, tuple[str, ...]]) -> None:
     """Every implementation that the new one brings along is succeeded by it."""
     kind: object = new(site.kind)
-    for former in kind.former() if isinstance(kind, Succeeding) else ():
+    for former in kind.former() if isinstance(kind, SupportsFormerRevisions) else ():
         old = partial(_instead, former)
         play_succession(site, subject, Succession(old, new, writes.get(former.revision, ())))
 
@@ -151,7 +162,7 @@ def test_and_what_is_asked_for_since_is_named(site: Site, title: str) -> None:
 class Labelling(KubernetesObjectKind):
     """A mapping that was changed: every object has a label more."""
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """With the label."""
         declared: Any = KubernetesObjectKind.declare(self, resource, resolved)
         manifest = declared["spec"]["manifest"]
@@ -198,9 +209,9 @@ def test_what_was_declared_and_does_not_come_is_named(site: Site) -> None:
 class Meddling(KubernetesObjectKind):
     """Writes while it looks."""
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """After a write."""
-        place = place_at(location)
+        place = parse_object_location(location)
         reach = await self.clusters.reach(place.cluster)
         endpoint = (await reach.discovery.find(place.api_version, place.kind)).endpoint(place.namespace, place.name)
         body: dict[str, Any] = {
@@ -225,10 +236,10 @@ class Sly(Labelling):
 
     looks: int = 0
 
-    async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
+    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """Nothing, twice."""
         self.looks += 1
-        return () if self.looks <= 2 else await Labelling.rehearse(self, intent, look, decision)
+        return () if self.looks <= 2 else await Labelling.dry_run(self, intent, look, decision)
 
 
 def test_a_kind_that_says_nothing_and_writes_is_named(site: Site) -> None:
@@ -242,7 +253,7 @@ class Restless(KubernetesObjectKind):
 
     looks: int = 0
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """Never the same."""
         found = await KubernetesObjectKind.observe(self, location)
         assert isinstance(found, Present)

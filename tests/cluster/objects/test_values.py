@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, ManifestInvalid
 from tests.cluster.objects.site import Site, Tree, config_map
 

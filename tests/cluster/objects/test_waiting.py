@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from setpoint.clients.kube_discovery import Discovery, Served
-from setpoint.engine.scene import Settled
+from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
+from setpoint.engine.context import Settled
 from setpoint.errors import KindNotServed, OperationRunning
 from tests.cluster.objects.site import Site, Tree, config_map
 from tests.cluster.patience import until
@@ -65,7 +65,7 @@ def test_a_kind_that_comes_between_two_questions_is_there(
     site.settle(widget(group), "late")
     find, asked = Discovery.find, list[str]()
 
-    async def find_late(self: Discovery, api_version: str, kind: str) -> Served:
+    async def find_late(self: Discovery, api_version: str, kind: str) -> ApiResource:
         asked.append(kind)
         # The look comes first; the second question is the way to write.
         if asked.count("Widget") == 2:

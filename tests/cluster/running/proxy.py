@@ -11,7 +11,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from setpoint.clients.sockets import Sockets
+from setpoint.clients.http import SocketFactory
 from tests.cluster.access import Access
 
 # What belongs to one connection, or is ours to say.
@@ -63,7 +63,7 @@ class Proxy:
         self.loses_answer: Callable[[web.BaseRequest], bool] = _never
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._sockets = Sockets()
+        self._sockets = SocketFactory()
         self._open: dict[int, web.BaseRequest] = {}
         self.url = ""
 

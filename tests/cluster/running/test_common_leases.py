@@ -4,11 +4,11 @@ import asyncio
 import itertools
 from datetime import UTC, datetime, timedelta
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.engine.context import SystemClock
 from setpoint.engine.ports import Lease
-from setpoint.engine.system_clock import SystemClock
-from setpoint.stores.kubernetes.opening import Whereabouts, open_kubernetes
+from setpoint.stores.kubernetes.factory import ClusterAddress, open_kubernetes
 from tests.cluster.access import Access
 
 MANY = 6
@@ -28,7 +28,7 @@ class OwnClock(SystemClock):
 
 
 def test_all_who_hold_it_can_renew_it_at_the_same_moment(api_server: Access, namespace: str) -> None:
-    connection, place = from_files([api_server.kubeconfig]), Whereabouts(namespace=namespace)
+    connection, place = connection_from_files([api_server.kubeconfig]), ClusterAddress(namespace=namespace)
 
     async def main() -> list[Lease | None]:
         stores = [

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from setpoint.engine.cadence import spread
+from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
 from tests.cluster.patience import until
 from tests.cluster.running.gitops import GitOps
@@ -30,7 +30,7 @@ def _looked_at_often(namespace: str) -> str:
     """The name of a bucket whose looks are as close together as they may be with an interval of a second."""
 
     def pause(name: str) -> float:
-        return spread(ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", namespace, name), 1)
+        return jittered_resync(ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", namespace, name), 1)
 
     return min((f"watched-{number}" for number in range(100)), key=pause)
 

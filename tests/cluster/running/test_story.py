@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from setpoint.localcloud.faults import Fail
+from setpoint.localcloud.faults import FailRequest
 from soak.fleet.process import RunProcess
 from tests.cluster.patience import until
 from tests.cluster.running.manifests import bucket, bucket_path
@@ -76,7 +76,7 @@ def test_a_request_is_taken_up_at_once_and_puts_back_what_drifted(busy_site: Sit
 
 def test_a_deletion_waits_until_the_object_is_gone(busy_site: Site) -> None:
     target = _made(busy_site, "deleted")
-    busy_site.in_cloud(lambda cloud: cloud.inject(Fail(503, "DELETE", "/b/deleted", times=2, retry_after=1)))
+    busy_site.in_cloud(lambda cloud: cloud.inject(FailRequest(503, "DELETE", "/b/deleted", times=2, retry_after=1)))
 
     busy_site.kubectl("delete", target, "--wait=false")
     marked = busy_site.kubectl.get(target)

@@ -49,7 +49,7 @@ class Stalling:
 def test_whenever_a_process_is_killed_the_next_one_finishes_and_nothing_is_taken_for_an_edit(estate: Estate) -> None:
     plots = [estate.new_plot() for _ in range(MOMENTS)]
     moments = random.Random().sample(range(1, WRITES + 1), MOMENTS)
-    stalling = Stalling({plot.namespace: moment for plot, moment in zip(plots, moments, strict=True)})
+    stalling = Stalling({plot.namespace: context for plot, context in zip(plots, moments, strict=True)})
     with estate.weather(stalling.weather, stalling.loses_answer):
         for plot in plots:
             plot.apply(trustee_config())
@@ -57,9 +57,9 @@ def test_whenever_a_process_is_killed_the_next_one_finishes_and_nothing_is_taken
         estate.keeper.kill()
     estate.keeper.start()
 
-    for plot, moment in zip(plots, moments, strict=True):
+    for plot, context in zip(plots, moments, strict=True):
         plot.until_rolling_out()
-        _is_whole(plot, f"killed after write {moment}")
+        _is_whole(plot, f"killed after write {context}")
         estate.hold(plot, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 

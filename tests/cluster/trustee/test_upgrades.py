@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from setpoint.app import Access as Need
-from setpoint.app import Settings, open_world, owners
-from setpoint.core.paths import Path
+from setpoint.app import AppSettings, open_engine, owners
+from setpoint.app import StoreAccess as Need
+from setpoint.core.values.paths import Path
 from tests.cluster.access import Access
 from tests.engine.clock import FakeClock
 from tests.engine.owners.home import Home
@@ -48,9 +48,9 @@ def play(scenario: Scenario, stand: OwnerStand, cluster: Access, namespace: str)
     """Plays it in a world that is kept in the cluster."""
 
     async def main() -> None:
-        settings = Settings(f"kubernetes?namespace={namespace}", environment={"KUBECONFIG": str(cluster.kubeconfig)})
-        async with open_world(settings, Need.WRITE) as world:
-            await scenario(Home(_placed(stand, namespace), world.store, FakeClock()))
+        settings = AppSettings(f"kubernetes?namespace={namespace}", environment={"KUBECONFIG": str(cluster.kubeconfig)})
+        async with open_engine(settings, Need.WRITE) as engine:
+            await scenario(Home(_placed(stand, namespace), engine.store, FakeClock()))
 
     asyncio.run(main())
 

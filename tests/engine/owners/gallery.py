@@ -6,15 +6,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from setpoint.core.children import Child, Contents, Fields
-from setpoint.core.paths import Path
-from setpoint.engine.kind import Definition, Need
-from setpoint.engine.owner import Generated, ObjectKind, Standing
-from setpoint.engine.report import UP_TO_DATE
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.conditions import UP_TO_DATE
+from setpoint.engine.kind import CrdDetails, Dependency
+from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
+from setpoint.engine.resource import Resource, ResourceRef
 from tests.engine.owners.website import CONFIG_MAP, GALLERY, Picture, made
 
-_DEFINITION: Final = Definition("A gallery.")
+_DEFINITION: Final = CrdDetails("A gallery.")
 
 
 class GallerySpec(Struct):
@@ -40,16 +41,16 @@ class GalleryOwner:
     revision: int = 1
     annotations: Sequence[str] = ()
     tree_type: type[Struct] = GalleryTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
     makes: Sequence[ObjectKind] = (CONFIG_MAP,)
     reads: Sequence[ObjectKind] = ()
     finalizer: str = ""
-    least: Tree = field(default_factory=dict)
+    least: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """Any spec will do."""
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None."""
         return ()
 
@@ -57,21 +58,21 @@ class GalleryOwner:
         """None."""
         return ()
 
-    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
         """The index."""
         pictures: Any = resource.spec.get("pictures") or []
         listed = ", ".join(sorted(one["name"] for one in pictures))
         index = made(CONFIG_MAP, f"{resource.ref.name}-index", resource, {"data": {"pictures": listed}})
-        return Generated((Child(index, Contents.COVERED, Fields((Path(("data",)),)), {}),))
+        return GeneratedChildren((Child(index, ChildUpdatePolicy.APPLY_SUBSET, FieldsView((Path(("data",)),)), {}),))
 
-    def completed(self, child: Child) -> Tree:
+    def completed(self, child: Child) -> JsonObject:
         """It lacks nothing."""
         return child.object
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> Standing:
+    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready as soon as there is an index."""
-        return Standing(UP_TO_DATE, {"pages": len(children)})
+        return OwnerStatus(UP_TO_DATE, {"pages": len(children)})
 
-    def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
+    def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """None."""
         return ()

@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.values import MISSING
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path
+from setpoint.engine.context import Settled, Stopped
+from setpoint.engine.state import StoredState
 from tests.engine.owners.home import Home
 from tests.engine.owners.model import BY_ENTRY, GALLERY, MANAGED, PAGE, SINGLE, Model, Spot, values_of
 from tests.engine.owners.stands import secret
@@ -119,7 +119,7 @@ class History:
 
     async def announced(self) -> Mapping[str, Any]:
         """What is on record of what is about to be written."""
-        return Remembered.of(await self.home.resource()).generating or {}
+        return StoredState.of(await self.home.resource()).generating or {}
 
     async def kill(self, awaits: int) -> None:
         """A step that is killed; the model sees which children were written by then, and whether it was over."""

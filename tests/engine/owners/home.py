@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import Any
 
-from setpoint.core.paths import Path, remove_at, set_at
 from setpoint.core.plan import Plan
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path, remove_at, set_at
+from setpoint.engine.context import EngineContext, Settled, StepOutcome
 from setpoint.engine.owner import Owner
 from setpoint.engine.ports import Store
-from setpoint.engine.reconcile import preview, step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Outcome, Settled, World
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.stores.memory import MemoryStore
-from setpoint.stores.sqlite import open_sqlite
+from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.interruptions import Interruption, Killed, die
 from tests.engine.owners.stands import OwnerStand, Place
@@ -50,9 +50,9 @@ class Home:
     owners: tuple[Owner, ...] = ()
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         every = (self.stand.owner, *self.owners)
-        return World(self.store, self.clock, {}, owners={(one.group, one.name): one for one in every})
+        return EngineContext(self.store, self.clock, {}, owners={(one.group, one.name): one for one in every})
 
     @property
     def ref(self) -> ResourceRef:
@@ -126,10 +126,10 @@ class Home:
 
     # --- The engine --------------------------------------------------------------------------------------------------
 
-    async def step(self, *, asked: bool = False) -> Outcome:
+    async def step(self, *, asked: bool = False) -> StepOutcome:
         """One step."""
         self.clock.seconds += 1
-        return await step(self.ref, self.world, asked=asked)
+        return await step(self.ref, self.engine, asked=asked)
 
     async def settled(self) -> Settled:
         """One step, after which nothing is left to do."""
@@ -154,7 +154,7 @@ class Home:
 
     async def preview(self) -> Plan:
         """The plan of the next step."""
-        return await preview(self.ref, self.world)
+        return await preview(self.ref, self.engine)
 
     # --- What can be seen --------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from setpoint.core.paths import Path, Selector
+from setpoint.core.values.paths import Path, Selector
 
 PAGE, GALLERY = "ConfigMap/shop-page", "Gallery/shop"
 # Where people may write, by child; the places within are entries, or the one value.

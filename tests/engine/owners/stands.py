@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from setpoint.core.paths import Path
+from setpoint.core.values.paths import Path
 from setpoint.engine.owner import Owner
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner

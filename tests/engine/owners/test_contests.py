@@ -2,10 +2,10 @@
 
 import pytest
 
-from setpoint.core.paths import Path
-from setpoint.engine.contest import FIRST_WAIT, LONGEST_WAIT, QUIET
-from setpoint.engine.remembered import Remembered
-from setpoint.engine.scene import Settled
+from setpoint.core.values.paths import Path
+from setpoint.engine.context import Settled
+from setpoint.engine.oscillation import EXPIRES_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF
+from setpoint.engine.state import StoredState
 from tests.engine.owners.home import Home
 from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_told
 
@@ -23,7 +23,7 @@ def place(home: Home) -> str:
 
 
 async def counts(home: Home) -> list[int]:
-    return [one.count for one in Remembered.of(await home.resource()).contests.fields]
+    return [one.count for one in StoredState.of(await home.resource()).contests.fields]
 
 
 @everywhere
@@ -33,11 +33,11 @@ def test_the_third_put_back_is_noticed_and_the_fourth_waits(setting: Setting) ->
         await meddle(home, times=2)
         assert "Contested" not in await home.conditions()
         await meddle(home, times=1)
-        noticed = (await home.conditions())["Contested"]["message"]
+        reported = (await home.conditions())["Contested"]["message"]
 
         outcome = await meddle(home, times=1)
 
-        assert noticed.startswith(f"{place(home)} was put back 3 times since")
+        assert reported.startswith(f"{place(home)} was put back 3 times since")
         assert outcome.plan.is_empty
         assert [str(one.path) for one in outcome.plan.withheld] == [place(home)]
         ready = (await home.conditions())["Ready"]
@@ -60,7 +60,7 @@ def test_while_it_waits_nothing_is_written(setting: Setting) -> None:
 
         assert await home.revision() == revision
         assert await home.store.notes() == notes
-        home.clock.seconds += FIRST_WAIT
+        home.clock.seconds += FIRST_BACKOFF
         assert [write.name for write in (await home.settled()).plan.writes] == [home.stand.managed.key]
         assert await counts(home) == [4]
 
@@ -72,12 +72,12 @@ def test_in_a_day_of_meddling_put_backs_become_rare(setting: Setting) -> None:
     async def scenario(home: Home) -> None:
         await home.settle()
         put_back, is_ours = 0, True
-        while home.clock.seconds < 24 * LONGEST_WAIT:
+        while home.clock.seconds < 24 * LONGEST_BACKOFF:
             if is_ours:
                 await home.meddle()
             is_ours = bool((await home.settled()).plan.writes)
             put_back += is_ours
-            home.clock.seconds += 30 if home.clock.seconds < LONGEST_WAIT else 600
+            home.clock.seconds += 30 if home.clock.seconds < LONGEST_BACKOFF else 600
 
         assert 24 < put_back < 36
 
@@ -107,7 +107,7 @@ def test_while_it_waits_what_people_removed_is_still_known(setting: Setting) -> 
         await home.settle()
         await home.edit(home.stand.managed.key, home.stand.entries, {})
         assert (await meddle(home, times=4)).plan.withheld
-        home.clock.seconds += FIRST_WAIT
+        home.clock.seconds += FIRST_BACKOFF
 
         assert (await home.settled()).plan.writes
 
@@ -153,7 +153,7 @@ def test_what_stays_as_it_should_be_is_forgotten(setting: Setting) -> None:
     async def scenario(home: Home) -> None:
         await home.settle()
         await meddle(home, times=3)
-        home.clock.seconds += QUIET
+        home.clock.seconds += EXPIRES_AFTER
 
         await home.settled()
 
@@ -186,7 +186,7 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
             await home.begin()
             await home.settled()
             await meddle(home, times=before) if before else None
-            home.clock.seconds += FIRST_WAIT
+            home.clock.seconds += FIRST_BACKOFF
             await home.meddle()
             was_killed = await home.killed_after(awaits)
             await home.restart()

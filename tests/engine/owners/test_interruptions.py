@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from setpoint.core.paths import get_at
-from setpoint.engine.scene import Gone, Settled, Stopped
+from setpoint.core.values.paths import get_at
+from setpoint.engine.context import Gone, Settled, Stopped
 from setpoint.errors import StoreError
 from tests.engine.interruptions import Interruption, after_any_await
 from tests.engine.owners.home import Home, home_of

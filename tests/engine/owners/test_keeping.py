@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.paths import Path, get_at
 from setpoint.core.plan import Action
-from setpoint.core.policy import Rule
-from setpoint.core.values import MISSING
-from setpoint.engine.scene import Settled
+from setpoint.core.schema.policy import Rule
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine.context import Settled
 from tests.engine.owners.home import Home
 from tests.engine.owners.settings import Setting, everywhere, where_edits_are_told, where_something_is_made_once
 

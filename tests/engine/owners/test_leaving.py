@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.core.owners import owner_reference
+from setpoint.core.owner_references import owner_reference
 from setpoint.core.plan import Action
-from setpoint.engine.releasing import CHILDREN_FINALIZER
+from setpoint.engine.context import Gone, Settled, Stopped
+from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.owners.reconcile import CHILDREN_FINALIZER
 from setpoint.engine.resource import Resource
-from setpoint.engine.run import Run
-from setpoint.engine.scene import Gone, Settled, Stopped
 from setpoint.errors import OperationRunning
 from tests.engine.owners.gallery import GalleryOwner
 from tests.engine.owners.home import Collecting, Home
@@ -49,7 +49,7 @@ def test_where_somebody_collects_only_those_go_that_have_to_be_gone_before(setti
         await home.settle()
         assert (await home.resource()).finalizers == finalizers(home)
         every = await home.contents()
-        first = [ref for ref in home.stand.owner.goes_first(await home.resource()) if finalizers(home)]
+        first = [ref for ref in home.stand.owner.deleted_first(await home.resource()) if finalizers(home)]
         # Others may hold it, so that there is something to plan.
         held = await home.resource()
         await home.store.set_finalizers(held, (*held.finalizers, "somebody.test/holds"))
@@ -164,16 +164,16 @@ def test_a_run_takes_the_children_of_children_along(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
         home.owners = (GalleryOwner(),)
         await home.begin()
-        made = await Run(home.world).until_done([home.ref])
+        made = await StepRunner(home.engine).until_done([home.ref])
         assert {str(ref) for ref in made} == {"Website web/shop", "Gallery web/shop"}
         assert (await home.conditions())["Ready"]["status"] == "True"
         assert await home.store.get(home.at("ConfigMap/shop-index")) is not None
         revision = await home.revision()
-        await Run(home.world).until_done([home.ref])
+        await StepRunner(home.engine).until_done([home.ref])
         assert await home.revision() == revision
 
         await home.store.delete(home.ref)
-        gone = await Run(home.world).until_done([home.ref])
+        gone = await StepRunner(home.engine).until_done([home.ref])
 
         assert set(gone.values()) == {Gone()}
         assert set(await home.contents()) == {"Secret web/cert"}

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from setpoint.core.owners import Ownership, owner_reference, ownership
+from setpoint.core.owner_references import Ownership, owner_reference, ownership
 from setpoint.core.plan import Action
+from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.owner import Owner
 from setpoint.engine.resource import Resource
-from setpoint.engine.scene import Settled, Stopped
 from setpoint.errors import DependencyInvalid, DependencyNotFound
 from tests.engine.owners.home import Home
 from tests.engine.owners.settings import Setting, everywhere

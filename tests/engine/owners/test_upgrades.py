@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.children import Child, Contents
-from setpoint.core.paths import Path
+from setpoint.core.merge.children import Child, ChildUpdatePolicy
+from setpoint.core.values.paths import Path
 from setpoint.engine.owner import Owner
-from setpoint.engine.previews import Finding, Previewed
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from tests.engine.owners.home import Home
 from tests.engine.owners.settings import Setting, everywhere, in_memory
 from tests.engine.owners.stands import TRUSTEE, WEBSITE, Place
@@ -132,7 +132,7 @@ def test_every_field_that_an_implementation_made_otherwise_is_named(setting: Set
     asyncio.run(main())
 
 
-async def _look_after(setting: Setting, place: Place) -> Previewed:
+async def _look_after(setting: Setting, place: Place) -> PreviewResult:
     """What the owner of today says of what one made that had something else in that place."""
     async with setting.home() as home:
         owner = home.stand.owner
@@ -147,7 +147,7 @@ def _places(child: Child) -> Iterator[Place]:
     # No server lets anybody change the type of a Secret.
     apart = ("apiVersion", "kind", "metadata", *(("type",) if child.key.startswith("Secret/") else ()))
     body = {name: value for name, value in child.object.items() if name not in apart}
-    if child.contents is not Contents.ONCE:
+    if child.contents is not ChildUpdatePolicy.CREATE_ONLY:
         yield from (Place(child.key, Path(steps), _another(value)) for steps, value in _leaves(body))
 
 
@@ -178,11 +178,11 @@ def _another(value: Any) -> Any:
             return {"more": "more"}
 
 
-def _names(looked: Previewed, place: Place) -> bool:
+def _names(looked: PreviewResult, place: Place) -> bool:
     """Whether the place is told, or the list that it is in; what can never be written is told as that."""
-    if looked.finding is Finding.FAILED:
+    if looked.finding is PreviewFinding.FAILED:
         return "spec.selector cannot change any more" in looked.trouble and "spec.selector" in str(place.path)
     (told,) = looked.fields or ("",)
     steps = place.path.steps
     listed = next((number for number, step in enumerate(steps) if isinstance(step, int)), len(steps))
-    return looked.finding is Finding.WRITES and told == field_of(replace(place, path=Path(steps[:listed])))
+    return looked.finding is PreviewFinding.WRITES and told == field_of(replace(place, path=Path(steps[:listed])))

@@ -5,14 +5,14 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from setpoint.core.children import Child
-from setpoint.core.paths import get_at, set_at
-from setpoint.engine.family import LAST_GENERATED
-from setpoint.engine.owner import Generated, Owner
+from setpoint.core.merge.children import Child
+from setpoint.core.values.paths import get_at, set_at
+from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.owner import GeneratedChildren, Owner
+from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import Store
-from setpoint.engine.previews import Finding
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Outcome, World
+from setpoint.engine.step.preview import PreviewFinding
 from tests.engine.owners.home import Home
 from tests.engine.owners.stands import Place
 from tests.engine.upgrades import forget_cookie, read_only, take_over
@@ -53,16 +53,16 @@ class Ground:
         return self.home.ref
 
     @property
-    def world(self) -> World:
+    def engine(self) -> EngineContext:
         """The world of the implementation."""
-        return self._witnessed().world
+        return self._witnessed().engine
 
     @property
     def writes(self) -> list[str]:
         """What was written to anything but the owner itself: its children, that is."""
         return [f"{verb} {ref}" for verb, ref in self.written if ref != self.ref]
 
-    async def step(self) -> Outcome:
+    async def step(self) -> StepOutcome:
         """One step."""
         return await self._witnessed().step()
 
@@ -137,7 +137,7 @@ class _Otherwise:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._owner, name)
 
-    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
         """See Owner."""
         made = self._owner.generate(resource, found)
         children = tuple(changed for child in made.children if (changed := self._change(child)) is not None)
@@ -213,7 +213,7 @@ async def what_drifted_is_put_back_by_either_and_told_beforehand(home: Home) -> 
     manage_with(home, revised(owner))
     after = await read_only(Ground(home))
 
-    assert (before.finding, after.finding) == (Finding.WRITES, Finding.WRITES)
+    assert (before.finding, after.finding) == (PreviewFinding.WRITES, PreviewFinding.WRITES)
     assert before.fields == after.fields == (field_of(managed),)
 
 

@@ -8,31 +8,32 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.core.children import Child, Contents, Fields
-from setpoint.core.owners import owner_reference
-from setpoint.core.paths import Path
-from setpoint.core.threeway import EntryList, EntryMap, Table, Whole
-from setpoint.engine.kind import Definition, Need
-from setpoint.engine.owner import Generated, ObjectKind, Standing
+from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
+from setpoint.core.merge.threeway import EditableFields, EntryList, EntryMap, WholeValue
+from setpoint.core.owner_references import owner_reference
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.conditions import ReadyCondition
+from setpoint.engine.kind import CrdDetails, Dependency
+from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.references import is_ready
-from setpoint.engine.report import Ready
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound
 
 GROUP: Final = "web.test"
 CONFIG_MAP: Final = ObjectKind("", "v1", "ConfigMap", "configmaps")
 SECRET: Final = ObjectKind("", "v1", "Secret", "secrets")
 GALLERY: Final = ObjectKind(GROUP, "v1", "Gallery", "galleries")
-_DEFINITION: Final = Definition("A website.")
-_DATA: Final = Fields((Path(("data",)),))
-_SPEC: Final = Fields((Path(("spec",)),))
+_DEFINITION: Final = CrdDetails("A website.")
+_DATA: Final = FieldsView((Path(("data",)),))
+_SPEC: Final = FieldsView((Path(("spec",)),))
 THEME, COLUMNS, CAPTIONS, PICTURES, TAGS = (
     Path(steps)
     for steps in (("data", "theme"), ("spec", "columns"), ("spec", "captions"), ("spec", "pictures"), ("spec", "tags"))
 )
-PAGE_TABLE: Final[Table] = {THEME: Whole()}
-GALLERY_TABLE: Final[Table] = {
-    COLUMNS: Whole(),
+PAGE_TABLE: Final[EditableFields] = {THEME: WholeValue()}
+GALLERY_TABLE: Final[EditableFields] = {
+    COLUMNS: WholeValue(),
     CAPTIONS: EntryMap(),
     PICTURES: EntryList("name"),
     TAGS: EntryList(),
@@ -69,17 +70,17 @@ class WebsiteOwner:
     revision: int = 1
     annotations: Sequence[str] = ()
     tree_type: type[Struct] = WebsiteTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
     makes: Sequence[ObjectKind] = (CONFIG_MAP, SECRET, GALLERY)
     reads: Sequence[ObjectKind] = (SECRET,)
     finalizer: str = ""
-    least: Tree = field(default_factory=dict)
+    least: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """Any spec of its type will do."""
         _spec(resource)
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None."""
         return ()
 
@@ -88,28 +89,32 @@ class WebsiteOwner:
         spec = _spec(resource)
         return (place(SECRET, spec.certificate, resource),) if spec.certificate else ()
 
-    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
         """All children; or those that need no certificate."""
         made: list[Child] = []
         try:
             made.extend(_first(resource))
             made.extend(_copies(resource, found))
         except DependencyNotFound as error:
-            return Generated(tuple(made), error)
-        return Generated((*made, _gallery(resource)))
+            return GeneratedChildren(tuple(made), error)
+        return GeneratedChildren((*made, _gallery(resource)))
 
-    def completed(self, child: Child) -> Tree:
+    def completed(self, child: Child) -> JsonObject:
         """The administrator's Secret with a password that nobody had before."""
         return {**child.object, "data": {"password": secrets.token_hex(8)}}
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> Standing:
+    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when its gallery is."""
         gallery = children.get(f"Gallery/{resource.ref.name}")
         is_served = gallery is not None and is_ready(gallery)
-        ready = Ready("True", "UpToDate", "it is served") if is_served else Ready("False", "NotReady", "no gallery yet")
-        return Standing(ready, {"address": f"https://{resource.ref.name}.test"})
+        ready = (
+            ReadyCondition("True", "UpToDate", "it is served")
+            if is_served
+            else ReadyCondition("False", "NotReady", "no gallery yet")
+        )
+        return OwnerStatus(ready, {"address": f"https://{resource.ref.name}.test"})
 
-    def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
+    def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """The gallery."""
         return (place(GALLERY, resource.ref.name, resource),)
 
@@ -119,9 +124,9 @@ def place(kind: ObjectKind, name: str, beside: Resource) -> ResourceRef:
     return ResourceRef(kind.group, kind.kind, beside.ref.namespace, name)
 
 
-def made(kind: ObjectKind, name: str, owner: Resource, body: Tree) -> Tree:
+def made(kind: ObjectKind, name: str, owner: Resource, body: JsonObject) -> JsonObject:
     """An object of `owner`, labelled."""
-    metadata: Tree = {
+    metadata: JsonObject = {
         "name": name,
         "namespace": owner.ref.namespace,
         "labels": {"site": owner.ref.name},
@@ -138,8 +143,14 @@ def _spec(resource: Resource) -> WebsiteSpec:
 def _first(resource: Resource) -> Iterator[Child]:
     spec, name = _spec(resource), resource.ref.name
     page = made(CONFIG_MAP, f"{name}-page", resource, {"data": {"title": spec.title, "theme": spec.theme}})
-    yield Child(page, Contents.MERGED, _DATA, PAGE_TABLE)
-    yield Child(made(SECRET, f"{name}-admin", resource, {"data": {}}), Contents.ONCE, _DATA, {}, lacks="a password")
+    yield Child(page, ChildUpdatePolicy.MERGE, _DATA, PAGE_TABLE)
+    yield Child(
+        made(SECRET, f"{name}-admin", resource, {"data": {}}),
+        ChildUpdatePolicy.CREATE_ONLY,
+        _DATA,
+        {},
+        lacks="a password",
+    )
 
 
 def _copies(resource: Resource, found: Mapping[ResourceRef, Resource]) -> Iterator[Child]:
@@ -150,12 +161,12 @@ def _copies(resource: Resource, found: Mapping[ResourceRef, Resource]) -> Iterat
     if source is None:
         raise DependencyNotFound(f"Secret {resource.ref.namespace}/{name} is not there: create it")
     copy = made(SECRET, f"{resource.ref.name}-tls", resource, {"data": source.document.get("data", {})})
-    yield Child(copy, Contents.COPIED, _DATA, {})
+    yield Child(copy, ChildUpdatePolicy.OVERWRITE, _DATA, {})
 
 
 def _gallery(resource: Resource) -> Child:
     spec = _spec(resource)
-    body: Tree = {
+    body: JsonObject = {
         "site": resource.ref.name,
         "heading": spec.title,
         "columns": spec.columns,
@@ -164,4 +175,4 @@ def _gallery(resource: Resource) -> Child:
         "tags": list(spec.tags),
     }
     child = made(GALLERY, resource.ref.name, resource, {"spec": body})
-    return Child(child, Contents.MERGED, _SPEC, GALLERY_TABLE)
+    return Child(child, ChildUpdatePolicy.MERGE, _SPEC, GALLERY_TABLE)

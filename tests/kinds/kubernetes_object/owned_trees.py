@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path, Selector
+from setpoint.core.values.paths import Path, Selector
 
 Fields = dict[str, Any]
 NAMES = st.text("abcdefgh.-/", min_size=1, max_size=4)

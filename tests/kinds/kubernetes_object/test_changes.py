@@ -6,12 +6,18 @@ import pytest
 
 from setpoint.core.decide import Decision
 from setpoint.core.diff import REDACTED
-from setpoint.core.paths import Path
-from setpoint.core.values import MISSING
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path
 from setpoint.errors import HeldByOthers, RemoteConflict, RemoteInvalid
-from setpoint.kinds.kubernetes_object.changes import between, born, named
-from setpoint.kinds.kubernetes_object.conflicts import conflict, fixed_fields, is_by_hand
-from setpoint.kinds.kubernetes_object.place import Place
+from setpoint.kinds.kubernetes_object.apply_result import (
+    apply_changes,
+    conflict_error,
+    creation_changes,
+    immutable_changes,
+    immutable_fields_of,
+    is_manual_change,
+)
+from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
 
 MANAGER = "setpoint/shop/web"
 
@@ -34,11 +40,11 @@ X_AND_Y: Any = {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:size": {}}, 'k:{"na
 def test_a_new_element_is_told_by_what_is_in_it_and_one_that_has_but_a_key_by_its_key() -> None:
     made = thing({"list": [{"name": "x", "size": 1}, {"name": "y"}]}, owner({"f:list": X_AND_Y}))
 
-    assert told(born(made)) == {"list[name=x].size": (MISSING, 1), "list[name=y].name": (MISSING, "y")}
+    assert told(creation_changes(made)) == {"list[name=x].size": (MISSING, 1), "list[name=y].name": (MISSING, "y")}
 
 
 def test_an_object_with_nothing_of_ours_is_told_by_its_name() -> None:
-    assert told(born(thing({}))) == {"metadata.name": (MISSING, "a")}
+    assert told(creation_changes(thing({}))) == {"metadata.name": (MISSING, "a")}
 
 
 def test_elements_in_another_order_are_a_change_and_new_ones_are_none() -> None:
@@ -47,30 +53,34 @@ def test_elements_in_another_order_are_a_change_and_new_ones_are_none() -> None:
     turned = thing({"list": [{"name": "y"}, {"name": "x"}]}, owner(fields))
     longer = thing({"list": [{"name": "z"}, {"name": "x"}, {"name": "y"}]}, owner(fields))
 
-    assert told(between(before, turned, MANAGER)) == {"list": (["[name=x]", "[name=y]"], ["[name=y]", "[name=x]"])}
-    assert told(between(before, longer, MANAGER)) == {"list[name=z].name": (MISSING, "z")}
+    assert told(apply_changes(before, turned, MANAGER)) == {
+        "list": (["[name=x]", "[name=y]"], ["[name=y]", "[name=x]"])
+    }
+    assert told(apply_changes(before, longer, MANAGER)) == {"list[name=z].name": (MISSING, "z")}
 
 
 def test_a_field_that_somebody_took_over_is_told_with_its_value() -> None:
     live = thing({"data": {"a": "theirs"}}, owner({"f:data": {"f:a": {}}}, "kubectl-edit", "Update"))
     after = thing({"data": {"a": "ours"}}, owner({"f:data": {"f:a": {}}}))
 
-    assert told(between(live, after, MANAGER)) == {"data.a": ("theirs", "ours")}
+    assert told(apply_changes(live, after, MANAGER)) == {"data.a": ("theirs", "ours")}
 
 
 def test_fields_that_only_become_ours_are_counted() -> None:
     live = thing({"data": {"a": "1", "b": "2"}}, owner({"f:data": {"f:a": {}, "f:b": {}}}, "helm"))
     after = thing({"data": {"a": "1", "b": "2"}}, owner({"f:data": {"f:a": {}, "f:b": {}}}))
 
-    assert told(between(live, after, MANAGER)) == {f"metadata.managedFields[manager={MANAGER}]": (MISSING, "2 fields")}
-    assert between(after, after, MANAGER) == ()
+    assert told(apply_changes(live, after, MANAGER)) == {
+        f"metadata.managedFields[manager={MANAGER}]": (MISSING, "2 fields")
+    }
+    assert apply_changes(after, after, MANAGER) == ()
 
 
 @pytest.mark.parametrize("path", ["data.a", "data", "stringData.a"])
 def test_values_of_a_secret_are_hidden_also_where_they_are_immutable(path: str) -> None:
     secret = thing({"data": {"a": "x"}, "stringData": {"a": "x"}}, kind="Secret")
 
-    assert told(named([path], secret, secret)) == {path: (REDACTED, REDACTED)}
+    assert told(immutable_changes([path], secret, secret)) == {path: (REDACTED, REDACTED)}
 
 
 def test_a_copy_of_a_secret_in_an_annotation_is_hidden() -> None:
@@ -79,7 +89,7 @@ def test_a_copy_of_a_secret_in_an_annotation_is_hidden() -> None:
     secret = thing({}, owner(fields), kind="Secret")
     secret["metadata"]["annotations"] = {name: "x"}
 
-    assert told(born(secret)) == {f'metadata.annotations["{name}"]': (MISSING, REDACTED)}
+    assert told(creation_changes(secret)) == {f'metadata.annotations["{name}"]': (MISSING, REDACTED)}
 
 
 @pytest.mark.parametrize(
@@ -98,8 +108,8 @@ def test_a_copy_of_a_secret_in_an_annotation_is_hidden() -> None:
     ],
 )
 def test_only_what_cannot_change_is_immutable(message: str, fixed: bool) -> None:
-    assert fixed_fields(RemoteInvalid("no", (("spec.a", message),))) == (("spec.a",) if fixed else ())
-    assert fixed_fields(RemoteInvalid("no", (("spec.a", message), ("spec.b", "Required value")))) == ()
+    assert immutable_fields_of(RemoteInvalid("no", (("spec.a", message),))) == (("spec.a",) if fixed else ())
+    assert immutable_fields_of(RemoteInvalid("no", (("spec.a", message), ("spec.b", "Required value")))) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,14 +128,14 @@ def test_only_what_was_changed_and_not_declared_is_changed_by_hand(
 ) -> None:
     live = thing({}, *(owner({}, "them", one) for one in operations))
 
-    assert is_by_hand(HeldByOthers("no", (("data.a", "them"),)), live, decision) is by_hand
+    assert is_manual_change(HeldByOthers("no", (("data.a", "them"),)), live, decision) is by_hand
 
 
 def test_a_conflict_about_what_is_left_to_others_is_looked_at_again() -> None:
-    place = Place("own", "v1", "ConfigMap", "shop", "a")
+    place = ObjectLocation("own", "v1", "ConfigMap", "shop", "a")
     held = HeldByOthers("no", ((".spec.replicas", "hpa"),))
     more = HeldByOthers("no", ((".spec.replicas", "hpa"), (".spec.paused", "me")))
 
-    assert isinstance(conflict(held, place, [Path(("spec", "replicas"))]), RemoteConflict)
-    assert isinstance(conflict(held, place), HeldByOthers)
-    assert isinstance(conflict(more, place, [Path(("spec", "replicas"))]), HeldByOthers)
+    assert isinstance(conflict_error(held, place, [Path(("spec", "replicas"))]), RemoteConflict)
+    assert isinstance(conflict_error(held, place), HeldByOthers)
+    assert isinstance(conflict_error(more, place, [Path(("spec", "replicas"))]), HeldByOthers)

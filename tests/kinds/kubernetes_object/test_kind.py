@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from setpoint.engine.abilities import Audible, Awaited, Lasting, Rehearsable, Replaceable
-from setpoint.engine.kind import Resolved
-from setpoint.engine.system_clock import SystemClock
+from setpoint.engine.capabilities import SupportsAliases, SupportsDryRun, SupportsReplace, SupportsWait, SupportsWatch
+from setpoint.engine.context import SystemClock
+from setpoint.engine.kind import ResolvedReferences
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
@@ -22,11 +22,11 @@ KEY = {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}
 def test_it_rehearses_waits_gives_way_and_tells_of_changes() -> None:
     one = kind()
 
-    assert isinstance(one, Rehearsable)
-    assert isinstance(one, Awaited)
-    assert isinstance(one, Replaceable)
-    assert isinstance(one, Lasting)
-    assert isinstance(one, Audible)
+    assert isinstance(one, SupportsDryRun)
+    assert isinstance(one, SupportsWait)
+    assert isinstance(one, SupportsReplace)
+    assert isinstance(one, SupportsAliases)
+    assert isinstance(one, SupportsWatch)
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_an_object_is_where_its_cluster_is(cluster: Tree | None, word: str, tmp_
     file.write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
     one = KubernetesObjectKind(Clusters({"KUBECONFIG": str(file)}), SystemClock())
 
-    location = one.locate(resource(MAP, cluster=cluster), Resolved())
+    location = one.locate(resource(MAP, cluster=cluster), ResolvedReferences())
 
     assert location == f"v1 ConfigMap shop/map @ {word}"
-    assert one.topic_of(location) == f"v1 ConfigMap shop/* @ {word}"
+    assert one.watch_topic(location) == f"v1 ConfigMap shop/* @ {word}"
 
 
 def test_without_a_kubeconfig_the_missing_file_is_named(tmp_path: Path) -> None:
     one = KubernetesObjectKind(Clusters({"HOME": str(tmp_path)}), SystemClock())
 
     with pytest.raises(UserError, match="there is no kubeconfig at"):
-        one.locate(resource(MAP), Resolved())
+        one.locate(resource(MAP), ResolvedReferences())
 
 
 def test_only_the_author_says_that_an_object_may_give_way() -> None:
@@ -67,7 +67,11 @@ def test_only_the_author_says_that_an_object_may_give_way() -> None:
 
 def test_who_reaches_no_cluster_loads_nothing_that_does() -> None:
     """Neither the client, nor what reads YAML, nor the verbs themselves."""
-    heavy = ("setpoint.clients.kubernetes", "setpoint.clients.kube_watch", "setpoint.kinds.kubernetes_object.remote")
+    heavy = (
+        "setpoint.clients.kubernetes.client",
+        "setpoint.clients.kubernetes.watch",
+        "setpoint.kinds.kubernetes_object.remote",
+    )
     program = f"import sys, setpoint.app; print([name for name in {heavy!r} if name in sys.modules])"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path, get_at
-from setpoint.core.values import MISSING
-from setpoint.kinds.kubernetes_object.left_alone import without_left_alone
-from setpoint.kinds.kubernetes_object.projection import NO_FIELDS, project
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path, get_at
+from setpoint.kinds.kubernetes_object.managed_fields import NO_FIELDS, project, with_ignored_fields
 from tests.kinds.kubernetes_object.owned_trees import OBJECTS, Owned
 
 pytestmark = pytest.mark.laws
@@ -24,7 +23,7 @@ def test_what_is_ours_is_sent_as_it_is_and_what_is_not_is_not_sent(
     name = data.draw(st.sampled_from(tops))
     path = Path((name,))
 
-    sent = without_left_alone(wanted.value, live.value, live.fields, [path])
+    sent = with_ignored_fields(wanted.value, live.value, live.fields, [path])
 
     fields = live.fields.get(f"f:{name}")
     if fields is None:
@@ -37,14 +36,14 @@ def test_what_is_ours_is_sent_as_it_is_and_what_is_not_is_not_sent(
 
 @given(OBJECTS, OBJECTS)
 def test_nothing_is_left_alone_that_nobody_names(live: Owned, wanted: Owned) -> None:
-    assert without_left_alone(wanted.value, live.value, live.fields, []) is wanted.value
+    assert with_ignored_fields(wanted.value, live.value, live.fields, []) is wanted.value
 
 
 @given(OBJECTS, OBJECTS)
 def test_an_owner_of_nothing_sends_nothing_of_it(live: Owned, wanted: Owned) -> None:
     paths = [Path((str(name),)) for name in live.value]
 
-    sent = without_left_alone(wanted.value, live.value, NO_FIELDS, paths)
+    sent = with_ignored_fields(wanted.value, live.value, NO_FIELDS, paths)
 
     assert all(get_at(sent, path) is MISSING for path in paths)
 
@@ -53,6 +52,6 @@ def test_an_element_that_is_to_go_is_not_kept_for_a_field_in_it() -> None:
     live: Any = {"ports": [{"port": 80, "protocol": "TCP", "nodePort": 1}]}
     owned: Any = {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:nodePort": {}}}}
 
-    sent = without_left_alone({"ports": []}, live, owned, [Path.parse("ports[port=80].nodePort")])
+    sent = with_ignored_fields({"ports": []}, live, owned, [Path.parse("ports[port=80].nodePort")])
 
     assert sent == {"ports": []}

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.paths import Path
-from setpoint.core.wait_for import FieldWait, WaitFor
-from setpoint.engine.kind import Resolved
+from setpoint.core.values.paths import Path
+from setpoint.core.wait.wait_for import FieldWait, WaitFor
+from setpoint.engine.kind import ResolvedReferences
 from setpoint.errors import ManifestInvalid, SetpointError, UnknownField
-from setpoint.kinds.kubernetes_object.manifest import object_of
+from setpoint.kinds.kubernetes_object.manifest import desired_object
 from tests.kinds.kubernetes_object.written import MAP, Tree, check, kind, resource
 
 SECRET: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}}
@@ -90,13 +90,17 @@ def test_what_tools_leave_behind_empty_says_nothing() -> None:
 
     check(manifest)
 
-    assert object_of(resource(manifest), Resolved()) == MAP
+    assert desired_object(resource(manifest), ResolvedReferences()) == MAP
 
 
 def test_text_and_map_come_to_the_same_object() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n"
 
-    assert object_of(resource(text), Resolved()) == object_of(resource(MAP), Resolved()) == MAP
+    assert (
+        desired_object(resource(text), ResolvedReferences())
+        == desired_object(resource(MAP), ResolvedReferences())
+        == MAP
+    )
 
 
 def test_the_wait_is_read() -> None:
@@ -120,7 +124,7 @@ def test_the_wait_is_read() -> None:
 )
 def test_what_is_wrong_with_a_secret_is_told_without_its_values(members: Tree, told: str) -> None:
     with pytest.raises(ManifestInvalid) as caught:
-        object_of(resource({**SECRET, **members}), Resolved())
+        desired_object(resource({**SECRET, **members}), ResolvedReferences())
 
     assert str(caught.value) == told
     assert "12345" not in str(caught.value)
@@ -129,7 +133,7 @@ def test_what_is_wrong_with_a_secret_is_told_without_its_values(members: Tree, t
 
 
 def test_text_in_a_secret_is_sent_as_it_is_kept() -> None:
-    made = object_of(resource({**SECRET, "stringData": {"a": "ü"}, "data": {"b": "YQ=="}}), Resolved())
+    made = desired_object(resource({**SECRET, "stringData": {"a": "ü"}, "data": {"b": "YQ=="}}), ResolvedReferences())
 
     assert made == {**SECRET, "data": {"a": "w7w=", "b": "YQ=="}}
 

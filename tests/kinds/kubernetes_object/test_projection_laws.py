@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path, get_at
-from setpoint.core.values import MISSING
-from setpoint.kinds.kubernetes_object.projection import NO_FIELDS, Fields, carve, owns_at, project, union
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING
+from setpoint.core.values.paths import Path, get_at
+from setpoint.kinds.kubernetes_object.managed_fields import NO_FIELDS, FieldSet, extract, owned_below, project, union
 from tests.kinds.kubernetes_object.owned_trees import ATOMIC, OBJECTS, Owned
 
 pytestmark = pytest.mark.laws
@@ -44,10 +44,10 @@ def test_what_others_do_to_their_own_changes_nothing(owned: Owned, data: st.Data
 
 @given(OBJECTS)
 def test_what_is_carved_out_holds_all_that_is_owned(owned: Owned) -> None:
-    carved = carve(owned.value, owned.fields)
+    carved = extract(owned.value, owned.fields)
 
     assert same(project(carved, owned.fields).to_data(), project(owned.value, owned.fields).to_data())
-    assert same(carve(carved, owned.fields), carved)
+    assert same(extract(carved, owned.fields), carved)
 
 
 @given(OBJECTS)
@@ -69,24 +69,24 @@ def test_whoever_owns_a_leaf_owns_it_by_its_path(owned: Owned) -> None:
         # A step that is the text of an element is no path that anybody could write.
         found = get_at(owned.value, path)
         if found is not MISSING and same([found], [owned.leaves[path]]):
-            assert owns_at(owned.fields, owned.value, path) == NO_FIELDS
+            assert owned_below(owned.fields, owned.value, path) == NO_FIELDS
 
 
 @given(OBJECTS)
 def test_whoever_owns_nothing_below_owns_nothing_there(owned: Owned) -> None:
-    assert owns_at(owned.fields, owned.value, Path(("brought by others",))) is None
+    assert owned_below(owned.fields, owned.value, Path(("brought by others",))) is None
 
 
 def test_an_empty_map_that_others_fill_stays_empty() -> None:
-    fields: Fields = {"f:labels": {}}
-    others: Fields = {"f:labels": {"f:theirs": {}}}
+    fields: FieldSet = {"f:labels": {}}
+    others: FieldSet = {"f:labels": {"f:theirs": {}}}
 
     assert project({"labels": {"theirs": "x"}}, fields, others).leaves == {Path(("labels",)): {}}
     assert project({"labels": {"theirs": "x"}}, fields).leaves == {Path(("labels",)): {"theirs": "x"}}
 
 
 def test_elements_by_position_and_by_several_keys() -> None:
-    fields: Fields = {
+    fields: FieldSet = {
         "f:args": {"i:1": {}},
         "f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}}},
     }
@@ -98,12 +98,12 @@ def test_elements_by_position_and_by_several_keys() -> None:
         "args[1]": "b",
         "ports[port=80,protocol=TCP].port": 80,
     }
-    assert owns_at(fields, value, Path.parse("ports[protocol=TCP].port")) == NO_FIELDS
-    assert owns_at(fields, value, Path.parse("ports[1].port")) == NO_FIELDS
-    assert owns_at(fields, value, Path.parse("ports[0].port")) is None
+    assert owned_below(fields, value, Path.parse("ports[protocol=TCP].port")) == NO_FIELDS
+    assert owned_below(fields, value, Path.parse("ports[1].port")) == NO_FIELDS
+    assert owned_below(fields, value, Path.parse("ports[0].port")) is None
 
 
 def test_what_is_owned_and_not_there_is_left_out() -> None:
-    fields: Fields = {"f:a": {}, "f:b": {"f:c": {}}, "f:list": {"k:{}": {}, 'v:"x"': {}, "i:9": {}, "k:nonsense": {}}}
+    fields: FieldSet = {"f:a": {}, "f:b": {"f:c": {}}, "f:list": {"k:{}": {}, 'v:"x"': {}, "i:9": {}, "k:nonsense": {}}}
 
     assert project({"b": "text", "list": []}, fields).leaves == {}

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path
-from setpoint.engine.kind import ANY_GROUP, Resolved, SecretKey, Value
+from setpoint.core.values.canonical import same
+from setpoint.core.values.paths import Path
+from setpoint.engine.kind import ANY_GROUP, ResolvedReferences, SecretKeyReference, ValueReference
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import Blocked, ManifestInvalid
-from setpoint.kinds.kubernetes_object.values import Manifest
+from setpoint.kinds.kubernetes_object.manifest import ManifestTemplate
 from tests.kinds.kubernetes_object.written import MAP, Tree, check, kind, resource
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
@@ -23,8 +23,8 @@ TREES = st.recursive(
 PIECES = st.lists(st.sampled_from(("$", "{", "}", "${", "$$", "ref:", "A/b:", "c", ":", "/")), max_size=8).map("".join)
 
 
-def manifest(tree: Any) -> Manifest:
-    return Manifest(tree, "spec.manifest", "shop")
+def manifest(tree: Any) -> ManifestTemplate:
+    return ManifestTemplate(tree, "spec.manifest", "shop")
 
 
 def target(kind: str = "A", name: str = "b", namespace: str = "shop", group: str = ANY_GROUP) -> ResourceRef:
@@ -35,28 +35,28 @@ def target(kind: str = "A", name: str = "b", namespace: str = "shop", group: str
 @given(TREES)
 def test_a_manifest_that_names_nothing_is_as_it_is_written(tree: Any) -> None:
     if "ref" not in str(tree):
-        assert manifest(tree).needs() == ()
-        assert same([manifest(tree).filled_in({})], [tree])
+        assert manifest(tree).dependencies() == ()
+        assert same([manifest(tree).substituted({})], [tree])
 
 
 @pytest.mark.laws
 @given(TREES)
 def test_a_value_goes_in_whole(value: Any) -> None:
     tree = {"a": [{"$ref": {"kind": "A", "name": "b", "path": "c"}}]}
-    (need,) = manifest(tree).needs()
+    (dependency,) = manifest(tree).dependencies()
 
-    assert same(manifest(tree).filled_in({need.field: value}), {"a": [value]})
+    assert same(manifest(tree).substituted({dependency.field: value}), {"a": [value]})
 
 
 @pytest.mark.laws
 @given(PIECES)
 def test_text_is_refused_or_every_reference_in_it_is_found(text: str) -> None:
     try:
-        needs = manifest({"t": text}).needs()
+        dependencies = manifest({"t": text}).dependencies()
     except ManifestInvalid:
         assert "${ref:" in text
         return
-    filled = manifest({"t": text}).filled_in({need.field: "!" for need in needs})
+    filled = manifest({"t": text}).substituted({dependency.field: "!" for dependency in dependencies})
 
     assert isinstance(filled, dict)
     assert str(filled["t"]).count("!") == len(re.findall(r"(?<!\$)\$\{ref:[^:{}]*:[^{}]+\}", text)) or "$$${" in text
@@ -66,11 +66,11 @@ def test_text_is_refused_or_every_reference_in_it_is_found(text: str) -> None:
 @given(SCALARS.filter(lambda one: one is not None and not isinstance(one, float)))
 def test_a_scalar_goes_into_text_as_json_writes_it(value: Any) -> None:
     text = "<${ref:A/b:c}>"
-    (need,) = manifest(text).needs()
+    (dependency,) = manifest(text).dependencies()
 
     written = value if isinstance(value, str) else {True: "true", False: "false"}.get(value, str(value))
     expected = written if not isinstance(value, int) or isinstance(value, bool) else str(value)
-    assert manifest(text).filled_in({need.field: value}) == f"<{expected}>"
+    assert manifest(text).substituted({dependency.field: value}) == f"<{expected}>"
 
 
 def test_a_reference_names_kind_namespace_name_group_and_path() -> None:
@@ -81,9 +81,9 @@ def test_a_reference_names_kind_namespace_name_group_and_path() -> None:
         }
     }
 
-    assert manifest(tree).needs() == (
-        Value("spec.manifest.spec.ip.$ref", target(), Path.parse("status.x[0]")),
-        Value("spec.manifest.spec.host.$ref", target(namespace="n", group="g.io"), Path.parse("status.h")),
+    assert manifest(tree).dependencies() == (
+        ValueReference("spec.manifest.spec.ip.$ref", target(), Path.parse("status.x[0]")),
+        ValueReference("spec.manifest.spec.host.$ref", target(namespace="n", group="g.io"), Path.parse("status.h")),
     )
 
 
@@ -91,12 +91,14 @@ def test_text_names_several() -> None:
     tree = {"url": "http://${ref:A/b:status.ip}:${ref:A.g.io/n/b:spec.port}/$${ref:x}"}
     here = "spec.manifest.url"
 
-    assert manifest(tree).needs() == (
-        Value(f"{here} ${{ref:A/b:status.ip}}", target(), Path.parse("status.ip")),
-        Value(f"{here} ${{ref:A.g.io/n/b:spec.port}}", target(namespace="n", group="g.io"), Path.parse("spec.port")),
+    assert manifest(tree).dependencies() == (
+        ValueReference(f"{here} ${{ref:A/b:status.ip}}", target(), Path.parse("status.ip")),
+        ValueReference(
+            f"{here} ${{ref:A.g.io/n/b:spec.port}}", target(namespace="n", group="g.io"), Path.parse("spec.port")
+        ),
     )
     values: Tree = {f"{here} ${{ref:A/b:status.ip}}": "192.0.2.1", f"{here} ${{ref:A.g.io/n/b:spec.port}}": 80}
-    assert manifest(tree).filled_in(values) == {"url": "http://192.0.2.1:80/${ref:x}"}
+    assert manifest(tree).substituted(values) == {"url": "http://192.0.2.1:80/${ref:x}"}
 
 
 @pytest.mark.parametrize(
@@ -125,20 +127,20 @@ def test_what_names_nothing_is_refused_with_its_place(tree: Any, told: str) -> N
 def test_a_ref_whose_value_is_text_is_none_of_ours() -> None:
     schema = {"$ref": "#/definitions/x"}
 
-    assert manifest(schema).needs() == ()
-    assert manifest(schema).filled_in({}) == schema
+    assert manifest(schema).dependencies() == ()
+    assert manifest(schema).substituted({}) == schema
 
 
 def test_a_value_that_is_not_there_blocks() -> None:
     tree: Tree = {**MAP, "data": {"a": {"$ref": {"kind": "A", "name": "b", "path": "c"}}}}
 
     with pytest.raises(Blocked, match=r"the value at c of A shop/b is not known yet"):
-        kind().locate(resource(tree, cluster={"context": "x"}), Resolved())
+        kind().locate(resource(tree, cluster={"context": "x"}), ResolvedReferences())
 
 
 def test_a_kubeconfig_in_a_secret_is_needed() -> None:
     key = {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}
 
-    assert kind().needs(resource(MAP, cluster={"kubeconfig": key})) == (
-        SecretKey("spec.cluster.kubeconfig", ResourceRef("", "Secret", "shop", "access"), "config"),
+    assert kind().dependencies(resource(MAP, cluster={"kubeconfig": key})) == (
+        SecretKeyReference("spec.cluster.kubeconfig", ResourceRef("", "Secret", "shop", "access"), "config"),
     )

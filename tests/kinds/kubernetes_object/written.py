@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from setpoint.engine.context import SystemClock
 from setpoint.engine.intent import check_manifest
 from setpoint.engine.resource import Resource
-from setpoint.engine.system_clock import SystemClock
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 

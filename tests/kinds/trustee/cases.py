@@ -5,8 +5,8 @@ import os
 from pathlib import Path as File
 from typing import Any, Final
 
-from setpoint.core.paths import Path, Selector
-from setpoint.core.threeway import Table
+from setpoint.core.merge.threeway import EditableFields
+from setpoint.core.values.paths import Path, Selector
 
 Case = dict[str, Any]
 
@@ -34,13 +34,13 @@ def full(value: Any, name: str = "") -> Any:
     return None if value == "" and name != "mountPath" else value
 
 
-def same_places(told: tuple[Path, ...], expected: list[str], table: Table) -> bool:
+def same_places(told: tuple[Path, ...], expected: list[str], table: EditableFields) -> bool:
     """Whether both name the same places: a field may be named by the object that it is in, an entry by its key."""
     places = [Path.parse(text) for text in expected]
     return len(places) == len(told) and all(any(_is_at(one, place, table) for one in told) for place in places)
 
 
-def _is_at(told: Path, expected: Path, table: Table) -> bool:
+def _is_at(told: Path, expected: Path, table: EditableFields) -> bool:
     field = next(path for path in table if path.covers(told))
     if expected.covers(told):
         return expected.covers(field) or expected == told

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from setpoint.kinds.trustee.trustee_config import CipherNames, cipher_list, openssl_name
-from setpoint.kinds.trustee.trustee_config.ciphers import upstream_name
+from setpoint.kinds.trustee.trustee_config.kbs_toml import upstream_name
 
 LISTED = (Path(__file__).parents[2] / "data" / "openssl_suites.txt").read_text("utf-8").splitlines()
 SUITES = dict(line.split() for line in LISTED)

@@ -4,24 +4,31 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.openapi import schema_of
+from setpoint.core.schema.openapi import schema_of
 from setpoint.errors import DependencyNotFound
-from setpoint.kinds.descriptions import descriptions
-from setpoint.kinds.trustee.kbs_config import KbsConfigStatus, Part, Readiness, parts, readiness, versions
+from setpoint.kinds.field_docs import field_docs
+from setpoint.kinds.trustee.kbs_config import (
+    InputObject,
+    KbsConfigStatus,
+    TrusteeReadiness,
+    deployment_readiness,
+    input_objects,
+    input_versions,
+)
 from tests.kinds.trustee.worlds import kbs_config
 
-SETTINGS, AUTH = Part("ConfigMap", "settings"), Part("Secret", "auth")
+SETTINGS, AUTH = InputObject("ConfigMap", "settings"), InputObject("Secret", "auth")
 
 
-def found(**secret: Any) -> dict[Part, Any]:
+def found(**secret: Any) -> dict[InputObject, Any]:
     return {
         SETTINGS: {"data": {"kbs-config.toml": "x"}, "metadata": {"resourceVersion": "1"}},
         AUTH: {"data": {"publicKey": "a2V5"}, "metadata": {"uid": "u9"}, **secret},
     }
 
 
-def trace(objects: dict[Part, Any], **spec: Any) -> str:
-    return versions(kbs_config(**spec)[1], objects)
+def trace(objects: dict[InputObject, Any], **spec: Any) -> str:
+    return input_versions(kbs_config(**spec)[1], objects)
 
 
 def test_config_maps_come_first_and_each_part_once() -> None:
@@ -38,7 +45,7 @@ def test_config_maps_come_first_and_each_part_once() -> None:
         kbsLocalCertCacheSpec={"secrets": [{"secretName": "chip"}]},
     )
 
-    assert [str(part) for part in parts(spec)] == [
+    assert [str(part) for part in input_objects(spec)] == [
         *("ConfigMap settings", "ConfigMap values", "ConfigMap policies", "ConfigMap resources"),
         *("Secret auth", "Secret chip", "Secret hk", "Secret hc", "Secret s"),
     ]
@@ -47,7 +54,7 @@ def test_config_maps_come_first_and_each_part_once() -> None:
 def test_microservices_have_two_more() -> None:
     _, spec = kbs_config(kbsDeploymentType="MicroservicesDeployment", kbsAsConfigMapName="a", kbsRvpsConfigMapName="r")
 
-    assert [part.name for part in parts(spec)] == ["settings", "a", "r", "auth"]
+    assert [part.name for part in input_objects(spec)] == ["settings", "a", "r", "auth"]
 
 
 def test_the_trace_is_the_same_until_something_in_it_changes() -> None:
@@ -84,8 +91,8 @@ def live(wanted: int = 2, generation: int = 3, observed: int = 3, **status: int)
 
 
 def test_all_pods_that_were_asked_for_make_it_ready() -> None:
-    assert readiness(live()).is_ready
-    assert readiness(live()).message == "Trustee deployment is ready"
+    assert deployment_readiness(live()).is_ready
+    assert deployment_readiness(live()).message == "Trustee deployment is ready"
 
 
 @pytest.mark.parametrize(
@@ -99,16 +106,16 @@ def test_all_pods_that_were_asked_for_make_it_ready() -> None:
     ],
 )
 def test_anything_less_does_not(one: Any) -> None:
-    assert readiness(one).readiness is Readiness.ROLLING_OUT
-    assert readiness(one).message.startswith("Deployment trust/trustee-deployment: ")
+    assert deployment_readiness(one).readiness is TrusteeReadiness.ROLLING_OUT
+    assert deployment_readiness(one).message.startswith("Deployment trust/trustee-deployment: ")
 
 
 def test_none_and_zero_are_two_things() -> None:
-    assert readiness(None).readiness is Readiness.ABSENT
-    assert readiness(live(0)).readiness is Readiness.SCALED_TO_ZERO
-    assert not readiness(live(0)).is_ready
-    assert readiness(live(0, replicas=1)).readiness is Readiness.ROLLING_OUT
+    assert deployment_readiness(None).readiness is TrusteeReadiness.ABSENT
+    assert deployment_readiness(live(0)).readiness is TrusteeReadiness.SCALED_TO_ZERO
+    assert not deployment_readiness(live(0)).is_ready
+    assert deployment_readiness(live(0, replicas=1)).readiness is TrusteeReadiness.ROLLING_OUT
 
 
 def test_the_status_has_to_say_whether_it_is_ready() -> None:
-    assert schema_of(KbsConfigStatus, descriptions)["required"] == ["isReady"]
+    assert schema_of(KbsConfigStatus, field_docs)["required"] == ["isReady"]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.children import Contents, Renewal, renewed
-from setpoint.core.owners import Ownership, ownership
-from setpoint.engine.owner import Generated, Owner
+from setpoint.core.merge.children import ChildUpdate, ChildUpdatePolicy, child_update
+from setpoint.core.owner_references import Ownership, ownership
+from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, ImmutableFieldChanged, ManifestInvalid, UserError
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner, KbsConfigStatus
@@ -38,13 +38,13 @@ def there(**spec: Any) -> dict[ResourceRef, Resource]:
     }
 
 
-def generated(found: Mapping[ResourceRef, Resource] | None = None, **spec: Any) -> Generated:
+def generated(found: Mapping[ResourceRef, Resource] | None = None, **spec: Any) -> GeneratedChildren:
     return OWNER.generate(resource(**spec), there(**spec) if found is None else found)
 
 
-def again(live: Any, index: int, **spec: Any) -> Renewal:
+def again(live: Any, index: int, **spec: Any) -> ChildUpdate:
     """What the next pass makes of one of both."""
-    return renewed(generated(**spec).children[index], live, None)
+    return child_update(generated(**spec).children[index], live, None)
 
 
 # --- What it is made of -----------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_all_that_it_makes_and_reads_is_said_beforehand(spec: dict[str, Any]) ->
     assert [Resource(one.object).ref[:2] for one in generated(**spec).children] == [
         (one.group, one.kind) for one in OWNER.makes
     ]
-    assert OWNER.needs(resource(**spec)) == ()
+    assert OWNER.dependencies(resource(**spec)) == ()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_deployment_and_the_service_have_the_names_that_others_know(spec: di
     for one in made.children:
         assert Resource(one.object).ref.namespace == "trust"
         assert ownership(one.object, resource().document) is Ownership.OURS
-        assert one.contents is Contents.COVERED
+        assert one.contents is ChildUpdatePolicy.APPLY_SUBSET
         assert OWNER.completed(one) is one.object
     assert [one.object for one in made.children] == [one.object for one in generated(**spec).children]
 
@@ -138,7 +138,7 @@ def test_the_deployment_and_the_service_have_the_names_that_others_know(spec: di
 def test_a_second_one_in_the_namespace_finds_them_to_be_anothers() -> None:
     second = {"metadata": {"name": "second", "namespace": "trust", "uid": "u3"}}
 
-    assert {ownership(one.object, second) for one in generated().children} == {Ownership.ANOTHERS}
+    assert {ownership(one.object, second) for one in generated().children} == {Ownership.OTHER_OWNER}
 
 
 def test_a_config_map_that_changes_rolls_the_pods() -> None:
@@ -148,7 +148,7 @@ def test_a_config_map_that_changes_rolls_the_pods() -> None:
     before, after = generated().children[0].object, generated(moved).children[0].object
 
     assert before != after
-    assert renewed(generated(moved).children[0], before, None).object == after
+    assert child_update(generated(moved).children[0], before, None).object == after
 
 
 def as_served(index: int, **spec: Any) -> Any:
@@ -253,7 +253,7 @@ def test_ready_is_told_in_the_words_that_others_know() -> None:
 
 def test_it_is_held_until_the_deployment_is_gone() -> None:
     assert OWNER.finalizer == "kbsconfig.confidentialcontainers.org/finalizer"
-    assert OWNER.goes_first(resource()) == (ResourceRef("apps", "Deployment", "trust", "trustee-deployment"),)
+    assert OWNER.deleted_first(resource()) == (ResourceRef("apps", "Deployment", "trust", "trustee-deployment"),)
 
 
 def test_its_status_says_whether_it_is_ready_from_the_first_moment() -> None:

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.covering import covers
+from setpoint.core.merge.children import contains_all
 from setpoint.errors import ManifestInvalid, UserError
-from setpoint.kinds.trustee.kbs_config import Images, deployment, images, service
+from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, images, service
 from tests.kinds.trustee.worlds import kbs_config
 
-IMAGES = Images("operator:1", "kbs:1", "as:1", "rvps:1")
+IMAGES = TrusteeImages("operator:1", "kbs:1", "as:1", "rvps:1")
 STORAGE = "/opt/confidential-containers/storage"
 
 
@@ -246,8 +246,8 @@ def test_a_live_deployment_with_the_servers_defaults_is_as_wanted() -> None:
     live["spec"]["template"]["spec"]["containers"][0]["terminationMessagePath"] = "/dev/termination-log"
     live["status"] = {"replicas": 1}
 
-    assert covers(live, built(**EVERYTHING))
-    assert not covers(live, built(**{**EVERYTHING, "KbsEnvVars": {"A": "1"}}))
+    assert contains_all(live, built(**EVERYTHING))
+    assert not contains_all(live, built(**{**EVERYTHING, "KbsEnvVars": {"A": "1"}}))
 
 
 def test_images_come_from_the_environment() -> None:

@@ -2,30 +2,30 @@
 
 import pytest
 
-from setpoint.core.fates import Fate, summary
-from setpoint.core.paths import Path
-from setpoint.core.shape import paths_of, shape_of
-from setpoint.core.threeway import remember
-from setpoint.core.values import Json
+from setpoint.core.merge.merge_report import Resolution, report_summary
+from setpoint.core.merge.threeway import remember
+from setpoint.core.schema.shape import paths_of, shape_of
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
 from setpoint.kinds.trustee.trustee_config import (
-    Dialect,
-    Policy,
+    EditPolicy,
+    MergeDialect,
+    editable_fields,
     field_policies,
     merge_kbs_config,
-    user_configurable,
 )
 
-OURS = user_configurable("tc")
+OURS = editable_fields("tc")
 
 
 def spec(**fields: Json) -> dict[str, Json]:
     return {"kbsConfigMapName": "tc-kbs-config", "KbsDeploymentSpec": {"replicas": 1}, **fields}
 
 
-def told(last: Json, live: Json, generated: Json) -> dict[str, Fate]:
+def told(last: Json, live: Json, generated: Json) -> dict[str, Resolution]:
     merged = merge_kbs_config(remember(last, OURS), live, generated, OURS)
-    return {str(one.path): one.fate for one in merged.findings}
+    return {str(one.path): one.resolution for one in merged.findings}
 
 
 def test_every_field_has_one_policy() -> None:
@@ -36,43 +36,43 @@ def test_every_field_has_one_policy() -> None:
 
 
 def test_six_fields_are_peoples() -> None:
-    theirs = {field: policy for field, policy in field_policies().items() if policy is not Policy.MANAGED}
+    theirs = {field: policy for field, policy in field_policies().items() if policy is not EditPolicy.MANAGED}
 
     assert theirs == {
-        "KbsDeploymentSpec.replicas": Policy.SCALAR,
-        "KbsEnvVars": Policy.MAP,
-        "kbsSecretResources": Policy.LIST,
-        "kbsLocalCertCacheSpec.secrets": Policy.LIST,
-        "ibmSEConfigSpec.certStorePvc": Policy.SCALAR,
-        "kbsAttestationPolicyConfigMapName": Policy.SCALAR,
+        "KbsDeploymentSpec.replicas": EditPolicy.SCALAR,
+        "KbsEnvVars": EditPolicy.MAP,
+        "kbsSecretResources": EditPolicy.LIST,
+        "kbsLocalCertCacheSpec.secrets": EditPolicy.LIST,
+        "ibmSEConfigSpec.certStorePvc": EditPolicy.SCALAR,
+        "kbsAttestationPolicyConfigMapName": EditPolicy.SCALAR,
     }
 
 
 @pytest.mark.parametrize(
     ("dialect", "kept"),
     [
-        (Dialect.SETPOINT, "mine"),
-        (Dialect.HEAD, "generated"),
-        (Dialect.V0_17_TO_V0_19, "generated"),
-        (Dialect.BRIEF, "mine"),
-        (Dialect.INITIAL, "mine"),
+        (MergeDialect.SETPOINT, "mine"),
+        (MergeDialect.HEAD, "generated"),
+        (MergeDialect.V0_17_TO_V0_19, "generated"),
+        (MergeDialect.BRIEF, "mine"),
+        (MergeDialect.INITIAL, "mine"),
     ],
 )
-def test_dialects_differ_in_the_attestation_policy(dialect: Dialect, kept: str) -> None:
+def test_dialects_differ_in_the_attestation_policy(dialect: MergeDialect, kept: str) -> None:
     live, generated = ({"kbsAttestationPolicyConfigMapName": name} for name in ("mine", "generated"))
 
-    merged = merge_kbs_config(None, live, generated, user_configurable("tc", dialect))
+    merged = merge_kbs_config(None, live, generated, editable_fields("tc", dialect))
 
     assert merged.spec == {"kbsAttestationPolicyConfigMapName": kept}
 
 
 @pytest.mark.parametrize(
-    ("dialect", "is_kept"), [(Dialect.SETPOINT, False), (Dialect.HEAD, False), (Dialect.BRIEF, True)]
+    ("dialect", "is_kept"), [(MergeDialect.SETPOINT, False), (MergeDialect.HEAD, False), (MergeDialect.BRIEF, True)]
 )
-def test_a_claim_of_our_own_is_no_edit_in_the_newer_dialects(dialect: Dialect, is_kept: bool) -> None:
+def test_a_claim_of_our_own_is_no_edit_in_the_newer_dialects(dialect: MergeDialect, is_kept: bool) -> None:
     live: Json = {"ibmSEConfigSpec": {"certStorePvc": "tc-ibmse-certstore-pvc"}}
 
-    merged = merge_kbs_config(None, live, {}, user_configurable("tc", dialect))
+    merged = merge_kbs_config(None, live, {}, editable_fields("tc", dialect))
 
     assert bool(merged.changed) is is_kept
     assert (merged.spec == live) is is_kept
@@ -86,7 +86,8 @@ def test_a_profile_switch_takes_the_debug_log_away_again() -> None:
 
     assert merged.spec == spec(KbsEnvVars={"MINE": "1"})
     assert (
-        summary(merged.findings) == "1 preserved: KbsConfig KbsEnvVars.MINE; 1 retired: KbsConfig KbsEnvVars.RUST_LOG"
+        report_summary(merged.findings)
+        == "1 preserved: KbsConfig KbsEnvVars.MINE; 1 retired: KbsConfig KbsEnvVars.RUST_LOG"
     )
 
 
@@ -96,13 +97,13 @@ def test_whose_edit_was_kept_and_why_is_told() -> None:
     generated = spec(KbsEnvVars={"A": "3", "B": "1"}, kbsSecretResources=["status"])
 
     assert told(last, live, generated) == {
-        "KbsEnvVars.A": Fate.CONFLICTING,
-        "KbsEnvVars.B": Fate.PRESERVED,
-        "KbsEnvVars.C": Fate.PRESERVED,
-        "kbsSecretResources.mine": Fate.PRESERVED,
-        "kbsSecretResources.status": Fate.PRESERVED,
-        "kbsConfigMapName": Fate.REVERTED,
-        "kbsSecretResources.old": Fate.RETIRED,
+        "KbsEnvVars.A": Resolution.CONFLICTING,
+        "KbsEnvVars.B": Resolution.PRESERVED,
+        "KbsEnvVars.C": Resolution.PRESERVED,
+        "kbsSecretResources.mine": Resolution.PRESERVED,
+        "kbsSecretResources.status": Resolution.PRESERVED,
+        "kbsConfigMapName": Resolution.REVERTED,
+        "kbsSecretResources.old": Resolution.RETIRED,
     }
 
 

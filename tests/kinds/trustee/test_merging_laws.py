@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path, get_at
-from setpoint.core.threeway import memory_from_data, memory_to_data, remember
-from setpoint.core.values import Missing
-from setpoint.kinds.trustee.trustee_config import Dialect, field_policies, merge_kbs_config, user_configurable
+from setpoint.core.merge.threeway import last_generated_from_data, last_generated_to_data, remember
+from setpoint.core.values.json_types import Missing
+from setpoint.core.values.paths import Path, get_at
+from setpoint.kinds.trustee.trustee_config import MergeDialect, editable_fields, field_policies, merge_kbs_config
 from tests.kinds.trustee.cases import full
 
 pytestmark = pytest.mark.laws
@@ -35,7 +35,7 @@ specs: st.SearchStrategy[Spec] = st.fixed_dictionaries(
         "kbsServiceType": texts,
     },
 )
-tables = st.sampled_from(Dialect).map(lambda dialect: user_configurable("tc", dialect))
+tables = st.sampled_from(MergeDialect).map(lambda dialect: editable_fields("tc", dialect))
 
 
 @given(specs, specs, specs, tables)
@@ -141,7 +141,7 @@ def test_a_list_loses_what_was_retired_and_nothing_else(last: Spec, live: Spec, 
 def test_a_memory_survives_the_status_it_is_kept_in(spec: Spec, table: Any) -> None:
     memory = remember(spec, table)
 
-    assert memory_from_data(memory_to_data(memory)) == memory
+    assert last_generated_from_data(last_generated_to_data(memory)) == memory
 
 
 def parts(value: Any) -> list[Any]:

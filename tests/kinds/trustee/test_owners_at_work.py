@@ -5,10 +5,10 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
+from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.owner import Owner
-from setpoint.engine.reconcile import step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Gone, Outcome, Settled, Stopped, World
+from setpoint.engine.step.reconcile import step
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner
 from setpoint.stores.memory import MemoryStore
@@ -37,7 +37,7 @@ class Site:
             (GROUP, "TrusteeConfig"): TrusteeConfigOwner(),
             (GROUP, "KbsConfig"): KbsConfigOwner({"OPERATOR_IMAGE_NAME": "operator:1"}),
         }
-        self.world = World(self.store, clock, {}, owners=owners)
+        self.engine = EngineContext(self.store, clock, {}, owners=owners)
 
     async def wish(self, **spec: Any) -> None:
         """What the author asks for."""
@@ -50,11 +50,11 @@ class Site:
         for secret in (HTTPS, TOKEN):
             await self.store.apply(secret)
 
-    async def look(self) -> tuple[Outcome, Outcome]:
+    async def look(self) -> tuple[StepOutcome, StepOutcome]:
         """A step of each; the second of the first, once the other one is done."""
-        await step(TRUSTEE, self.world)
-        kbs = await step(KBS, self.world)
-        return await step(TRUSTEE, self.world), kbs
+        await step(TRUSTEE, self.engine)
+        kbs = await step(KBS, self.engine)
+        return await step(TRUSTEE, self.engine), kbs
 
     async def roll_out(self) -> None:
         """What a cluster does with a Deployment."""
@@ -80,7 +80,7 @@ class Site:
 Scene: TypeAlias = Callable[[Site], Awaitable[None]]
 
 
-def play(scene: Scene) -> None:
+def play(context: Scene) -> None:
     """The scene, on a site of its own that is up and running."""
 
     async def whole() -> None:
@@ -90,17 +90,17 @@ def play(scene: Scene) -> None:
         await site.look()
         await site.roll_out()
         await site.look()
-        await scene(site)
+        await context(site)
 
     asyncio.run(whole())
 
 
 def test_it_gets_as_far_as_it_can_and_on_when_the_rest_comes() -> None:
-    async def scene() -> None:
+    async def context() -> None:
         site = Site()
         await site.wish(**WISHES)
 
-        first = await step(TRUSTEE, site.world)
+        first = await step(TRUSTEE, site.engine)
 
         assert isinstance(first, Stopped)
         assert "HTTPS secrets: Secret server not found" in str(first.error)
@@ -114,11 +114,11 @@ def test_it_gets_as_far_as_it_can_and_on_when_the_rest_comes() -> None:
         assert "the controller has not reported yet" in trustee.ready.message
         assert (await site.get(KBS)).status["isReady"] is False
 
-    asyncio.run(scene())
+    asyncio.run(context())
 
 
 def test_it_is_ready_once_the_pods_run_and_then_nothing_moves() -> None:
-    async def scene(site: Site) -> None:
+    async def context(site: Site) -> None:
         before = await site.revisions()
 
         trustee, kbs = await site.look()
@@ -129,11 +129,11 @@ def test_it_is_ready_once_the_pods_run_and_then_nothing_moves() -> None:
         assert ((await site.get(TRUSTEE)).status["isReady"], (await site.get(KBS)).status["isReady"]) == (True, True)
         assert await site.revisions() == before
 
-    play(scene)
+    play(context)
 
 
 def test_a_renewed_certificate_reaches_the_pods() -> None:
-    async def scene(site: Site) -> None:
+    async def context(site: Site) -> None:
         before = await site.get(DEPLOYMENT)
         await site.store.apply({**HTTPS, "data": {"tls.key": "bmV3", "tls.crt": "bmV3"}})
 
@@ -148,11 +148,11 @@ def test_a_renewed_certificate_reaches_the_pods() -> None:
         assert isinstance(trustee, Settled)
         assert trustee.ready.status == "False"
 
-    play(scene)
+    play(context)
 
 
 def test_what_somebody_edits_stays_where_it_may_and_goes_where_it_may_not() -> None:
-    async def scene(site: Site) -> None:
+    async def context(site: Site) -> None:
         def mine(document: Any) -> Any:
             spec = document["spec"]
             resources = [*spec["kbsSecretResources"], "token"]
@@ -172,11 +172,11 @@ def test_what_somebody_edits_stays_where_it_may_and_goes_where_it_may_not() -> N
         live = (await site.get(DEPLOYMENT)).spec
         assert (live["replicas"], live["minReadySeconds"]) == (1, 3)
 
-    play(scene)
+    play(context)
 
 
 def test_settings_that_nobody_can_read_are_told_of() -> None:
-    async def scene(site: Site) -> None:
+    async def context(site: Site) -> None:
         await site.edit(SETTINGS, lambda one: {**one, "data": {"kbs-config.toml": "a = \n"}})
 
         trustee, _ = await site.look()
@@ -185,11 +185,11 @@ def test_settings_that_nobody_can_read_are_told_of() -> None:
         assert trustee.ready.status == "False"
         assert "kbs-config.toml in ConfigMap trust/tc-kbs-config: it is not TOML" in trustee.ready.message
 
-    play(scene)
+    play(context)
 
 
 def test_everything_goes_with_it_and_what_others_made_stays() -> None:
-    async def scene(site: Site) -> None:
+    async def context(site: Site) -> None:
         await site.store.delete(TRUSTEE)
 
         outcomes = [await site.look() for _ in range(4)]
@@ -200,4 +200,4 @@ def test_everything_goes_with_it_and_what_others_made_stays() -> None:
             "Secret trust/token",
         }
 
-    play(scene)
+    play(context)

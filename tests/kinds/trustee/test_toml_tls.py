@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from setpoint.kinds.trustee.trustee_config import ProfileType, TlsSettings, merge_tls_lines, toml_problem, with_tls
 from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml
-from setpoint.kinds.trustee.trustee_config.toml_statements import statements
-from setpoint.kinds.trustee.trustee_config.toml_tls import tls_in, without_tls
+from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import tls_in, toml_statements, without_tls
 
 INTERMEDIATE = kbs_toml(ProfileType.RESTRICTED, TlsSettings("intermediate"))
 CUSTOM = kbs_toml(ProfileType.RESTRICTED, TlsSettings("custom", "1.2", "1.3", "AES128-SHA", "x25519"))
@@ -146,7 +145,7 @@ generated = st.sampled_from([INTERMEDIATE, CUSTOM])
 @pytest.mark.laws
 @given(files)
 def test_statements_are_the_whole_text(text: str) -> None:
-    assert "".join(one.text for one in statements(text)) == text
+    assert "".join(one.text for one in toml_statements(text)) == text
 
 
 @pytest.mark.laws

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.children import memory_of_children, remembered, renewed
-from setpoint.core.fates import Fate
-from setpoint.core.values import Json
+from setpoint.core.merge.children import child_update, last_generated_status, read_last_generated
+from setpoint.core.merge.merge_report import Resolution
+from setpoint.core.values.json_types import Json
 from tests.kinds.trustee.worlds import made
 
 SETTINGS = "ConfigMap/tc-kbs-config"
@@ -22,8 +22,8 @@ class Cluster:
 
     def __init__(self, **spec: Any) -> None:
         self.live: dict[str, Any] = {key: child.object for key, child in made(**spec).items()}
-        self.memory: Json = memory_of_children(list(made(**spec).values()))
-        self.fates: dict[str, Fate] = {}
+        self.memory: Json = last_generated_status(list(made(**spec).values()))
+        self.fates: dict[str, Resolution] = {}
 
     def edit(self, key: str, old: str, new: str) -> None:
         """Changes the one text of a ConfigMap."""
@@ -39,12 +39,12 @@ class Cluster:
         """One pass: what it wrote."""
         written, self.fates = set(), {}
         for key, child in made(**spec).items():
-            renewal = renewed(child, self.live[key], remembered(self.memory, child))
-            self.fates |= {f"{key} {one.path}": one.fate for one in renewal.findings}
+            renewal = child_update(child, self.live[key], read_last_generated(self.memory, child))
+            self.fates |= {f"{key} {one.path}": one.resolution for one in renewal.findings}
             if renewal.object is not self.live[key]:
                 self.live[key] = renewal.object
                 written.add(key)
-        self.memory = memory_of_children(list(made(**spec).values()))
+        self.memory = last_generated_status(list(made(**spec).values()))
         return written
 
 
@@ -81,9 +81,9 @@ def test_a_profile_switch_keeps_what_somebody_edited_and_says_so() -> None:
     written = cluster.reconcile(**RESTRICTED)
 
     assert POLICY not in written
-    assert cluster.fates[f'{POLICY} data["resource-policy.rego"]'] is Fate.CONFLICTING
+    assert cluster.fates[f'{POLICY} data["resource-policy.rego"]'] is Resolution.CONFLICTING
     cluster.reconcile(**RESTRICTED)
-    assert cluster.fates == {f'{POLICY} data["resource-policy.rego"]': Fate.PRESERVED}
+    assert cluster.fates == {f'{POLICY} data["resource-policy.rego"]': Resolution.PRESERVED}
 
 
 def test_tls_follows_its_config_in_a_file_that_somebody_edited() -> None:
@@ -94,7 +94,7 @@ def test_tls_follows_its_config_in_a_file_that_somebody_edited() -> None:
     assert "worker_count = 16 # more" in cluster.text(SETTINGS)
     assert 'tls_profile = "modern"' in cluster.text(SETTINGS)
     assert "# TLS configuration - Mozilla modern profile" in cluster.text(SETTINGS)
-    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].text': Fate.PRESERVED}
+    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].text': Resolution.PRESERVED}
     assert cluster.reconcile(**RESTRICTED, tlsConfig={"profile": "modern"}) == set()
 
 
@@ -105,7 +105,7 @@ def test_a_tls_setting_that_somebody_changed_is_put_back() -> None:
 
     assert cluster.reconcile(**RESTRICTED) == {SETTINGS}
     assert cluster.text(SETTINGS) == before
-    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].tls.tls_profile': Fate.REVERTED}
+    assert cluster.fates == {f'{SETTINGS} data["kbs-config.toml"].tls.tls_profile': Resolution.REVERTED}
 
 
 def test_a_file_that_is_no_toml_is_left_with_its_author() -> None:
@@ -153,7 +153,7 @@ def test_a_childs_fields_are_kept_by_entry() -> None:
     assert cluster.reconcile(kbsServiceType="NodePort") == {KBS}
     assert cluster.live[KBS]["spec"]["kbsSecretResources"] == ["attestation-status", "mine"]
     assert cluster.live[KBS]["spec"]["kbsServiceType"] == "NodePort"
-    assert cluster.fates == {f"{KBS} spec.kbsSecretResources.mine": Fate.PRESERVED}
+    assert cluster.fates == {f"{KBS} spec.kbsSecretResources.mine": Resolution.PRESERVED}
 
 
 # --- For every history ------------------------------------------------------------------------------------------------
@@ -189,4 +189,4 @@ def test_whatever_happens_a_second_pass_writes_nothing(history: list[Any]) -> No
         cluster.reconcile(**wishes)
 
         assert cluster.reconcile(**wishes) == set()
-        assert Fate.REVERTED not in cluster.fates.values()
+        assert Resolution.REVERTED not in cluster.fates.values()

@@ -3,18 +3,18 @@
 import msgspec
 import pytest
 
-from setpoint.core.threeway import remember
+from setpoint.core.merge.threeway import remember
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.trustee.trustee_config import (
     CipherNames,
-    Dialect,
+    MergeDialect,
     cipher_list,
+    editable_fields,
     is_tls_line,
     merge_kbs_config,
     merge_tls_lines,
     read_tls_config,
     tls_settings,
-    user_configurable,
 )
 from tests.kinds.trustee.cases import WHERE, Case, cases, full, same_places
 
@@ -34,7 +34,7 @@ def merge_is_as_expected(case: Case) -> None:
 
 
 def two_ways(case: Case) -> None:
-    table = user_configurable(case["trusteeconfig_name"], Dialect(case["dialect"]))
+    table = editable_fields(case["trusteeconfig_name"], MergeDialect(case["dialect"]))
 
     merged = merge_kbs_config(None, case["current"], case["generated"], table)
 
@@ -46,7 +46,7 @@ def two_ways(case: Case) -> None:
 
 
 def three_ways(case: Case) -> None:
-    table = user_configurable(case["trusteeconfig_name"], Dialect(case["dialect"]))
+    table = editable_fields(case["trusteeconfig_name"], MergeDialect(case["dialect"]))
     last = remember(case["last_generated"], table)
 
     merged = merge_kbs_config(last, case["current"], case["generated"], table)

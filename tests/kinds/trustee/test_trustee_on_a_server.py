@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.children import memory_of_children, remembered, renewed
-from setpoint.core.covering import covers
-from setpoint.kinds.trustee.kbs_config import Images, deployment, service
+from setpoint.core.merge.children import child_update, contains_all, last_generated_status, read_last_generated
+from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, service
 from setpoint.kinds.trustee.kbs_config.workload import workload
 from tests.cluster.access import Access
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
@@ -19,7 +18,7 @@ FOLDERS = {
     "Service": "/api/v1/namespaces/{}/services",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
 }
-IMAGES = Images("operator:1", "kbs:1", "as:1", "rvps:1")
+IMAGES = TrusteeImages("operator:1", "kbs:1", "as:1", "rvps:1")
 MICROSERVICES = {
     "kbsDeploymentType": "MicroservicesDeployment",
     "kbsAsConfigMapName": "a",
@@ -48,14 +47,14 @@ def test_a_server_takes_the_workload_and_adds_nothing_that_counts(
     for wanted in (deployment(*kbs_config(**spec), IMAGES, "settings:1"), service(*kbs_config(**spec))):
         live = created(api_server, namespace, wanted)
 
-        assert covers(live["spec"], wanted["spec"])
+        assert contains_all(live["spec"], wanted["spec"])
 
 
 def written(server: Access, namespace: str, spec: Any, live: dict[str, Any]) -> dict[str, Any]:
     """Both objects after one pass over what is `live`, by kind; what needs no write is the very same."""
     after = {}
     for child in workload(*kbs_config(**spec), IMAGES, "settings:1"):
-        made: Any = renewed(child, live[child.key], None).object
+        made: Any = child_update(child, live[child.key], None).object
         if made is not live[child.key]:
             place = f"{FOLDERS[made['kind']].format(namespace)}/{made['metadata']['name']}"
             answer = server.call("PUT", place, made)
@@ -107,9 +106,9 @@ def test_a_server_takes_every_child_and_nothing_is_left_to_write(
     api_server: Access, namespace: str, spec: dict[str, Any]
 ) -> None:
     children = [child for child in made(**spec).values() if not child.key.startswith("KbsConfig")]
-    memory = memory_of_children(children)
+    memory = last_generated_status(children)
 
     for child in children:
         live = created(api_server, namespace, child.object)
 
-        assert renewed(child, live, remembered(memory, child)).object is live
+        assert child_update(child, live, read_last_generated(memory, child)).object is live

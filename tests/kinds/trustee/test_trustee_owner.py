@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.children import Child
-from setpoint.core.owners import Ownership, ownership
-from setpoint.engine.owner import Generated, Owner
+from setpoint.core.merge.children import Child
+from setpoint.core.owner_references import Ownership, ownership
+from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyInvalid, DependencyNotFound, ManifestInvalid
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner
@@ -47,11 +47,11 @@ def wishes() -> Iterator[dict[str, Any]]:
 WISHES = list(wishes())
 
 
-def generated(found: Mapping[ResourceRef, Resource] = FOUND, **spec: Any) -> Generated:
+def generated(found: Mapping[ResourceRef, Resource] = FOUND, **spec: Any) -> GeneratedChildren:
     return OWNER.generate(trustee_config(**spec), found)
 
 
-def keys(made: Generated) -> list[str]:
+def keys(made: GeneratedChildren) -> list[str]:
     return [child.key for child in made.children]
 
 
@@ -66,8 +66,8 @@ def child(key: str, **spec: Any) -> Child:
 def test_a_spec_that_a_trustee_can_have_is_taken(spec: dict[str, Any]) -> None:
     OWNER.check(trustee_config(**spec))
 
-    assert OWNER.needs(trustee_config(**spec)) == ()
-    assert OWNER.goes_first(trustee_config(**spec)) == ()
+    assert OWNER.dependencies(trustee_config(**spec)) == ()
+    assert OWNER.deleted_first(trustee_config(**spec)) == ()
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.openapi import schema_of
-from setpoint.engine.owner import Standing
+from setpoint.core.schema.openapi import schema_of
+from setpoint.engine.owner import OwnerStatus
 from setpoint.engine.resource import Resource
-from setpoint.kinds.descriptions import descriptions
+from setpoint.kinds.field_docs import field_docs
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner, TrusteeConfigStatus
 from tests.kinds.trustee.worlds import made, trustee_config
 
@@ -31,7 +31,7 @@ WORKING = {
 }
 
 
-def standing(status: Any = None, text: str | None = None, spec: Any = None, **metadata: Any) -> Standing:
+def standing(status: Any = None, text: str | None = None, spec: Any = None, **metadata: Any) -> OwnerStatus:
     """With a KbsConfig of this status and metadata, and with this text for its settings."""
     live = {key: child.object for key, child in made(**(spec or {})).items()}
     kbs: Any = live[KBS]
@@ -131,7 +131,7 @@ def test_without_tls_the_settings_may_be_written_anyhow(text: str) -> None:
 
 
 def test_the_definition_has_a_place_for_all_of_it() -> None:
-    shown: Any = schema_of(TrusteeConfigStatus, descriptions)["properties"]
+    shown: Any = schema_of(TrusteeConfigStatus, field_docs)["properties"]
 
     assert set(shown) == {"isReady", "kbsConfigRef", "statusDescription", "lastGenerated", "conflicts"}
     assert TrusteeConfigOwner().definition.outputs is TrusteeConfigStatus

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from setpoint.core.openapi import schema_of
+from setpoint.core.schema.openapi import schema_of
 from setpoint.errors import DependencyInvalid, DependencyNotFound, ManifestInvalid
-from setpoint.kinds.descriptions import descriptions
+from setpoint.kinds.field_docs import field_docs
 from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
 from setpoint.kinds.trustee.trustee_config import (
     KbsConfigRef,
@@ -17,14 +17,14 @@ from setpoint.kinds.trustee.trustee_config import (
     TrusteeConfigStatus,
     check_spec,
     check_volume,
-    gaps,
-    is_ready,
+    is_kbs_config_ready,
+    missing_field_warnings,
     read_tls_config,
-    status_of,
     tls_pair,
     tls_settings,
+    trustee_status,
 )
-from setpoint.kinds.trustee.trustee_config.tls import tls_block
+from setpoint.kinds.trustee.trustee_config.kbs_toml import tls_block
 
 
 def spec(**fields: Any) -> TrusteeConfigSpec:
@@ -44,7 +44,7 @@ def test_names_are_those_of_the_api_capitals_included() -> None:
 
 
 def test_a_cluster_checks_what_upstreams_definition_checks() -> None:
-    schema: Any = schema_of(TrusteeConfigSpec, descriptions)["properties"]
+    schema: Any = schema_of(TrusteeConfigSpec, field_docs)["properties"]
     tls = schema["tlsConfig"]
 
     assert sorted(tls["properties"]["profile"]["enum"]) == ["custom", "intermediate", "modern", "old"]
@@ -56,7 +56,7 @@ def test_a_cluster_checks_what_upstreams_definition_checks() -> None:
         }
     ]
     assert schema["ibmSE"]["required"] == ["pvName"]
-    kinds: Any = schema_of(KbsConfigSpec, descriptions)["properties"]
+    kinds: Any = schema_of(KbsConfigSpec, field_docs)["properties"]
     assert kinds["kbsDeploymentType"]["enum"] == ["AllInOneDeployment", "MicroservicesDeployment"]
     assert all(one["description"] for one in (*schema.values(), *kinds.values()))
 
@@ -136,18 +136,18 @@ def test_a_volume_has_to_be_there_and_its_claim_on_it() -> None:
 def test_a_restricted_trustee_without_certificates_is_told_before_it_fails_to_start() -> None:
     half = spec(profileType="Restricted", httpsSpec={"tlsSecretName": "s"})
 
-    assert gaps(spec()) == ()
-    assert gaps(half) == (
+    assert missing_field_warnings(spec()) == ()
+    assert missing_field_warnings(half) == (
         "spec.attestationTokenVerificationSpec.tlsSecretName is not set: "
         "a Restricted TrusteeConfig cannot start without it",
     )
 
 
 def test_the_status_follows_the_childs() -> None:
-    properties: Any = schema_of(TrusteeConfigStatus, descriptions)["properties"]
+    properties: Any = schema_of(TrusteeConfigStatus, field_docs)["properties"]
     ref = KbsConfigRef("confidentialcontainers.org/v1alpha1", "KbsConfig", "tc-kbs-config", "trust")
 
-    ready, waiting = (msgspec.to_builtins(status_of(ref, is_ready=answer)) for answer in (True, False))
+    ready, waiting = (msgspec.to_builtins(trustee_status(ref, is_ready=answer)) for answer in (True, False))
 
     assert (ready["isReady"], ready["kbsConfigRef"]["name"]) == (True, "tc-kbs-config")
     assert ready["statusDescription"] == "TrusteeConfig is ready and KbsConfig is deployed successfully"
@@ -158,4 +158,4 @@ def test_the_status_follows_the_childs() -> None:
 
 @pytest.mark.parametrize(("status", "answer"), [({"isReady": True}, True), ({"isReady": "yes"}, False), ({}, False)])
 def test_a_child_is_ready_when_it_says_so(status: dict[str, Any], answer: bool) -> None:
-    assert is_ready({"status": status}) is answer
+    assert is_kbs_config_ready({"status": status}) is answer

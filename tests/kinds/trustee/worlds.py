@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from setpoint.core.children import Child
+from setpoint.core.merge.children import Child
 from setpoint.engine.resource import Resource
 from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
-from setpoint.kinds.trustee.trustee_config import Sources, TrusteeConfigSpec, children
+from setpoint.kinds.trustee.trustee_config import TrusteeConfigSpec, TrusteeSources, generated_children
 
 
 def certificates(name: str, key: str, certificate: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def made(**spec: Any) -> dict[str, Child]:
     """The children of such a TrusteeConfig, by kind and name, in their order."""
     resource = trustee_config(**spec)
     typed = msgspec.convert(resource.spec, TrusteeConfigSpec)
-    return {child.key: child for child in children(resource, typed, Sources(HTTPS, TOKEN, VOLUME))}
+    return {child.key: child for child in generated_children(resource, typed, TrusteeSources(HTTPS, TOKEN, VOLUME))}
 
 
 def kbs_config(**spec: Any) -> tuple[Resource, KbsConfigSpec]:

@@ -9,21 +9,21 @@ from functools import cache
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from setpoint.clients.google import Auth, GoogleClient, GoogleSettings
-from setpoint.core.canonical import canonical
-from setpoint.core.conditions import find_condition, from_data
+from setpoint.clients.google.client import GoogleAuth, GoogleClient, GoogleSettings
+from setpoint.core.conditions import conditions_from_data, find_condition
 from setpoint.core.plan import Plan
-from setpoint.core.values import Json
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import Json
+from setpoint.engine.context import EngineContext, StepOutcome, Stopped
 from setpoint.engine.kind import AnyKind
-from setpoint.engine.reconcile import preview, step
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.engine.scene import Outcome, Stopped, World
+from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, Retry
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from setpoint.localcloud.clock import Clock
+from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
@@ -55,14 +55,14 @@ class Bed:
     """A world with one resource in it, and with everything ready that it may refer to."""
 
     cloud: Cloud = field(
-        default_factory=lambda: Cloud(clock=Clock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=1.0)
+        default_factory=lambda: Cloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=1.0)
     )
     clock: FakeClock = field(default_factory=FakeClock)
     uids: "count[int]" = field(default_factory=count)
     database_version: str = ""
 
     def __post_init__(self) -> None:
-        google = GoogleClient(InProcess(self.cloud), GoogleSettings(_ADDRESS, _ADDRESS, Auth.ANONYMOUS))
+        google = GoogleClient(InProcess(self.cloud), GoogleSettings(_ADDRESS, _ADDRESS, GoogleAuth.ANONYMOUS))
         kinds: tuple[AnyKind, ...] = (
             StorageBucketKind(google),
             SqlInstanceKind(google),
@@ -71,7 +71,7 @@ class Bed:
         )
         self.kinds = {kind.name: kind for kind in kinds}
         self.store = MemoryStore(self.clock, lambda: str(next(self.uids)))
-        self.world = World(self.store, self.clock, {(kind.group, kind.name): kind for kind in kinds})
+        self.engine = EngineContext(self.store, self.clock, {(kind.group, kind.name): kind for kind in kinds})
 
     # --- What is there -----------------------------------------------------------------------------------------------
 
@@ -111,10 +111,10 @@ class Bed:
 
     # --- Steps -------------------------------------------------------------------------------------------------------
 
-    async def go_on(self, ref: ResourceRef) -> Outcome:
+    async def go_on(self, ref: ResourceRef) -> StepOutcome:
         """Steps until there is nothing to wait for any more."""
         for _ in range(_ENOUGH):
-            outcome = await step(ref, self.world)
+            outcome = await step(ref, self.engine)
             if not isinstance(outcome, Stopped):
                 return outcome
             if isinstance(outcome.error, OperationRunning):
@@ -124,7 +124,7 @@ class Bed:
         raise AssertionError("it does not come to an end")
 
     async def plan(self, ref: ResourceRef) -> Plan:
-        return await preview(ref, self.world)
+        return await preview(ref, self.engine)
 
     async def resource(self, ref: ResourceRef) -> Resource:
         found = await self.store.get(ref)
@@ -133,7 +133,7 @@ class Bed:
 
     async def ready(self, ref: ResourceRef) -> tuple[str, str, str]:
         """Status, reason and message."""
-        found = find_condition(from_data((await self.resource(ref)).status.get("conditions")), "Ready")
+        found = find_condition(conditions_from_data((await self.resource(ref)).status.get("conditions")), "Ready")
         assert found is not None
         return found.status, found.reason, found.message
 

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Final
 
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.values import Json
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Location
-from setpoint.kinds.gcp.storage_bucket import Bucket, StorageBucketSpec, StorageBucketTree
-from setpoint.localcloud.bucket_schema import BUCKET
+from setpoint.kinds.gcp.storage_bucket import StorageBucket, StorageBucketSpec, StorageBucketTree
+from setpoint.localcloud.storage.bucket_model import BUCKET
 from tests.laws.google.bed import KEY, NETWORK, PROJECT, Bed
 from tests.laws.google.from_schema import Vocabulary
 from tests.laws.google.from_types import Words
@@ -39,7 +39,7 @@ class BucketGround(Ground):
     name = _NAME
     spec_type = StorageBucketSpec
     tree_type = StorageBucketTree
-    live_type = Bucket
+    live_type = StorageBucket
     schema = BUCKET
     location = Location(f"projects/{PROJECT}/buckets/{_NAME}")
     path = f"/storage/v1/b/{_NAME}"

@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path
 from tests.laws.google.bed import Bed, manifest, run
 from tests.laws.google.from_types import Author, specs
 from tests.laws.google.ground import Ground, Spec

@@ -8,7 +8,7 @@ nothing to do; or it is refused, in words that stand in the status:
   only what nobody can see: a password.
 """
 
-from setpoint.engine.scene import Settled, Stopped
+from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import RemoteRefused, SetpointError, UserError
 from tests.laws.google.bed import authored
 from tests.laws.google.cases import Case

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, Missing
 
 # What is worth saying, by path: `settings.databaseFlags[].name`.
 Words: TypeAlias = Mapping[str, Sequence[Json]]

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import msgspec
 from hypothesis import strategies as st
 
-from setpoint.core.canonical import same
-from setpoint.core.paths import Path
-from setpoint.core.shape import Mark, Object, field_at, paths_of, shape_of, unit_at
-from setpoint.core.values import Json, Missing
-from setpoint.engine.kind import AnyKind, Location, Present, look_at
+from setpoint.core.schema.shape import Mark, ObjectShape, atomic_ancestor, field_at, paths_of, shape_of
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path
+from setpoint.engine.kind import AnyKind, Location, Present, observe_decoded
 from setpoint.engine.resource import ResourceRef
-from setpoint.localcloud.schema import Message
+from setpoint.localcloud.schema import ObjectSchema
 from tests.laws.google.bed import NAMESPACE, Bed, run
 from tests.laws.google.from_schema import Vocabulary, patches, settable
 from tests.laws.google.from_types import Words, field_paths
@@ -31,7 +31,7 @@ class Ground(ABC):
     spec_type: ClassVar[type[msgspec.Struct]]
     tree_type: ClassVar[type[msgspec.Struct]]
     live_type: ClassVar[type[msgspec.Struct]]
-    schema: ClassVar[Message]
+    schema: ClassVar[ObjectSchema]
     # What is worth saying in a spec, and in a live object.
     words: ClassVar[Words]
     live_words: ClassVar[Vocabulary]
@@ -57,7 +57,7 @@ class Ground(ABC):
         return field_paths(self.spec_type)
 
     @property
-    def shape(self) -> Object:
+    def shape(self) -> ObjectShape:
         return shape_of(self.tree_type)
 
     @cached_property
@@ -65,7 +65,9 @@ class Ground(ABC):
         """Every path that an annotation may list."""
         listable = [path for path in paths_of(self.shape) if "…" not in path and path != "made"]
         # Nobody leaves a part of a reference to somebody else.
-        return [path for path in listable if str(unit_at(self.shape, Path.parse(path))) == path] + list(self.listable)
+        return [path for path in listable if str(atomic_ancestor(self.shape, Path.parse(path))) == path] + list(
+            self.listable
+        )
 
     @cached_property
     def protected(self) -> list[Path]:
@@ -85,7 +87,7 @@ class Ground(ABC):
     def view(self, bed: Bed) -> Mapping[str, Json] | None:
         """The live object in the spec's terms; None when there is none."""
         kind = self.kind_in(bed)
-        look = run(look_at(self.location, kind))
+        look = run(observe_decoded(self.location, kind))
         return kind.view(look.live) if isinstance(look, Present) else None
 
     def raw(self, bed: Bed) -> Spec | None:

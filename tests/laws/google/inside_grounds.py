@@ -4,13 +4,13 @@ from typing import Any, ClassVar, Final
 
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.values import Json
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.sql_database import SqlDatabase, SqlDatabaseSpec, SqlDatabaseTree
 from setpoint.kinds.gcp.sql_user.live import SqlUser
 from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec, SqlUserTree
-from setpoint.localcloud.sql_schema import DATABASE, USER
+from setpoint.localcloud.sql.schema import DATABASE, USER
 from tests.laws.google.bed import PASSWORD, PROJECT, Bed
 from tests.laws.google.from_schema import Vocabulary, values
 from tests.laws.google.from_types import Words

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Final
 
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.values import Json, Missing
+from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Location
-from setpoint.kinds.gcp.sql_instance import Instance
+from setpoint.kinds.gcp.sql_instance import SqlInstance
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceSpec, SqlInstanceTree
-from setpoint.localcloud.sql_schema import INSTANCE
+from setpoint.localcloud.sql.schema import INSTANCE
 from tests.laws.google.bed import KEY, NETWORK, PASSWORD, PROJECT, Bed
 from tests.laws.google.from_schema import Vocabulary
 from tests.laws.google.from_types import Words
@@ -70,7 +70,7 @@ class InstanceGround(Ground):
     name = _NAME
     spec_type = SqlInstanceSpec
     tree_type = SqlInstanceTree
-    live_type = Instance
+    live_type = SqlInstance
     schema = INSTANCE
     location = Location(f"projects/{PROJECT}/instances/{_NAME}")
     path = f"{INSTANCES}/{_NAME}"

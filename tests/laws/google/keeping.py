@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from setpoint.core.paths import Path, get_at
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, get_at
 from tests.laws.google.cases import Case, leaves
 
 # A path, what stood there, and what stands there now.

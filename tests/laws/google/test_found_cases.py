@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from setpoint.core.paths import Path, get_at
-from setpoint.core.values import MISSING, Json, Missing
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, get_at
 from tests.laws.google.bed import PROJECT, Bed, run
 from tests.laws.google.bucket_ground import BucketGround
 from tests.laws.google.cases import Case, Policy, case_of

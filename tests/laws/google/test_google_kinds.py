@@ -5,9 +5,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from setpoint.core.paths import Path
-from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import paths_of, shape_of
+from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.schema.shape import paths_of, shape_of
+from setpoint.core.values.paths import Path
 from tests.laws.google.bed import run
 from tests.laws.google.bucket_ground import BucketGround
 from tests.laws.google.cases import cases, meddled, reconsidered

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.stores.kubernetes.served import Territory
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from setpoint.stores.kubernetes.store import KubernetesStore
 from tests.cluster.access import Access
 from tests.cluster.assets import Assets
@@ -25,14 +25,16 @@ def prepared(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def territory() -> Territory:
-    return Territory({kind.name: kind for kind in KINDS}, leases="default")
+def cluster_scope() -> ClusterScope:
+    return ClusterScope({kind.name: kind for kind in KINDS}, leases="default")
 
 
 @pytest.fixture
-def store(prepared: Access, loop: asyncio.Runner, clock: FakeClock, territory: Territory) -> Iterator[KubernetesStore]:
+def store(
+    prepared: Access, loop: asyncio.Runner, clock: FakeClock, cluster_scope: ClusterScope
+) -> Iterator[KubernetesStore]:
     wipe(prepared)
-    client = KubernetesClient(from_files([prepared.kubeconfig]))
-    opened = KubernetesStore(client, clock, territory)
+    client = KubernetesClient(connection_from_files([prepared.kubeconfig]))
+    opened = KubernetesStore(client, clock, cluster_scope)
     yield opened
     loop.run(opened.close())

@@ -4,7 +4,7 @@ import time
 from http import HTTPStatus
 from typing import Any, Final
 
-from setpoint.stores.kubernetes.served import ServedKind
+from setpoint.stores.kubernetes.served_kinds import ServedKind
 from tests.cluster.access import Access
 from tests.stores.samples import GROUP
 

@@ -8,15 +8,15 @@ import pytest
 from msgspec import Struct
 
 from setpoint.app import definitions
-from setpoint.core.canonical import same
-from setpoint.engine import remembered
-from setpoint.engine.kind import Definition
-from setpoint.kinds.descriptions import descriptions
-from setpoint.stores.kubernetes.definitions import definition_of
+from setpoint.core.values.canonical import same
+from setpoint.engine import state
+from setpoint.engine.kind import CrdDetails
+from setpoint.kinds.field_docs import field_docs
+from setpoint.stores.kubernetes.crds import crd_for
 from tests.engine.gadgets import GadgetKind, Service
 from tests.kinds.everything_said import PAGES, kind_of, outputs_of
 
-GADGET: Any = definition_of(GadgetKind(Service()), descriptions)
+GADGET: Any = crd_for(GadgetKind(Service()), field_docs)
 ALL: dict[str, Any] = {name: tree for (_, name), tree in definitions().items()}
 
 
@@ -63,8 +63,8 @@ class Shown(Struct):
 
 
 def test_a_status_may_come_before_there_is_anything_to_show() -> None:
-    kind = replace(GadgetKind(Service()), definition=Definition("A gadget.", Shown, plural="gadgetry"))
-    definition: Any = definition_of(kind, descriptions)
+    kind = replace(GadgetKind(Service()), definition=CrdDetails("A gadget.", Shown, plural="gadgetry"))
+    definition: Any = crd_for(kind, field_docs)
 
     status = schema_in(definition)["properties"]["status"]
     assert status["properties"]["url"] == {"description": "Where.", "type": "string"}
@@ -74,9 +74,9 @@ def test_a_status_may_come_before_there_is_anything_to_show() -> None:
 
 
 def test_a_status_has_from_its_beginning_what_the_definition_says() -> None:
-    kind = replace(GadgetKind(Service()), definition=Definition(outputs=Shown, required=["url"]))
+    kind = replace(GadgetKind(Service()), definition=CrdDetails(outputs=Shown, required=["url"]))
 
-    assert schema_in(definition_of(kind, descriptions))["properties"]["status"]["required"] == ["url"]
+    assert schema_in(crd_for(kind, field_docs))["properties"]["status"]["required"] == ["url"]
 
 
 def test_the_status_is_written_by_itself() -> None:
@@ -95,7 +95,7 @@ def test_a_list_shows_ready_reason_and_age() -> None:
 
 def test_the_engine_s_own_members_are_in_every_status() -> None:
     members = schema_in(GADGET)["properties"]["status"]["properties"]
-    kept = {remembered.COOKIE, remembered.SERVER_DEFAULTS, remembered.HANDLED, remembered.OURS}
+    kept = {state.COOKIE, state.SERVER_DEFAULTS, state.RECONCILE_HANDLED, state.ENGINE_STATE}
 
     assert set(members) == {"conditions", "observedGeneration", *kept}
     assert members["conditions"]["x-kubernetes-list-map-keys"] == ["type"]

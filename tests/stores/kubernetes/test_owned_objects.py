@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.http import Answer, HttpClient, Request
-from setpoint.clients.kube_config import from_files
-from setpoint.clients.kubernetes import KubernetesClient
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.contexts import connection_from_files
+from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.owner import ObjectKind
-from setpoint.engine.ports import Query, Store
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.engine.ports import ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import ManifestInvalid, StoreError, WriteConflict
-from setpoint.stores.kubernetes.cache import Cache
-from setpoint.stores.kubernetes.opening import served_kinds
-from setpoint.stores.kubernetes.served import Territory
+from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.factory import served_kinds
+from setpoint.stores.kubernetes.served_kinds import ClusterScope
 from setpoint.stores.kubernetes.store import KubernetesStore
 from tests.cluster.access import Access
 from tests.engine.clock import FakeClock
@@ -39,7 +40,7 @@ class Listening(HttpClient):
         super().__init__()
         self.sent: list[str] = []
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: HttpRequest) -> HttpResponse:
         self.sent.append(request.method)
         return await super().send(request)
 
@@ -52,8 +53,8 @@ def http() -> Listening:
 def lasting(access: Access, clock: FakeClock, http: Listening, namespace: str | None = None) -> KubernetesStore:
     """The store of a process that watches, of these kinds and those that owners make."""
     kinds = {**served_kinds(OTHERS, namespace, lasting=True), KINDS[0].name: KINDS[0]}
-    client = KubernetesClient(from_files([access.kubeconfig]), http=http)
-    return KubernetesStore(client, clock, Territory(kinds, "default", namespace), Cache())
+    client = KubernetesClient(connection_from_files([access.kubeconfig]), http=http)
+    return KubernetesStore(client, clock, ClusterScope(kinds, "default", namespace), ObjectCache())
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ class TestRefusals:
         ids=["invalid", "unknown field", "no namespace"],
     )
     def test_an_object_that_is_not_taken_is_named_with_what_the_cluster_said(
-        self, store: Store, loop: asyncio.Runner, document: Tree, message: str
+        self, store: Store, loop: asyncio.Runner, document: JsonObject, message: str
     ) -> None:
         with pytest.raises(ManifestInvalid) as caught:
             loop.run(store.create(document))
@@ -156,10 +157,10 @@ class TestRefusals:
         assert loop.run(store.get(ref_of(DEPLOYMENT))) == made
 
     def test_what_is_not_allowed_says_which_right_is_missing(
-        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, territory: Territory
+        self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, cluster_scope: ClusterScope
     ) -> None:
-        client = KubernetesClient(from_files([prepared.kubeconfig_of("alice")]))
-        store = KubernetesStore(client, clock, territory)
+        client = KubernetesClient(connection_from_files([prepared.kubeconfig_of("alice")]))
+        store = KubernetesStore(client, clock, cluster_scope)
 
         with pytest.raises(ManifestInvalid, match=r"^ConfigMap default/settings: .*the verb create on configmaps in"):
             loop.run(store.create(CONFIG_MAP))
@@ -256,7 +257,7 @@ class TestWatching:
             loop.run(watching.create(document))
 
         everything = loop.run(watching.list()).resources
-        here = loop.run(watching.list(Query(namespace="default"))).resources
+        here = loop.run(watching.list(ResourceQuery(namespace="default"))).resources
 
         assert [ref_of(VOLUME) in [one.ref for one in found] for found in (everything, here)] == [True, False]
         assert metadata_of(next(one for one in here if one.ref == ref_of(CONFIG_MAP)))["labels"] == {"team": "a"}

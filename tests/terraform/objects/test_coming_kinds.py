@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kube_discovery import Discovery, Served
+from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.errors import KindNotServed
-from setpoint.terraform.calls import Call
-from setpoint.terraform.cty_values import UNKNOWN, Values
-from setpoint.terraform.object_resource import ObjectResource
-from setpoint.terraform.object_schema import OBJECT
-from setpoint.terraform.provider import CreateRequest, PlanRequest
-from setpoint.terraform.sites import Sites
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues
+from setpoint.terraform.framework.call import CallContext
+from setpoint.terraform.framework.provider import CreateRequest, PlanRequest
+from setpoint.terraform.resources.clusters import ClusterConnections
+from setpoint.terraform.resources.object_resource import ObjectResource
+from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 from tests.cluster.access import Access
 
 BODY = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: late, namespace: {namespace}}}\ndata: {{a: b}}\n"
@@ -25,7 +25,7 @@ COMPUTED = ("id", "object_ref", "projection", "status")
 @asynccontextmanager
 async def _resource() -> AsyncIterator[ObjectResource]:
     """As one process of the provider has it."""
-    sites = Sites()
+    sites = ClusterConnections()
     try:
         yield ObjectResource(sites)
     finally:
@@ -39,7 +39,7 @@ def coming(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Each process finds that out with its first question; the questions there were."""
     find, asked = Discovery.find, list[str]()
 
-    async def find_late(self: Discovery, api_version: str, kind: str) -> Served:
+    async def find_late(self: Discovery, api_version: str, kind: str) -> ApiResource:
         asked.append(kind)
         if len(asked) == 1:
             raise KindNotServed(f"{kind} is not served")
@@ -54,15 +54,15 @@ def test_its_object_is_planned_and_made(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    config: Values = {**dict.fromkeys(OBJECT.attributes), "yaml_body": BODY.format(namespace=namespace)}
+    config: AttributeValues = {**dict.fromkeys(OBJECT_SCHEMA.attributes), "yaml_body": BODY.format(namespace=namespace)}
 
     async def main() -> tuple[Any, Any]:
         async with _resource() as resource:
             proposed = {**config, **dict.fromkeys(COMPUTED, UNKNOWN)}
-            planned = await resource.plan(PlanRequest(config, None, proposed), Call())
+            planned = await resource.plan(PlanRequest(config, None, proposed), CallContext())
         coming.clear()
         async with _resource() as resource:
-            made = await resource.create(CreateRequest(config, planned.state, planned.private), Call())
+            made = await resource.create(CreateRequest(config, planned.state, planned.private), CallContext())
         return planned.state["projection"], made.state["projection"]
 
     foreseen, projection = asyncio.run(main())

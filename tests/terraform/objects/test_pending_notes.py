@@ -2,33 +2,33 @@
 
 from pathlib import Path
 
-from setpoint.terraform.pending import Pending
-from setpoint.terraform.sites import Place
+from setpoint.terraform.resources.clusters import ClusterLocation
+from setpoint.terraform.resources.object_state import InterruptedCreates
 
-HERE = Place("a", "v1 Service shop/web")
+HERE = ClusterLocation("a", "v1 Service shop/web")
 
 
 def test_a_note_is_read_by_another_process_in_the_same_folder_until_it_is_forgotten(tmp_path: Path) -> None:
-    Pending(tmp_path / "cache", "/project").note(HERE, "8f3a1c2b9d04/1")
-    after = Pending(tmp_path / "cache", "/project")
+    InterruptedCreates(tmp_path / "cache", "/project").note(HERE, "8f3a1c2b9d04/1")
+    after = InterruptedCreates(tmp_path / "cache", "/project")
 
-    assert (after.id_at(HERE), after.is_news(HERE)) == ("8f3a1c2b9d04/1", False)
-    assert after.id_at(Place("b", HERE.location)) == ""
-    assert Pending(tmp_path / "cache", "/elsewhere").id_at(HERE) == ""
+    assert (after.id_at(HERE), after.is_found_here(HERE)) == ("8f3a1c2b9d04/1", False)
+    assert after.id_at(ClusterLocation("b", HERE.location)) == ""
+    assert InterruptedCreates(tmp_path / "cache", "/elsewhere").id_at(HERE) == ""
     after.forget(HERE)
-    assert Pending(tmp_path / "cache", "/project").id_at(HERE) == ""
+    assert InterruptedCreates(tmp_path / "cache", "/project").id_at(HERE) == ""
 
 
 def test_what_a_state_or_a_plan_says_counts_without_a_note(tmp_path: Path) -> None:
     for cache in (None, tmp_path / "file"):
         (tmp_path / "file").write_text("no folder")
-        pending = Pending(cache, "/project")
+        pending = InterruptedCreates(cache, "/project")
         pending.note(HERE, "8f3a1c2b9d04/1")
         assert pending.id_at(HERE) == ""
         pending.keep(HERE, "8f3a1c2b9d04/1")
-        assert (pending.id_at(HERE), pending.is_news(HERE)) == ("8f3a1c2b9d04/1", False)
+        assert (pending.id_at(HERE), pending.is_found_here(HERE)) == ("8f3a1c2b9d04/1", False)
         pending.see(HERE, "8f3a1c2b9d04/2")
-        assert (pending.id_at(HERE), pending.is_news(HERE)) == ("8f3a1c2b9d04/2", True)
+        assert (pending.id_at(HERE), pending.is_found_here(HERE)) == ("8f3a1c2b9d04/2", True)
         pending.forget(HERE)
 
         assert pending.id_at(HERE) == ""

@@ -2,7 +2,7 @@
 
 import sys
 
-from setpoint.terraform.server import serve
+from setpoint.terraform.rpc.server import serve
 from tests.terraform.probe.provider import ProbeProvider
 
 if __name__ == "__main__":

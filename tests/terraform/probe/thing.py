@@ -4,44 +4,57 @@ from collections.abc import Callable
 from typing import Final
 
 from setpoint.errors import RemoteUnavailable
-from setpoint.terraform.calls import Call, Stored
-from setpoint.terraform.cty_types import BOOL, DYNAMIC, NUMBER, STRING, ListOf, MapOf, SetOf
-from setpoint.terraform.cty_values import NOT_NULL, UNKNOWN, Unknown, Values
-from setpoint.terraform.diagnostics import Refused, error, warning
-from setpoint.terraform.plain_values import as_before
-from setpoint.terraform.provider import CreateRequest, ManagedResource, Planned, PlanRequest, UpdateRequest
-from setpoint.terraform.schema import Attribute, Nested, Nesting, Presence, Schema, schema_type
+from setpoint.terraform.cty.json_trees import with_prior_types
+from setpoint.terraform.cty.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
+from setpoint.terraform.cty.values import NOT_NULL, UNKNOWN, AttributeValues, UnknownValue
+from setpoint.terraform.framework.call import CallContext, InstanceState
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, error, warning
+from setpoint.terraform.framework.provider import (
+    CreateRequest,
+    ManagedResource,
+    PlanRequest,
+    PlanResponse,
+    UpdateRequest,
+)
+from setpoint.terraform.framework.schema import (
+    Attribute,
+    NestedAttributes,
+    NestingMode,
+    Presence,
+    TerraformSchema,
+    schema_type,
+)
 from tests.terraform.probe.world import World
 
 SECRET: Final = "hunter2"
 _OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
 
-_SETTINGS: Final = Nested(
+_SETTINGS: Final = NestedAttributes(
     {
         "mode": Attribute(type=STRING, presence=Presence.REQUIRED),
         "level": Attribute(type=NUMBER, presence=Presence.OPTIONAL_COMPUTED),
     }
 )
-_RULES: Final = Nested(
+_RULES: Final = NestedAttributes(
     {
         "port": Attribute(type=NUMBER, presence=Presence.REQUIRED),
         "note": Attribute(type=STRING, presence=_COMPUTED),
     },
-    Nesting.LIST,
+    NestingMode.LIST,
 )
-_MEMBERS: Final = Nested({"role": Attribute(type=STRING, presence=_OPTIONAL)}, Nesting.MAP)
-_PEERS: Final = Nested({"host": Attribute(type=STRING, presence=Presence.REQUIRED)}, Nesting.SET)
+_MEMBERS: Final = NestedAttributes({"role": Attribute(type=STRING, presence=_OPTIONAL)}, NestingMode.MAP)
+_PEERS: Final = NestedAttributes({"host": Attribute(type=STRING, presence=Presence.REQUIRED)}, NestingMode.SET)
 
-SCHEMA: Final = Schema(
+SCHEMA: Final = TerraformSchema(
     version=1,
     description="A thing.",
     attributes={
         "name": Attribute(type=STRING, presence=Presence.REQUIRED, replaces=True, description="Its name."),
         "size": Attribute(type=NUMBER, presence=_OPTIONAL),
         "enabled": Attribute(type=BOOL, presence=Presence.OPTIONAL_COMPUTED, stays=True),
-        "tags": Attribute(type=MapOf(STRING), presence=_OPTIONAL),
-        "labels": Attribute(type=SetOf(STRING), presence=_OPTIONAL),
-        "ports": Attribute(type=ListOf(NUMBER), presence=_OPTIONAL),
+        "tags": Attribute(type=MapType(STRING), presence=_OPTIONAL),
+        "labels": Attribute(type=SetType(STRING), presence=_OPTIONAL),
+        "ports": Attribute(type=ListType(NUMBER), presence=_OPTIONAL),
         "anything": Attribute(type=DYNAMIC, presence=_OPTIONAL),
         "settings": Attribute(type=_SETTINGS, presence=_OPTIONAL),
         "rules": Attribute(type=_RULES, presence=_OPTIONAL),
@@ -64,37 +77,39 @@ class Thing(ManagedResource):
 
     schema = SCHEMA
 
-    def __init__(self, world: Callable[[], World]) -> None:
-        self._world = world
+    def __init__(self, engine: Callable[[], World]) -> None:
+        self._world = engine
 
-    async def validate(self, config: Values, call: Call) -> None:
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
         size = config["size"]
         if isinstance(size, int) and size < 0:
-            raise Refused(error("Too small", f"size is {size}", ("size",)))
+            raise DiagnosticsError(error("Too small", f"size is {size}", ("size",)))
         for index, rule in enumerate(_rules(config)):
             if rule["port"] == 0:
-                raise Refused(error("No such port", "0 is none", ("rules", index, "port")))
+                raise DiagnosticsError(error("No such port", "0 is none", ("rules", index, "port")))
         if config["behaviour"] == "warn":
             call.tell(warning("Think twice", "It is only a probe.", ("behaviour",)))
 
-    async def read(self, stored: Stored, call: Call) -> Stored | None:
+    async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
         found = self._world().get(str(stored.state["name"]), TYPE)
         if found is None:
             return None
-        return Stored({name: as_before(one, stored.state[name]) for name, one in found.items()}, stored.private)
+        return InstanceState(
+            {name: with_prior_types(one, stored.state[name]) for name, one in found.items()}, stored.private
+        )
 
-    async def plan(self, request: PlanRequest, call: Call) -> Planned:
+    async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
         if request.config["behaviour"] == "bug in plan":
             raise ZeroDivisionError(f"the password is {SECRET}")
         state = dict(request.proposed)
-        if isinstance(state["id"], Unknown):
+        if isinstance(state["id"], UnknownValue):
             state["id"] = NOT_NULL
-        return Planned(state, private=request.private + b"p")
+        return PlanResponse(state, private=request.private + b"p")
 
-    async def create(self, request: CreateRequest, call: Call) -> Stored:
+    async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         state = _made(request.config, request.planned, 1)
         name = str(state["name"])
@@ -102,62 +117,62 @@ class Thing(ManagedResource):
             raise RemoteUnavailable("GET /things: connection refused")
         self._world().put(name, state)
         await self._misbehave(state, call)
-        return Stored(state, request.private + b"c")
+        return InstanceState(state, request.private + b"c")
 
-    async def _misbehave(self, state: Values, call: Call) -> None:
+    async def _misbehave(self, state: AttributeValues, call: CallContext) -> None:
         match state["behaviour"]:
             case "slow":
-                call.keep(Stored(state, b"half"))
+                call.keep(InstanceState(state, b"half"))
                 self._world().put("waiting", state)
                 await call.sleep(600)
             case "stubborn":
-                call.keep(Stored({**state, "echo": UNKNOWN}, b"half"))
+                call.keep(InstanceState({**state, "echo": UNKNOWN}, b"half"))
                 raise RemoteUnavailable("the rest of it went wrong")
             case "bug":
-                call.keep(Stored(state, b"half"))
+                call.keep(InstanceState(state, b"half"))
                 raise ZeroDivisionError(f"the password is {SECRET}")
             case _:
                 pass
 
-    async def update(self, request: UpdateRequest, call: Call) -> Stored:
+    async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         if request.config["behaviour"] == "no update":
             raise RemoteUnavailable("PATCH /things: connection refused")
         revision = request.prior["revision"]
         state = _made(request.config, request.planned, revision + 1 if isinstance(revision, int) else 1)
         self._world().put(str(state["name"]), state)
-        return Stored(state, request.private + b"u")
+        return InstanceState(state, request.private + b"u")
 
-    async def delete(self, prior: Stored, call: Call) -> None:
+    async def delete(self, prior: InstanceState, call: CallContext) -> None:
         """See ManagedResource."""
         if prior.state["behaviour"] == "no deletion":
             raise RemoteUnavailable("DELETE /things: connection refused")
         self._world().remove(str(prior.state["name"]))
 
-    async def adopt(self, identifier: str, call: Call) -> Stored:
+    async def import_state(self, identifier: str, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         found = self._world().get(identifier, TYPE)
         if found is None:
-            raise Refused(error(f"There is no thing {identifier}"))
-        return Stored(found, b"imported")
+            raise DiagnosticsError(error(f"There is no thing {identifier}"))
+        return InstanceState(found, b"imported")
 
 
-def _rules(values: Values) -> list[Values]:
+def _rules(values: AttributeValues) -> list[AttributeValues]:
     rules = values["rules"]
     return [one for one in rules if isinstance(one, dict)] if isinstance(rules, tuple) else []
 
 
-def _made(config: Values, planned: Values, revision: int) -> Values:
+def _made(config: AttributeValues, planned: AttributeValues, revision: int) -> AttributeValues:
     """What was planned, with everything that was still unknown."""
     state = dict(planned)
     state["id"] = f"thing-{planned['name']}"
     state["revision"] = revision
     state["echo"] = planned["anything"]
     state["took_password"] = config["password_wo"] is not None
-    if isinstance(state["enabled"], Unknown):
+    if isinstance(state["enabled"], UnknownValue):
         state["enabled"] = True
     settings = state["settings"]
-    if isinstance(settings, dict) and isinstance(settings["level"], Unknown):
+    if isinstance(settings, dict) and isinstance(settings["level"], UnknownValue):
         state["settings"] = {**settings, "level": 5}
     if state["rules"] is not None:
         state["rules"] = tuple({**rule, "note": f"port {rule['port']}"} for rule in _rules(state))

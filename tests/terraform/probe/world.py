@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from setpoint.terraform.cty_types import ObjectOf
-from setpoint.terraform.cty_values import Values
-from setpoint.terraform.plain_values import from_plain, to_plain
+from setpoint.terraform.cty.json_trees import from_untyped, to_untyped
+from setpoint.terraform.cty.types import ObjectType
+from setpoint.terraform.cty.values import AttributeValues
 
 
 class World:
@@ -15,19 +15,19 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def get(self, name: str, type_: ObjectOf) -> Values | None:
+    def get(self, name: str, type_: ObjectType) -> AttributeValues | None:
         """The object of that name; None when there is none."""
         file = self._file(name)
         if not file.exists():
             return None
-        found = from_plain(json.loads(file.read_text()), type_)
+        found = from_untyped(json.loads(file.read_text()), type_)
         assert isinstance(found, Mapping)
         return found
 
-    def put(self, name: str, values: Values) -> None:
+    def put(self, name: str, values: AttributeValues) -> None:
         """Makes or replaces an object."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._file(name).write_text(json.dumps(to_plain(values)))
+        self._file(name).write_text(json.dumps(to_untyped(values)))
 
     def remove(self, name: str) -> None:
         """Removes an object, if it is there."""

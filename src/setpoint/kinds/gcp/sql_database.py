@@ -1,4 +1,4 @@
-"""SQLDatabase: a database in a Cloud SQL instance."""
+"""The kind SQLDatabase: a database in a Cloud SQL instance."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,44 +8,52 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.clients.google import Call, GoogleClient, Service, decoded
-from setpoint.clients.google_operations import sql_operation
-from setpoint.core.canonical import body_digest, same
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import GoogleClient, decode_response, sql_operation
 from setpoint.core.overlay import Declared, overlay_typed
-from setpoint.core.plan import PLAINLY, Sending, Write
-from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import Mark, with_marks
-from setpoint.core.values import Json, Missing
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
+from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.schema.shape import Mark, with_marks
+from setpoint.core.values.canonical import same, sha256_hex
+from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.engine.kind import (
     Absent,
-    Definition,
+    CrdDetails,
+    Dependency,
     Intent,
     Location,
-    Need,
-    Operation,
     Present,
     Reconciliation,
-    Resolved,
-    Unmoved,
-    look_at,
+    RemoteOperation,
+    ResolvedReferences,
+    Unchanged,
+    observe_decoded,
 )
-from setpoint.engine.resource import Resource, Tree
+from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict
-from setpoint.kinds.cloud_sql import INSTANCE, is_over, parent_instance, to_wait_for
-from setpoint.kinds.config_connector import NAMED, PROJECT, Ref, Target, definition_for, reference_at, resource_id
-from setpoint.kinds.taken_names import conflict_or_refusal
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, is_operation_done, parent_instance, pending_operation
+from setpoint.kinds.gcp.shared.config_connector import (
+    PROJECT_ANNOTATION,
+    RESOURCE_ID_CHECK,
+    ReferenceTarget,
+    SpecReference,
+    definition_for,
+    name_taken_error,
+    reference_at,
+    resource_id,
+)
+from setpoint.kinds.typed_spec import decode_spec
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 # What the service chooses when nobody says: compared only when the author says it.
-CHOSEN: Final = ("charset", "collation")
-_FIXED: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
+SERVICE_CHOSEN: Final = ("charset", "collation")
+_IMMUTABLE: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
 
 
 class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The spec. Charset and collation have no fixed default: they follow from the engine, and from each other."""
 
-    instanceRef: Annotated[Ref, Mark.IMMUTABLE]
+    instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the database is in."""
     charset: Annotated[str | None | UnsetType, Mark.CHOSEN] = UNSET
     """The character set. Only MySQL can change it."""
@@ -56,7 +64,7 @@ class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
     resourceID: Annotated[str | None | UnsetType, Mark.IMMUTABLE] = UNSET
     """The name of the database in the service; the resource's own when left out."""
 
-    __checks__: ClassVar = (NAMED,)
+    __checks__: ClassVar = (RESOURCE_ID_CHECK,)
 
 
 class SqlDatabaseTree(Struct, frozen=True):
@@ -80,14 +88,14 @@ class SqlDatabase(Struct, frozen=True):
     collation: str | None | UnsetType = UNSET
 
 
-class _Aside(Struct, frozen=True):
+class _DatabaseOutputs(Struct, frozen=True):
     """What comes with a database and is not compared."""
 
     selfLink: str | None = None
 
 
 _decoder: Final = msgspec.json.Decoder(SqlDatabase)
-_aside: Final = msgspec.json.Decoder(_Aside)
+_outputs: Final = msgspec.json.Decoder(_DatabaseOutputs)
 
 
 def effective_desired_sql_database(
@@ -95,17 +103,17 @@ def effective_desired_sql_database(
 ) -> SqlDatabaseSpec:
     """What the database should be: the spec over the live object in the spec's terms; paths start with `spec`."""
     before = live if isinstance(live, Missing) else SqlDatabaseTree(live)
-    return overlay_typed(SqlDatabaseTree(spec), before, policy, fitted_database).spec
+    return overlay_typed(SqlDatabaseTree(spec), before, policy, fit_database_to_live).spec
 
 
-def fitted_database(declared: Declared, live: Tree) -> Declared:
+def fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
     """Only MySQL can give a database another character set and collation."""
     spec = live["spec"]
     assert isinstance(spec, Mapping)
     collation = spec.get("collation")
     if not isinstance(collation, str) or mysql_charset(collation):
         return declared
-    return replace(declared, shape=with_marks(declared.shape, _FIXED))
+    return replace(declared, shape=with_marks(declared.shape, _IMMUTABLE))
 
 
 _DEFINITION: Final = definition_for("SQLDatabase", SqlDatabaseStatus, "A database in an instance of Cloud SQL.")
@@ -122,86 +130,88 @@ class SqlDatabaseKind:
     reconciliation: Reconciliation = Reconciliation.STATELESS
     revision: int = 1
     writes_through_clients: ClassVar = True
-    annotations: Sequence[str] = (PROJECT,)
+    annotations: Sequence[str] = (PROJECT_ANNOTATION,)
     live_type: type[SqlDatabase] = SqlDatabase
     tree_type: type[Struct] = SqlDatabaseTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no database can have."""
-        if not self.needs(resource):
-            _instance(resource, Resolved())
+        if not self.dependencies(resource):
+            _instance(resource, ResolvedReferences())
         resource_id(resource)
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The instance, when it is named as a resource; it has to be ready."""
-        ref = read_spec(resource, SqlDatabaseSpec).instanceRef
-        found = reference_at(INSTANCE, ref, resource, Target(GROUP, "SQLInstance"))
+        ref = decode_spec(resource, SqlDatabaseSpec).instanceRef
+        found = reference_at(INSTANCE_REF, ref, resource, ReferenceTarget(GROUP, "SQLInstance"))
         return () if found is None else (found,)
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i/databases/d`."""
         return Location(f"{_instance(resource, resolved)}/databases/{resource_id(resource)}")
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """What the author says about the database itself."""
-        spec = read_spec(resource, SqlDatabaseSpec)
+        spec = decode_spec(resource, SqlDatabaseSpec)
         return {"spec": _settings(spec.charset, spec.collation)}
 
-    def view(self, live: SqlDatabase) -> Tree:
+    def view(self, live: SqlDatabase) -> JsonObject:
         """The live database in the same terms."""
         settings = _settings(live.charset, live.collation)
         implied = mysql_charset(settings.get("collation"))
         return {"spec": settings if implied is None else {**settings, "charset": implied}}
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         """With what this engine cannot change."""
-        return fitted_database(declared, live)
+        return fit_database_to_live(declared, live)
 
-    def sending(self, intent: Intent) -> Sending:
+    def sending(self, intent: Intent) -> PlanOptions:
         """One PUT."""
-        return PLAINLY
+        return DEFAULT_PLAN_OPTIONS
 
     def abandons(self, resource: Resource) -> bool:
         """Whether the spec says that the database outlives its resource."""
         return resource.spec.get("deletionPolicy") == "ABANDON"
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlDatabase] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlDatabase] | Unchanged:
         """A look."""
         body = await self.google.get(_call(location))
         if body is None:
             return Absent()
-        mark = body_digest(body)
+        mark = sha256_hex(body)
         if mark == known:
-            return Unmoved()
-        live, link = decoded(_decoder, body, location), decoded(_aside, body, location).selfLink
+            return Unchanged()
+        live, link = decode_response(_decoder, body, location), decode_response(_outputs, body, location).selfLink
         return Present(live, mark, outputs={"selfLink": link} if link else {})
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Makes the database."""
         project, instance, _ = _parts(intent.location)
-        call = Call(Service.SQL, ("projects", project, "instances", instance, "databases"))
+        call = GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance, "databases"))
         try:
             return _operation(await self.google.post(call, _body(intent, wanted)), project)
         except RemoteConflict as error:
-            raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
+            raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
 
     async def update(
-        self, intent: Intent, wanted: Tree, write: Write, before: Present[SqlDatabase]
-    ) -> Operation | None:
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[SqlDatabase]
+    ) -> RemoteOperation | None:
         """Sends what the author says: for the rest the service chooses what goes with it."""
         return _operation(
             await self.google.put(_call(intent.location), _body(intent, wanted)), _parts(intent.location)[0]
         )
 
-    async def delete(self, location: Location, before: Present[SqlDatabase], resource: Resource) -> Operation | None:
+    async def delete(
+        self, location: Location, before: Present[SqlDatabase], resource: Resource
+    ) -> RemoteOperation | None:
         """Removes the database, unless it is to be abandoned."""
         body = None if self.abandons(resource) else await self.google.delete(_call(location))
         return None if body is None else _operation(body, _parts(location)[0])
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         """Whether it is done."""
-        return await is_over(operation.name, self.google)
+        return await is_operation_done(operation.name, self.google)
 
 
 # --- Names -----------------------------------------------------------------------------------------------------------
@@ -216,17 +226,17 @@ def _parts(location: Location) -> tuple[str, str, str]:
     return found[1], found[2], found[3]
 
 
-def _call(location: Location) -> Call:
+def _call(location: Location) -> GoogleCall:
     project, instance, database = _parts(location)
-    return Call(Service.SQL, ("projects", project, "instances", instance, "databases", database))
+    return GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance, "databases", database))
 
 
-def _instance(resource: Resource, resolved: Resolved) -> str:
-    return parent_instance(read_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved)
+def _instance(resource: Resource, resolved: ResolvedReferences) -> str:
+    return parent_instance(decode_spec(resource, SqlDatabaseSpec).instanceRef, resource, resolved)
 
 
-def _operation(body: bytes, project: str) -> Operation | None:
-    return to_wait_for(sql_operation(body), project)
+def _operation(body: bytes, project: str) -> RemoteOperation | None:
+    return pending_operation(sql_operation(body), project)
 
 
 # --- Charset and collation -------------------------------------------------------------------------------------------
@@ -246,10 +256,10 @@ _MYSQL: Final = frozenset(
 def _settings(charset: str | None | UnsetType, collation: str | None | UnsetType) -> dict[str, str]:
     """The two settings in one spelling: the service changes the case, and has two names for one character set."""
     said = {"charset": charset, "collation": collation}
-    return {name: _one_spelling(name, text) for name, text in said.items() if text}
+    return {name: _normalized(name, text) for name, text in said.items() if text}
 
 
-def _one_spelling(name: str, text: str) -> str:
+def _normalized(name: str, text: str) -> str:
     """Character sets are the same in any case; MySQL's utf8 is called utf8mb3 by newer versions, in collations too."""
     text = text.lower() if name == "charset" else text
     return f"utf8{text.removeprefix('utf8mb3')}" if text == "utf8mb3" or text.startswith("utf8mb3_") else text
@@ -261,12 +271,14 @@ def mysql_charset(collation: str | None) -> str | None:
     return charset if found and charset in _MYSQL else None
 
 
-def _body(intent: Intent, wanted: Tree) -> Json:
+def _body(intent: Intent, wanted: JsonObject) -> Json:
     """What the author says, spelled as the author spells it, and what the API asks for besides."""
     _, instance, database = _parts(intent.location)
     spec = wanted["spec"]
     assert isinstance(spec, Mapping)
-    said = {name: _spelled(name, intent.resource, spec[name]) for name in CHOSEN if name in _declared(intent)}
+    said = {
+        name: _as_written(name, intent.resource, spec[name]) for name in SERVICE_CHOSEN if name in _declared(intent)
+    }
     return {**said, "instance": instance, "name": database}
 
 
@@ -276,7 +288,7 @@ def _declared(intent: Intent) -> Mapping[str, Json]:
     return spec
 
 
-def _spelled(name: str, resource: Resource, value: Json) -> Json:
+def _as_written(name: str, resource: Resource, value: Json) -> Json:
     written = resource.spec.get(name)
     assert isinstance(written, str)
-    return written if same(_one_spelling(name, written), value) else value
+    return written if same(_normalized(name, written), value) else value

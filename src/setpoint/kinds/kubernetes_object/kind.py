@@ -1,4 +1,4 @@
-"""The kind KubernetesObject: what its manifests mean, and its verbs. What reaches clusters is loaded when needed."""
+"""The kind KubernetesObject: its manifests and its verbs. Loads no Kubernetes client before the first request."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -7,31 +7,42 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from msgspec import UNSET, Struct
 
 from setpoint.core.decide import Decision
-from setpoint.core.kubernetes import text_at
 from setpoint.core.overlay import Declared
-from setpoint.core.plan import PLAINLY, Sending, Write
-from setpoint.core.wait_for import WaitFor
-from setpoint.engine.abilities import Topic
+from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.wait.wait_for import WaitFor
+from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import (
     Absent,
-    Definition,
+    CrdDetails,
+    Dependency,
     Intent,
+    LiveObservation,
     Location,
-    Look,
-    Need,
-    Operation,
     Present,
     Reconciliation,
-    Resolved,
-    SecretKey,
-    Unmoved,
+    RemoteOperation,
+    ResolvedReferences,
+    SecretKeyReference,
+    Unchanged,
 )
 from setpoint.engine.ports import Clock
-from setpoint.engine.resource import Resource, ResourceRef, Tree
-from setpoint.kinds.kubernetes_object.clusters import Clusters, check_cluster, kubeconfig_key
-from setpoint.kinds.kubernetes_object.declared import ignored_by, refuse_policies, removal_of, wait_of
-from setpoint.kinds.kubernetes_object.manifest import check_manifest, manifest_of, may_refer, object_of, spec_of
-from setpoint.kinds.kubernetes_object.place import Place
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, check_cluster, kubeconfig_key
+from setpoint.kinds.kubernetes_object.manifest import (
+    check_manifest,
+    desired_object,
+    manifest_of,
+    may_contain_references,
+    spec_of,
+)
+from setpoint.kinds.kubernetes_object.options import (
+    deletion_settings_of,
+    ignored_fields_of,
+    refuse_field_policies,
+    wait_of,
+)
 from setpoint.kinds.kubernetes_object.spec import (
     GROUP,
     KUBECONFIG,
@@ -44,9 +55,9 @@ from setpoint.kinds.kubernetes_object.spec import (
 )
 
 if TYPE_CHECKING:
-    from setpoint.kinds.kubernetes_object.remote import Remote
+    from setpoint.kinds.kubernetes_object.remote import RemoteObjects
 
-_DEFINITION: Final = Definition(
+_DEFINITION: Final = CrdDetails(
     "An object in a cluster, kept by server-side apply.", KubernetesObjectStatus, short_names=("kobj",)
 )
 
@@ -66,8 +77,8 @@ class KubernetesObjectKind:
     annotations: Sequence[str] = ()
     live_type: type[LiveObject] = LiveObject
     tree_type: type[Struct] = KubernetesObjectTree
-    definition: Definition = _DEFINITION
-    _remote: "Remote | None" = None
+    definition: CrdDetails = _DEFINITION
+    _remote: "RemoteObjects | None" = None
 
     # --- What a manifest means ----------------------------------------------------------------------------------------
 
@@ -76,39 +87,42 @@ class KubernetesObjectKind:
         spec = spec_of(resource)
         check_manifest(resource, spec)
         check_cluster(resource, spec)
-        ignored_by(resource, spec)
-        removal_of(resource, spec)
-        refuse_policies(resource)
+        ignored_fields_of(resource, spec)
+        deletion_settings_of(resource, spec)
+        refuse_field_policies(resource)
         wait_of(resource)
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The values of others that the manifest names, and the Secret with the kubeconfig."""
         spec = spec_of(resource)
-        values = manifest_of(resource, spec).needs() if may_refer(resource) else ()
+        values = manifest_of(resource, spec).dependencies() if may_contain_references(resource) else ()
         return (*_kubeconfig(resource, spec), *values)
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`apps/v1 Deployment shop/web @ context:prod`."""
-        cluster, tree = self.clusters.word_for(spec_of(resource), resource, resolved), object_of(resource, resolved)
+        cluster, tree = (
+            self.clusters.cluster_id_of(spec_of(resource), resource, resolved),
+            desired_object(resource, resolved),
+        )
         namespace = text_at(tree, "metadata", "namespace") or resource.ref.namespace
         names = (text_at(tree, "apiVersion"), text_at(tree, "kind"), namespace, text_at(tree, "metadata", "name"))
-        return Place(cluster, *names).location
+        return ObjectLocation(cluster, *names).location
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, with the object that is to be in the place of the manifest."""
-        return {"spec": {**resource.spec, "manifest": object_of(resource, resolved)}}
+        return {"spec": {**resource.spec, "manifest": desired_object(resource, resolved)}}
 
-    def view(self, live: LiveObject) -> Tree:
+    def view(self, live: LiveObject) -> JsonObject:
         """Nothing: what differs, the cluster says."""
         return {"spec": {}}
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         """The same for every object."""
         return declared
 
-    def sending(self, intent: Intent) -> Sending:
+    def sending(self, intent: Intent) -> PlanOptions:
         """One apply."""
-        return PLAINLY
+        return DEFAULT_PLAN_OPTIONS
 
     def abandons(self, resource: Resource) -> bool:
         """Never by its spec."""
@@ -122,70 +136,74 @@ class KubernetesObjectKind:
         """See Replaceable."""
         return spec_of(resource).replace is True
 
-    async def stands_for(self, resource: Resource, location: Location) -> bool:
+    async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """See Lasting."""
-        return await self.remote.stands_for(resource, location)
+        return await self.remote.is_same_object(resource, location)
 
     def is_protected(self, resource: Resource) -> bool:
         """See Protectable."""
-        return removal_of(resource, spec_of(resource)).is_protected
+        return deletion_settings_of(resource, spec_of(resource)).is_protected
 
     # --- The verbs ----------------------------------------------------------------------------------------------------
 
     @property
-    def remote(self) -> "Remote":
+    def remote(self) -> "RemoteObjects":
         """What reaches clusters."""
         if self._remote is None:
-            from setpoint.kinds.kubernetes_object.remote import Remote
+            from setpoint.kinds.kubernetes_object.remote import RemoteObjects
 
-            self._remote = Remote(self.clusters, self.clock)
+            self._remote = RemoteObjects(self.clusters, self.clock)
         return self._remote
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """A look."""
         return await self.remote.observe(location, known)
 
-    async def rehearse(self, intent: Intent, look: Look, decision: Decision) -> tuple[Write, ...]:
+    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See Rehearsable."""
-        return (await self.remote.foresee(intent, look, decision)).writes
+        return (await self.remote.forecast(intent, look, decision)).writes
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Makes the object."""
         await self.remote.create(intent)
         return None
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[LiveObject]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveObject]
+    ) -> RemoteOperation | None:
         """Applies what is asked for, or has the object give way."""
         await self.remote.update(intent, write, before.whole)
         return None
 
-    async def delete(self, location: Location, before: Present[LiveObject], resource: Resource) -> Operation | None:
+    async def delete(
+        self, location: Location, before: Present[LiveObject], resource: Resource
+    ) -> RemoteOperation | None:
         """Removes the object."""
         await self.remote.delete(location, before.whole, resource)
         return None
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         """Nothing goes on that a look would not show."""
         return True
 
     # --- Changes ------------------------------------------------------------------------------------------------------
 
-    def topic_of(self, location: Location) -> Topic:
+    def watch_topic(self, location: Location) -> WatchTopic:
         """See Audible."""
-        from setpoint.kinds.kubernetes_object.hearing import topic_of
+        from setpoint.kinds.kubernetes_object.watch import watch_topic
 
-        return topic_of(location)
+        return watch_topic(location)
 
-    def changes(self, topic: Topic) -> AsyncGenerator[Location | None, None]:
+    def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
         """See Audible."""
-        from setpoint.kinds.kubernetes_object.hearing import changes
+        from setpoint.kinds.kubernetes_object.watch import watch_changes
 
-        return changes(topic, self.clusters)
+        return watch_changes(topic, self.clusters)
 
 
-def _kubeconfig(resource: Resource, spec: KubernetesObjectSpec) -> tuple[SecretKey, ...]:
+def _kubeconfig(resource: Resource, spec: KubernetesObjectSpec) -> tuple[SecretKeyReference, ...]:
     said = spec.cluster
     key = None if said is None or said is UNSET else kubeconfig_key(said)
     if key is None:
         return ()
-    return (SecretKey(KUBECONFIG, ResourceRef("", "Secret", resource.ref.namespace, key.name), key.key),)
+    return (SecretKeyReference(KUBECONFIG, ResourceRef("", "Secret", resource.ref.namespace, key.name), key.key),)

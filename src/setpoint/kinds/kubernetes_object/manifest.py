@@ -1,22 +1,155 @@
-"""The object that an author asks for: read, checked, and with the values of others in it."""
+"""The manifest in a KubernetesObject: parsed, validated, with references replaced by values of other resources.
+
+A reference is `{"$ref": {…}}`, or `${ref:KIND/NAME:PATH}` inside text; `$${ref:` is the plain text `${ref:`. A `$ref`
+whose value is text is not a reference.
+"""
 
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from msgspec import UNSET
 
-from setpoint.core.hiding import is_secret
-from setpoint.core.values import Json
-from setpoint.engine.kind import Resolved
-from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid
+from setpoint.core.redaction import is_secret
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, nearest, scalar_text
+from setpoint.engine.kind import ANY_GROUP, ResolvedReferences, ValueReference
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import Blocked, ManifestInvalid
 from setpoint.kinds.kubernetes_object.spec import MANIFEST, KubernetesObjectSpec
-from setpoint.kinds.kubernetes_object.values import REF, Manifest
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.kinds.typed_spec import decode_spec
+
+REF: Final = "$ref"
+_MEMBERS: Final = ("kind", "name", "namespace", "group", "path")
+_NEEDED: Final = ("kind", "name", "path")
+# In this order: what is escaped, what is whole, what only begins like one.
+_INLINE: Final = re.compile(
+    r"(?P<escaped>\$\$\{ref:)|\$\{ref:(?P<target>[^:{}]*):(?P<path>[^{}]+)\}|(?P<broken>\$\{ref:)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestTemplate:
+    """A manifest in which other resources may be named; `namespace` is where they are if nobody says."""
+
+    tree: Json
+    where: str
+    namespace: str
+
+    def dependencies(self) -> tuple[ValueReference, ...]:
+        """All that it names, each under the place where it stands; ManifestInvalid for what names nothing."""
+        return tuple({dependency.field: dependency for dependency in self._walk(self.tree, self.where)}.values())
+
+    def substituted(self, values: Mapping[str, Json]) -> Json:
+        """The manifest with the value of each need in its place; Blocked for one that is not among them."""
+        return _Substitution(self, values).value(self.tree, self.where)
+
+    def _walk(self, tree: Json, at: str) -> Iterator[ValueReference]:
+        match tree:
+            case dict() if _is_reference(tree):
+                yield self.reference(tree, at)
+            case dict():
+                for name, below in tree.items():
+                    yield from self._walk(below, f"{at}{_below(name)}")
+            case list():
+                for position, below in enumerate(tree):
+                    yield from self._walk(below, f"{at}[{position}]")
+            case str() if "${ref:" in tree:
+                yield from (self.inside(found, at) for found in _INLINE.finditer(tree) if not found["escaped"])
+            case _:
+                return
+
+    def reference(self, tree: Mapping[str, Json], at: str) -> ValueReference:
+        """What `{"$ref": {…}}` names."""
+        if len(tree) > 1:
+            raise ManifestInvalid(f"{at}: {REF} stands for a whole value: leave out what is beside it")
+        members = _members(tree[REF], at)
+        kind, name, path = (members[one] for one in _NEEDED)
+        group, namespace = members.get("group", ANY_GROUP), members.get("namespace", self.namespace)
+        return ValueReference(f"{at}.{REF}", ResourceRef(group, kind, namespace, name), _path(path, f"{at}.{REF}.path"))
+
+    def inside(self, found: "re.Match[str]", at: str) -> ValueReference:
+        """What `${ref:…}` names in a text."""
+        parts = (found["target"] or "").split("/")
+        if found["broken"] or len(parts) not in (2, 3) or not all(parts):
+            raise ManifestInvalid(
+                f"{at}: write ${{ref:KIND/NAME:PATH}} or ${{ref:KIND/NAMESPACE/NAME:PATH}}; $${{ref: is plain text"
+            )
+        kind, _, group = parts[0].partition(".")
+        namespace = parts[1] if len(parts) == 3 else self.namespace
+        field = f"{at} {found[0]}"
+        return ValueReference(
+            field, ResourceRef(group or ANY_GROUP, kind, namespace, parts[-1]), _path(found["path"], field)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Substitution:
+    manifest: ManifestTemplate
+    values: Mapping[str, Json]
+
+    def value(self, tree: Json, at: str) -> Json:
+        match tree:
+            case dict() if _is_reference(tree):
+                return self._known(self.manifest.reference(tree, at))
+            case dict():
+                return {name: self.value(below, f"{at}{_below(name)}") for name, below in tree.items()}
+            case list():
+                return [self.value(below, f"{at}[{position}]") for position, below in enumerate(tree)]
+            case str() if "${ref:" in tree:
+                return _INLINE.sub(lambda found: self._text(found, at), tree)
+            case _:
+                return tree
+
+    def _text(self, found: "re.Match[str]", at: str) -> str:
+        if found["escaped"]:
+            return "${ref:"
+        dependency = self.manifest.inside(found, at)
+        text = scalar_text(self._known(dependency))
+        if text is None:
+            raise ManifestInvalid(f"{dependency.field}: the value is a list or a map, which has no place inside a text")
+        return text
+
+    def _known(self, dependency: ValueReference) -> Json:
+        found: Json | Missing = self.values.get(dependency.field, MISSING)
+        if isinstance(found, Missing):
+            raise Blocked(f"{dependency.field}: the value at {dependency.path} of {dependency.target} is not known yet")
+        return found
+
+
+def _is_reference(tree: Mapping[str, Json]) -> bool:
+    return isinstance(tree.get(REF), dict)
+
+
+def _below(name: str) -> str:
+    return f".{name}" if "." not in name else str(Path((name,)))
+
+
+def _members(data: Json, at: str) -> Mapping[str, str]:
+    assert isinstance(data, dict)
+    for name, text in data.items():
+        if name not in _MEMBERS:
+            near = nearest(name, _MEMBERS)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(_MEMBERS)}"
+            raise ManifestInvalid(f"{at}.{REF}.{name}: no such member; {hint}")
+        if not isinstance(text, str) or not text:
+            raise ManifestInvalid(f"{at}.{REF}.{name}: write text")
+    for name in _NEEDED:
+        if name not in data:
+            raise ManifestInvalid(f"{at}.{REF}.{name} is missing: write kind, name and path")
+    return data
+
+
+def _path(text: str, where: str) -> Path:
+    try:
+        return Path.parse(text)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{where}: {error}") from error
+
 
 _SERVER_SET: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"),
@@ -30,17 +163,17 @@ _MENTIONS: Final = (REF, "${ref:")
 
 def spec_of(resource: Resource) -> KubernetesObjectSpec:
     """The spec as its type."""
-    return read_spec(resource, KubernetesObjectSpec)
+    return decode_spec(resource, KubernetesObjectSpec)
 
 
-def manifest_of(resource: Resource, spec: KubernetesObjectSpec) -> Manifest:
+def manifest_of(resource: Resource, spec: KubernetesObjectSpec) -> ManifestTemplate:
     """The manifest as it is written: one object."""
     where = f"{resource.ref}: {MANIFEST}"
     tree: Json = spec.manifest if isinstance(spec.manifest, dict) else _read(spec.manifest, where)
-    return Manifest(tree, MANIFEST, resource.ref.namespace)
+    return ManifestTemplate(tree, MANIFEST, resource.ref.namespace)
 
 
-def may_refer(resource: Resource) -> bool:
+def may_contain_references(resource: Resource) -> bool:
     """Whether anything in it may stand for a value of another resource: sure only when nothing does."""
     return resource.mentions(*_MENTIONS)
 
@@ -48,15 +181,15 @@ def may_refer(resource: Resource) -> bool:
 def check_manifest(resource: Resource, spec: KubernetesObjectSpec) -> None:
     """ManifestInvalid for what is no object, or says what only a cluster can say."""
     manifest = manifest_of(resource, spec)
-    manifest.needs()
-    _Checked(f"{resource.ref}: {MANIFEST}", manifest.tree).require(is_final=False)
+    manifest.dependencies()
+    _Validation(f"{resource.ref}: {MANIFEST}", manifest.tree).require(is_final=False)
 
 
-def object_of(resource: Resource, resolved: Resolved) -> dict[str, Json]:
+def desired_object(resource: Resource, resolved: ResolvedReferences) -> dict[str, Json]:
     """The object to be, with the values of others in it; a Secret has all its values in `data`."""
     manifest = manifest_of(resource, spec_of(resource))
-    tree = manifest.filled_in(resolved.values) if may_refer(resource) else manifest.tree
-    return _Checked(f"{resource.ref}: {MANIFEST}", tree).require(is_final=True)
+    tree = manifest.substituted(resolved.values) if may_contain_references(resource) else manifest.tree
+    return _Validation(f"{resource.ref}: {MANIFEST}", tree).require(is_final=True)
 
 
 def _read(text: str, where: str) -> Json:
@@ -72,7 +205,7 @@ def _read(text: str, where: str) -> Json:
 @lru_cache(maxsize=256)
 def _documents(text: str) -> tuple[Json, ...]:
     # Most manifests are maps: only text pays for what reads it.
-    from setpoint.core.yaml_documents import read_documents
+    from setpoint.core.values.yaml_documents import read_documents
 
     try:
         return tuple(document.value for document in read_documents(text, ""))
@@ -80,7 +213,7 @@ def _documents(text: str) -> tuple[Json, ...]:
         raise ManifestInvalid(str(error).removeprefix(":")) from error
 
 
-class _Checked:
+class _Validation:
     """A tree on its way to an object."""
 
     def __init__(self, where: str, tree: Json) -> None:

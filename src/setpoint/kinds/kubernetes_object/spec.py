@@ -1,11 +1,11 @@
-"""The spec of a KubernetesObject, field by field."""
+"""Spec, status and live form of a KubernetesObject, field by field."""
 
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.shape import Check, Default
-from setpoint.kinds.spec_parts import Maybe, Part, ValueFrom
+from setpoint.core.schema.shape import Check, Default
+from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "setpoint.dev"
 VERSION: Final = "v1alpha1"
@@ -14,19 +14,19 @@ MANIFEST: Final = "spec.manifest"
 KUBECONFIG: Final = "spec.cluster.kubeconfig"
 
 
-class Kubeconfig(Part, frozen=True):
+class KubeconfigSpec(SpecStruct, frozen=True):
     """A kubeconfig that is kept in a Secret."""
 
     valueFrom: ValueFrom
     """Where the kubeconfig is kept. It has to hold all it needs: no paths of files, and no commands that log in."""
 
 
-class Cluster(Part, frozen=True):
+class ClusterSpec(SpecStruct, frozen=True):
     """Which cluster."""
 
     context: Maybe[str] = UNSET
     """A context of the kubeconfig: of the one named here, else of `KUBECONFIG` or `~/.kube/config`."""
-    kubeconfig: Maybe[Kubeconfig] = UNSET
+    kubeconfig: Maybe[KubeconfigSpec] = UNSET
     """A kubeconfig that is kept in a Secret."""
     inCluster: Maybe[bool] = UNSET
     """Whether it is the cluster that setpoint itself runs in, as the service account of its pod."""
@@ -40,7 +40,7 @@ class Cluster(Part, frozen=True):
     )
 
 
-class Wait(Part, frozen=True):
+class WaitForSpec(SpecStruct, frozen=True):
     """What is waited for once the object is as declared: exactly one of the four."""
 
     field: Maybe[str] = UNSET
@@ -55,26 +55,26 @@ class Wait(Part, frozen=True):
     """How long: one budget for all of it, as `90s`, `10m` or a number of seconds."""
 
 
-Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+PropagationPolicy: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 
-class Removal(Part, frozen=True):
+class DeletionSpec(SpecStruct, frozen=True):
     """How the object is deleted."""
 
-    propagation: Annotated[Maybe[Propagation], Default("Background")] = UNSET
+    propagation: Annotated[Maybe[PropagationPolicy], Default("Background")] = UNSET
     """What becomes of what the object owns: it goes after it, it goes before it, it stays."""
     timeout: Annotated[Maybe[str | int], Default("5m")] = UNSET
     """How long finalizers may hold the object before that is told as a failure. The deletion itself goes on."""
 
 
-class KubernetesObjectSpec(Part, frozen=True):
+class KubernetesObjectSpec(SpecStruct, frozen=True):
     """The spec."""
 
     manifest: dict[str, Any] | str
     """The object: as a map, or as the text of one YAML document. Values of other resources go in as `$ref`."""
-    cluster: Maybe[Cluster] = UNSET
+    cluster: Maybe[ClusterSpec] = UNSET
     """The cluster that the object is in; left out, the one that keeps this resource, or the current context."""
-    waitFor: Maybe[Wait] = UNSET
+    waitFor: Maybe[WaitForSpec] = UNSET
     """What is waited for once the object is as declared."""
     ignoreFields: Maybe[list[str]] = UNSET
     """Paths in the object that are set when it is made and left to others from then on, such as `spec.replicas`."""
@@ -84,7 +84,7 @@ class KubernetesObjectSpec(Part, frozen=True):
     """Whether fields are taken over from other managers that set them."""
     replace: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the object may be deleted and made anew: for another name, kind or cluster, or an immutable field."""
-    deletion: Maybe[Removal] = UNSET
+    deletion: Maybe[DeletionSpec] = UNSET
     """How the object is deleted."""
 
 
@@ -109,7 +109,7 @@ class ObjectReference(Struct, frozen=True):
     """Its namespace, if it has one."""
 
 
-class Output(Struct, frozen=True):
+class OutputStatus(Struct, frozen=True):
     """The value that the resource offers to others."""
 
     state: Literal["null", "unknown", "known"]
@@ -127,7 +127,7 @@ class Output(Struct, frozen=True):
 class KubernetesObjectStatus(Struct, frozen=True):
     """What the status shows besides."""
 
-    output: Output | UnsetType = UNSET
+    output: OutputStatus | UnsetType = UNSET
     """The value that the resource offers to others, of a `field` wait: null, unknown or known."""
     object: ObjectReference | UnsetType = UNSET
     """The object itself."""

@@ -1,1 +1,4 @@
-"""Resources as custom resources of a Kubernetes cluster."""
+"""The store in a Kubernetes cluster: custom resources, server-side apply, list and watch, cache, leases, events.
+
+Imports the shared rules of stores and the Kubernetes client; imported by app and migrating.
+"""

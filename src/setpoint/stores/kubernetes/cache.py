@@ -1,5 +1,6 @@
-"""What a process remembers of the objects it watches: packed bytes, never older than what it wrote itself."""
+"""The cache of watched objects: compressed bytes, never older than what this process wrote itself."""
 
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from struct import Struct
@@ -8,9 +9,61 @@ from typing import Final
 import msgspec
 
 from setpoint.engine.resource import ResourceRef, Revision
-from setpoint.stores.kubernetes.objects import Kept
-from setpoint.stores.kubernetes.packing import Packed, Packer
-from setpoint.stores.kubernetes.positions import KindName
+from setpoint.stores.kubernetes.bookmarks import GroupKind
+from setpoint.stores.kubernetes.objects import ObjectState
+
+_LEVEL: Final = 3
+# How far back in bytes, as a power of two, something can be said to be the same as before.
+_WINDOW_BITS: Final = 14
+_MEMORY_LEVEL: Final = 7
+# What two have in common many have. After that only a text that is not made this many times smaller is worth a lesson.
+_FIRST_SAMPLES: Final = 2
+_MIN_RATIO: Final = 3
+_MAX_SAMPLES: Final = 8
+
+
+class CompressedText(msgspec.Struct, frozen=True, gc=False):
+    """What a text says beside a sample, which many share."""
+
+    sample: bytes
+    data: bytes
+
+    def text(self) -> bytes:
+        """The text."""
+        return zlib.decompressobj(-_WINDOW_BITS, self.sample).decompress(self.data)
+
+
+class DictionaryCompressor:
+    """Packs texts of one sort. The first, and a few that are unlike all before them, become a part of the sample."""
+
+    def __init__(self) -> None:
+        self._sample = b""
+        self._primed = _compressor(self._sample)
+        self._lessons = 0
+
+    def pack(self, text: bytes) -> CompressedText:
+        """The text, made small."""
+        data = self._said(text)
+        if self._lessons < _FIRST_SAMPLES or (len(data) * _MIN_RATIO > len(text) and self._lessons < _MAX_SAMPLES):
+            self._learn(text)
+            data = self._said(text)
+        return CompressedText(self._sample, data)
+
+    def _said(self, text: bytes) -> bytes:
+        # A copy: what it has learned of this text is nothing to the next.
+        packing = self._primed.copy()
+        return packing.compress(text) + packing.flush()
+
+    def _learn(self, text: bytes) -> None:
+        self._lessons += 1
+        # The newest is the nearest; what is out of reach would only be kept.
+        self._sample = (self._sample + text)[-(1 << _WINDOW_BITS) :]
+        self._primed = _compressor(self._sample)
+
+
+def _compressor(sample: bytes) -> "zlib._Compress":
+    return zlib.compressobj(_LEVEL, zlib.DEFLATED, -_WINDOW_BITS, _MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, sample)
+
 
 # How long metadata and body are; the rest is the status.
 _lengths: Final = Struct("<II")
@@ -19,36 +72,36 @@ _lengths: Final = Struct("<II")
 class _Entry(msgspec.Struct, frozen=True, gc=False):
     uid: str
     revision: Revision
-    parts: Packed
+    parts: CompressedText
 
 
-class Cache:
+class ObjectCache:
     """The newest state of each object that was seen. A kind is answered for while somebody watches it."""
 
     def __init__(self) -> None:
         self._kept: dict[ResourceRef, _Entry] = {}
-        self._packers: defaultdict[KindName, Packer] = defaultdict(Packer)
+        self._packers: defaultdict[GroupKind, DictionaryCompressor] = defaultdict(DictionaryCompressor)
         # Objects that we saw go before the watch did: what it still tells of them is past.
         self._gone: dict[ResourceRef, str] = {}
-        self._watched: set[KindName] = set()
+        self._watched: set[GroupKind] = set()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def knows(self, kind: KindName) -> bool:
+    def knows(self, kind: GroupKind) -> bool:
         """Whether what is here of `kind` is all there is."""
         return kind in self._watched
 
-    def get(self, ref: ResourceRef) -> Kept | None:
+    def get(self, ref: ResourceRef) -> ObjectState | None:
         """The newest state that was seen."""
         entry = self._kept.get(ref)
         return None if entry is None else _unpacked(ref, entry)
 
-    def put(self, kept: Kept) -> None:
+    def put(self, kept: ObjectState) -> None:
         """A state that was read, watched or written; one that is not newer than what is here says nothing."""
         ref = kept.ref
         before = self._kept.get(ref)
-        if self._gone.get(ref) == kept.uid or (before is not None and _is_past(kept, before)):
+        if self._gone.get(ref) == kept.uid or (before is not None and _is_stale(kept, before)):
             return
         self._gone.pop(ref, None)
         self._kept[ref] = _packed(kept, self._packers[ref.group, ref.kind])
@@ -60,7 +113,7 @@ class Cache:
             del self._kept[ref]
             self._gone[ref] = uid
 
-    def hear_of_end(self, last: Kept) -> None:
+    def observe_deletion(self, last: ObjectState) -> None:
         """The watch tells that an object went; a successor of the same name that is here already stays."""
         if self._gone.get(last.ref) == last.uid:
             del self._gone[last.ref]
@@ -68,15 +121,15 @@ class Cache:
         if before is not None and before.uid == last.uid:
             del self._kept[last.ref]
 
-    def begin(self, kinds: Iterable[KindName]) -> None:
+    def begin(self, kinds: Iterable[GroupKind]) -> None:
         """From here on these kinds are watched."""
         self._watched.update(kinds)
 
-    def end(self, kinds: Iterable[KindName]) -> None:
+    def end(self, kinds: Iterable[GroupKind]) -> None:
         """Nobody watches these kinds any more: what is here of them may be past."""
         self._watched.difference_update(kinds)
 
-    def restart(self, kinds: Iterable[KindName]) -> None:
+    def restart(self, kinds: Iterable[GroupKind]) -> None:
         """These kinds are listed anew: what the list does not show is gone."""
         listed = set(kinds)
         for ref in [ref for ref in self._kept if (ref.group, ref.kind) in listed]:
@@ -85,18 +138,18 @@ class Cache:
             del self._gone[ref]
 
 
-def _is_past(kept: Kept, before: _Entry) -> bool:
+def _is_stale(kept: ObjectState, before: _Entry) -> bool:
     """Resource versions of one object are numbers that grow; those of an earlier object of the same name are lower."""
     return kept.revision == before.revision or int(kept.revision) < int(before.revision)
 
 
-def _packed(kept: Kept, packer: Packer) -> _Entry:
+def _packed(kept: ObjectState, packer: DictionaryCompressor) -> _Entry:
     text = _lengths.pack(len(kept.metadata), len(kept.body)) + kept.metadata + kept.body + kept.status
     return _Entry(kept.uid, kept.revision, packer.pack(text))
 
 
-def _unpacked(ref: ResourceRef, entry: _Entry) -> Kept:
+def _unpacked(ref: ResourceRef, entry: _Entry) -> ObjectState:
     text = entry.parts.text()
     body = _lengths.size + _lengths.unpack_from(text)[0]
     status = body + _lengths.unpack_from(text)[1]
-    return Kept(ref, entry.uid, entry.revision, text[_lengths.size : body], text[body:status], text[status:])
+    return ObjectState(ref, entry.uid, entry.revision, text[_lengths.size : body], text[body:status], text[status:])

@@ -1,14 +1,20 @@
-"""Notes as Events of the cluster: what `kubectl describe` and `kubectl events` show."""
+"""Notes as Events of the cluster, which `kubectl describe` and `kubectl events` show: written and read back."""
 
+import logging
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from setpoint.core.canonical import digest
-from setpoint.core.values import Json
-from setpoint.engine.ports import Note
-from setpoint.engine.resource import ResourceRef, Tree
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PatchType
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import EventRecord
+from setpoint.engine.resource import ResourceRef
+from setpoint.errors import AlreadyExists, RemoteConflict, RemoteError
+from setpoint.stores.kubernetes.served_kinds import ClusterScope
+from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
 
 COMPONENT: Final = "setpoint"
 # Names of objects may have 253 characters: room for a dot and sixteen hex digits.
@@ -20,7 +26,7 @@ class _Metadata(msgspec.Struct, rename="camel", gc=False):
     resource_version: str = ""
 
 
-class _About(msgspec.Struct, rename="camel", gc=False):
+class _InvolvedObject(msgspec.Struct, rename="camel", gc=False):
     api_version: str = ""
     kind: str = ""
     namespace: str = ""
@@ -32,7 +38,7 @@ class ClusterEvent(msgspec.Struct, rename="camel", gc=False):
     """An Event, as far as we read it."""
 
     metadata: _Metadata
-    involved_object: _About
+    involved_object: _InvolvedObject
     type: str = ""
     reason: str = ""
     message: str = ""
@@ -42,23 +48,23 @@ class ClusterEvent(msgspec.Struct, rename="camel", gc=False):
     event_time: str | None = None
 
 
-event_in: Final = msgspec.json.Decoder(ClusterEvent).decode
+decode_event: Final = msgspec.json.Decoder(ClusterEvent).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OrderedNote:
     """A note, and where it stands among others: resource versions of one kind are numbers that grow."""
 
-    note: Note
+    note: EventRecord
     order: int
 
 
-def name_of(note: Note) -> str:
+def event_name(note: EventRecord) -> str:
     """The name of the Event for `note`: the same for the same again, so that it is counted and not told twice."""
     return f"{note.ref.name[:_LONGEST_NAME]}.{digest([note.uid, note.reason, note.message])[:16]}"
 
 
-def event_for(note: Note, version: str) -> Tree:
+def event_for(note: EventRecord, version: str) -> JsonObject:
     """A new Event. `version` is that of the resource's API group."""
     ref = note.ref
     about = {
@@ -71,7 +77,7 @@ def event_for(note: Note, version: str) -> Tree:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name_of(note), "namespace": ref.namespace},
+        "metadata": {"name": event_name(note), "namespace": ref.namespace},
         "involvedObject": about,
         "type": note.severity,
         "reason": note.reason,
@@ -85,17 +91,74 @@ def event_for(note: Note, version: str) -> Tree:
     }
 
 
-def counted_up(event: ClusterEvent, note: Note) -> Tree:
+def count_patch(event: ClusterEvent, note: EventRecord) -> JsonObject:
     """What changes of an Event when the same is told again; refused when somebody else changed it meanwhile."""
     changes: dict[str, Json] = {"count": (event.count or 1) + note.count, "lastTimestamp": note.at}
     return {"metadata": {"resourceVersion": event.metadata.resource_version}, **changes}
 
 
-def told_by(event: ClusterEvent) -> Told:
+def note_from(event: ClusterEvent) -> OrderedNote:
     """The note that an Event is, whoever wrote it."""
     about = event.involved_object
     ref = ResourceRef(about.api_version.rpartition("/")[0], about.kind, about.namespace, about.name)
     at = event.last_timestamp or event.event_time or event.first_timestamp or ""
-    note = Note(ref, about.uid, event.type, event.reason, event.message, at, event.count or 1)
+    note = EventRecord(ref, about.uid, event.type, event.reason, event.message, at, event.count or 1)
     version = event.metadata.resource_version
-    return Told(note, int(version) if version.isdigit() else 0)
+    return OrderedNote(note, int(version) if version.isdigit() else 0)
+
+
+_log: Final = logging.getLogger(__name__)
+_EVENTS: Final = Endpoint("", "v1", "events")
+_OWN_SOURCE: Final = f"source={COMPONENT}"
+# Somebody else counts up the same: seldom, and never for long.
+_WRITE_ATTEMPTS: Final = 5
+
+
+class EventRecorder:
+    """The notes of a store."""
+
+    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope) -> None:
+        self._client = client
+        self._scope = cluster_scope
+
+    async def note(self, note: EventRecord) -> None:
+        """A new Event, or one more of the same.
+
+        One that the cluster does not take, such as in a namespace that is being deleted, is told in the log and given
+        up: what it is about is in the status, and the step that tells it goes on.
+        """
+        try:
+            await self._note(note)
+        except RemoteError as error:
+            _log.warning("event not written", extra={"ref": str(note.ref), "reason": note.reason, "why": str(error)})
+
+    async def _note(self, note: EventRecord) -> None:
+        place = _EVENTS.named(event_name(note), note.ref.namespace)
+        for _ in range(_WRITE_ATTEMPTS):
+            raw = await self._client.get(place)
+            try:
+                if raw is None:
+                    await self._client.create(place, event_for(note, self._version_of(note.ref)), ENGINE_WRITE)
+                else:
+                    await self._client.patch(place, count_patch(decode_event(raw), note), PatchType.MERGE, ENGINE_WRITE)
+            except (AlreadyExists, RemoteConflict):
+                continue
+            return
+
+    async def notes(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
+        """Those of one resource, or all, oldest first."""
+        place = self._scope.namespace if ref is None else ref.namespace
+        endpoint = Endpoint("", "v1", "events", place)
+        fields = _OWN_SOURCE
+        if ref is not None:
+            fields = f"{_OWN_SOURCE},involvedObject.kind={ref.kind},involvedObject.name={ref.name}"
+        found: list[OrderedNote] = []
+        async for page in self._client.pages(endpoint, ObjectSelector(fields=fields)):
+            found = [] if page.is_first else found
+            found += [note_from(decode_event(item)) for item in page.items]
+        found.sort(key=lambda one: (one.note.at, one.order))
+        return tuple(one.note for one in found if ref is None or one.note.ref == ref)
+
+    def _version_of(self, ref: ResourceRef) -> str:
+        kind = self._scope.kinds.get((ref.group, ref.kind))
+        return "v1" if kind is None else kind.version

@@ -1,4 +1,4 @@
-"""What is kept of an object of the cluster: its bytes in three parts, decoded when somebody asks."""
+"""The state of a cluster object that a store keeps: its bytes in three parts, decoded on use."""
 
 from functools import cache, cached_property
 from sys import intern
@@ -7,8 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from setpoint.core.canonical import digest
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import StoreError
 from setpoint.stores.records import decode
 
@@ -17,10 +18,10 @@ _text: Final = msgspec.json.Decoder(str).decode
 _encode: Final = msgspec.json.Encoder().encode
 # Who set which field: often more than the rest of the object, and nothing that we go by.
 _NOT_KEPT: Final = ("managedFields", "selfLink")
-_NOTHING: Final = Raw(b'""')
+_EMPTY_TEXT: Final = Raw(b'""')
 
 
-class Kept(msgspec.Struct, frozen=True, gc=False):
+class ObjectState(msgspec.Struct, frozen=True, gc=False):
     """One state of an object."""
 
     ref: ResourceRef
@@ -31,16 +32,16 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
     status: bytes  # empty before the first look
 
 
-def kept_from(raw: bytes | Raw, api_version: str, kind: str) -> Kept:
+def decode_object(raw: bytes | Raw, api_version: str, kind: str) -> ObjectState:
     """The object in `raw`; StoreError for what is none. The items of a list do not say what they are: `kind` does."""
     try:
         parts = _parts(raw)
         metadata = _parts(parts.pop("metadata"))
         # There are few namespaces, and very many objects.
-        namespace = intern(_text(metadata.get("namespace", _NOTHING)))
+        namespace = intern(_text(metadata.get("namespace", _EMPTY_TEXT)))
         ref = ResourceRef(_group_of(api_version), kind, namespace, _text(metadata["name"]))
         # What would be made, but is not, has no resource version.
-        uid, revision = _text(metadata["uid"]), Revision(_text(metadata.get("resourceVersion", _NOTHING)))
+        uid, revision = _text(metadata["uid"]), Revision(_text(metadata.get("resourceVersion", _EMPTY_TEXT)))
     except (msgspec.MsgspecError, KeyError, UnicodeDecodeError) as error:
         raise StoreError(f"the cluster answered with something that is no {kind}: {error!r}") from error
     for name in _NOT_KEPT:
@@ -48,7 +49,7 @@ def kept_from(raw: bytes | Raw, api_version: str, kind: str) -> Kept:
     status = parts.pop("status", None)
     # Whatever form it was asked for in: one of metadata alone says that it is that.
     body = {**parts, "apiVersion": api_version, "kind": kind}
-    return Kept(ref, uid, revision, _encode(metadata), _encode(body), _said(status))
+    return ObjectState(ref, uid, revision, _encode(metadata), _encode(body), _status_bytes(status))
 
 
 @cache
@@ -57,7 +58,7 @@ def _group_of(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
 
-def _said(status: Raw | None) -> bytes:
+def _status_bytes(status: Raw | None) -> bytes:
     """The bytes of a status that says something."""
     text = b"" if status is None else bytes(status)
     return b"" if text in (b"{}", b"null") else text
@@ -66,9 +67,9 @@ def _said(status: Raw | None) -> bytes:
 class ClusterResource(Resource):
     """A resource in a cluster, each part decoded when it is asked for."""
 
-    kept: Kept
+    kept: ObjectState
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: ObjectState) -> None:
         vars(self)["kept"] = kept
 
     def __eq__(self, other: object) -> bool:
@@ -85,7 +86,7 @@ class ClusterResource(Resource):
         return any(word.encode() in body for word in words)
 
     @cached_property
-    def document(self) -> Tree:
+    def document(self) -> JsonObject:
         body: dict[str, Any] = decode(self.kept.body)
         head = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(self.kept.metadata)}
         tail = {"status": decode(self.kept.status)} if self.kept.status else {}
@@ -104,9 +105,9 @@ class ClusterResource(Resource):
         return self.kept.revision
 
     @cached_property
-    def status(self) -> Tree:
+    def status(self) -> JsonObject:
         return decode(self.kept.status) if self.kept.status else {}
 
     @cached_property
-    def _metadata(self) -> Tree:
+    def _metadata(self) -> JsonObject:
         return decode(self.kept.metadata)

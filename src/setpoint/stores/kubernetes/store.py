@@ -1,8 +1,8 @@
-"""Resources as custom resources: what authors write is theirs, the status is ours, and the cluster keeps both.
+"""The Kubernetes store: resources are custom resources of a cluster.
 
-Authors own their fields by server-side apply. The engine writes the status through its subresource, finalizers and its
-own annotations by patches, each over the very state that it saw. It writes no spec but those of objects that an owner
-makes: each is made new, or put as a whole in the place of the very state that it saw.
+Authors own their fields by server-side apply. The engine writes the status through its subresource, and finalizers
+and its own annotations by patches with optimistic concurrency. The only specs it writes are those of objects that an
+owner generates: each is created, or replaced as a whole over the revision that was read.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -11,44 +11,59 @@ from dataclasses import replace
 
 import msgspec
 
-from setpoint.clients.kube_discovery import Discovery, Served
-from setpoint.clients.kube_endpoints import Patch, Write
-from setpoint.clients.kubernetes import KubernetesClient
-from setpoint.core.canonical import same
-from setpoint.core.values import Json
-from setpoint.engine.ports import EVERYTHING, Change, Clock, Event, Lease, Listing, Note, Query
-from setpoint.engine.resource import Resource, ResourceRef, Revision, Tree
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, PatchType
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import (
+    EVERYTHING,
+    Clock,
+    EventRecord,
+    Lease,
+    ResourceChange,
+    ResourceChangeType,
+    ResourceList,
+    ResourceQuery,
+)
+from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import KindNotServed, RemoteConflict, StoreError, WriteConflict
-from setpoint.stores.conflicts import already_there, changed_since
-from setpoint.stores.kubernetes.authors import AUTHOR, ENGINE, apply_body, require_open_to, to_apply, version_of
-from setpoint.stores.kubernetes.cache import Cache
-from setpoint.stores.kubernetes.following import CLOSED, Following
-from setpoint.stores.kubernetes.lease_keeping import LeaseKeeper
-from setpoint.stores.kubernetes.listing import Lister
-from setpoint.stores.kubernetes.note_keeping import NoteKeeper
-from setpoint.stores.kubernetes.objects import ClusterResource, Kept, kept_from
-from setpoint.stores.kubernetes.positions import from_revision
-from setpoint.stores.kubernetes.refusals import author_errors, object_errors, other_conflict, store_errors
-from setpoint.stores.kubernetes.replacing import replacement
-from setpoint.stores.kubernetes.served import ServedKind, Territory
+from setpoint.stores.kubernetes.bookmarks import from_revision
+from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.errors import author_errors, object_errors, other_conflict, store_errors
+from setpoint.stores.kubernetes.events import EventRecorder
+from setpoint.stores.kubernetes.leases import LeaseClient
+from setpoint.stores.kubernetes.list_watch import CLOSED, MultiKindLister, MultiKindWatch
+from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
+from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
+from setpoint.stores.kubernetes.write_bodies import (
+    AUTHOR_WRITE,
+    ENGINE_WRITE,
+    apply_body,
+    authored_version,
+    read_applicable,
+    replacement_body,
+    require_may_apply,
+)
+from setpoint.stores.mutations import already_exists, changed_since_read
 
 
 class KubernetesStore:
     """A Store in a cluster. With a cache, reads of what is watched ask nobody."""
 
     def __init__(
-        self, client: KubernetesClient, clock: Clock, territory: Territory, cache: Cache | None = None
+        self, client: KubernetesClient, clock: Clock, cluster_scope: ClusterScope, cache: ObjectCache | None = None
     ) -> None:
         self._client = client
-        self._territory = territory
+        self._scope = cluster_scope
         self._cache = cache
         self._discovery = Discovery(client)
         self._is_open = True
-        self._followings: set[Following] = set()
-        self._lister = Lister(client, territory, cache)
-        self._notes = NoteKeeper(client, territory)
-        self._leases = LeaseKeeper(client, clock, territory.leases)
-        self._others = tuple(LeaseKeeper(client, clock, namespace) for namespace in territory.others)
+        self._followings: set[MultiKindWatch] = set()
+        self._lister = MultiKindLister(client, cluster_scope, cache)
+        self._notes = EventRecorder(client, cluster_scope)
+        self._leases = LeaseClient(client, clock, cluster_scope.leases)
+        self._others = tuple(LeaseClient(client, clock, namespace) for namespace in cluster_scope.others)
 
     @property
     def collects(self) -> bool:
@@ -66,13 +81,13 @@ class KubernetesStore:
             kept = await self._read(ref)
         return None if kept is None else ClusterResource(kept)
 
-    async def list(self, query: Query = EVERYTHING) -> Listing:
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""
         self._require_open()
         with store_errors():
             return await self._lister.whole(query)
 
-    async def pages(self, query: Query = EVERYTHING, size: int = 500) -> AsyncIterator[Listing]:
+    async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
         """See Store."""
         self._require_open()
         with store_errors():
@@ -80,17 +95,17 @@ class KubernetesStore:
                 async for page in pages:
                     yield page
 
-    async def watch(self, since: Revision, query: Query = EVERYTHING) -> AsyncIterator[Event]:
+    async def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         """See Store."""
         self._require_open()
-        names = [kind.name for kind in self._territory.asked_for(query)]
+        names = [kind.name for kind in self._scope.kinds_for(query)]
         positions = from_revision(since, names)
-        following = Following(self._client, self._territory, query)
+        following = MultiKindWatch(self._client, self._scope, query)
         self._followings.add(following)
         # One that is asked for a part only does not see all there is.
         cache = self._cache if query == EVERYTHING else None
         if cache is not None:
-            cache.begin(self._territory.cached)
+            cache.begin(self._scope.cached)
         try:
             async with aclosing(following.events(positions)) as events:
                 async for event, kept in events:
@@ -100,63 +115,63 @@ class KubernetesStore:
         finally:
             self._followings.discard(following)
             if cache is not None:
-                cache.end(self._territory.cached)
+                cache.end(self._scope.cached)
 
     # --- Writing ------------------------------------------------------------------------------------------------------
 
-    async def apply(self, manifest: Tree) -> Resource:
+    async def apply(self, manifest: JsonObject) -> Resource:
         """See Store."""
-        kind, raw = await self._applied(manifest, AUTHOR)
+        kind, raw = await self._applied(manifest, AUTHOR_WRITE)
         return self._seen(raw, kind)
 
-    async def rehearse(self, manifest: Tree) -> Resource:
+    async def dry_run(self, manifest: JsonObject) -> Resource:
         """See Rehearsing."""
-        kind, raw = await self._applied(manifest, replace(AUTHOR, dry_run=True))
-        return ClusterResource(kept_from(raw, kind.api_version, kind.kind))
+        kind, raw = await self._applied(manifest, replace(AUTHOR_WRITE, dry_run=True))
+        return ClusterResource(decode_object(raw, kind.api_version, kind.kind))
 
-    async def _applied(self, manifest: Tree, options: Write) -> tuple[ServedKind, bytes]:
+    async def _applied(self, manifest: JsonObject, options: ApiWriteOptions) -> tuple[ServedKind, bytes]:
         self._require_open()
-        authored = to_apply(manifest)
-        self._territory.require(authored.ref)
+        authored = read_applicable(manifest)
+        self._scope.require(authored.ref)
         kind = self._kind_of(authored.ref)
         with store_errors():
             present = await self._client.get(kind.one(authored.ref))
         if present is not None:
-            require_open_to(authored, ClusterResource(kept_from(present, kind.api_version, kind.kind)))
-        endpoint = replace(kind.one(authored.ref), version=version_of(authored))
+            require_may_apply(authored, ClusterResource(decode_object(present, kind.api_version, kind.kind)))
+        endpoint = replace(kind.one(authored.ref), version=authored_version(authored))
         body = apply_body(authored, endpoint, present)
         with author_errors(authored.ref):
             return kind, await self._client.apply(endpoint, body, options, force=True)
 
-    async def create(self, document: Tree) -> Resource:
+    async def create(self, document: JsonObject) -> Resource:
         """See Store."""
         self._require_open()
-        authored = to_apply(document)
-        kind = await self._kind_in(authored.ref, version_of(authored))
+        authored = read_applicable(document)
+        kind = await self._kind_in(authored.ref, authored_version(authored))
         ref = authored.ref if kind.namespaced else authored.ref._replace(namespace="")
         if kind.namespaced:
-            self._territory.require(ref)
+            self._scope.require(ref)
         with object_errors(ref):
             try:
-                raw = await self._client.create(kind.one(ref), apply_body(authored, kind.one(ref)), ENGINE)
+                raw = await self._client.create(kind.one(ref), apply_body(authored, kind.one(ref)), ENGINE_WRITE)
             except RemoteConflict as error:
                 raise await self._taken(ref, error) from error
         return self._seen(raw, kind)
 
-    async def replace(self, seen: Resource, document: Tree) -> Resource:
+    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
         """See Store."""
         self._require_open()
-        wanted = replacement(seen, document)
+        wanted = replacement_body(seen, document)
         if wanted is None:
             return seen
         kind = await self._kind_in(seen.ref, str(wanted["apiVersion"]).rpartition("/")[2])
         with object_errors(seen.ref):
             try:
-                return self._seen(await self._client.replace(kind.one(seen.ref), wanted, ENGINE), kind)
+                return self._seen(await self._client.replace(kind.one(seen.ref), wanted, ENGINE_WRITE), kind)
             except RemoteConflict as error:
                 raise await self._lost(seen, error) from error
 
-    async def update_status(self, resource: Resource, status: Tree) -> Resource:
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
         """See Store."""
         self._require_open()
         if same(status, resource.status):
@@ -165,7 +180,7 @@ class KubernetesStore:
         if not status:
             change = {"op": "remove", "path": "/status"}
         guard: dict[str, Json] = {"op": "replace", "path": "/metadata/resourceVersion", "value": resource.revision}
-        return await self._patch(resource, [guard, change], Patch.JSON, "status")
+        return await self._patch(resource, [guard, change], PatchType.JSON, "status")
 
     async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
         """See Store."""
@@ -175,7 +190,7 @@ class KubernetesStore:
             raise StoreError(f"{resource.ref} is being deleted: finalizers can be taken off, not added")
         if tuple(wanted) == resource.finalizers:
             return resource
-        after = await self._patch(resource, _metadata(resource, "finalizers", wanted or None), Patch.MERGE)
+        after = await self._patch(resource, _metadata(resource, "finalizers", wanted or None), PatchType.MERGE)
         if not (after.is_deleting and not after.finalizers):
             return after
         self._drop(after.ref, after.uid)
@@ -189,7 +204,7 @@ class KubernetesStore:
         }
         if not changes:
             return resource
-        return await self._patch(resource, _metadata(resource, "annotations", changes), Patch.MERGE)
+        return await self._patch(resource, _metadata(resource, "annotations", changes), PatchType.MERGE)
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
@@ -202,7 +217,7 @@ class KubernetesStore:
         if _kinds.decode(answer).kind == "Status":
             self._drop(ref, _endings.decode(answer).details.uid)
             return None
-        marked = kept_from(answer, kind.api_version, kind.kind)
+        marked = decode_object(answer, kind.api_version, kind.kind)
         resource = ClusterResource(marked)
         if not resource.finalizers:
             return None
@@ -211,13 +226,13 @@ class KubernetesStore:
 
     # --- Notes and leases ---------------------------------------------------------------------------------------------
 
-    async def note(self, note: Note) -> None:
+    async def note(self, note: EventRecord) -> None:
         """See Store."""
         self._require_open()
         with store_errors():
             await self._notes.note(note)
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[Note, ...]:
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store."""
         self._require_open()
         with store_errors():
@@ -251,15 +266,15 @@ class KubernetesStore:
 
     # --- Inside -------------------------------------------------------------------------------------------------------
 
-    async def _read(self, ref: ResourceRef) -> Kept | None:
+    async def _read(self, ref: ResourceRef) -> ObjectState | None:
         with store_errors():
             kind = await self._any_kind(ref)
             raw = None if kind is None else await self._client.get(kind.one(ref))
-        return None if raw is None or kind is None else kept_from(raw, kind.api_version, kind.kind)
+        return None if raw is None or kind is None else decode_object(raw, kind.api_version, kind.kind)
 
     async def _any_kind(self, ref: ResourceRef) -> ServedKind | None:
         """A kind, also one that somebody else looks after: what ours refer to may be of any."""
-        ours = self._territory.kinds.get((ref.group, ref.kind))
+        ours = self._scope.kinds.get((ref.group, ref.kind))
         if ours is not None:
             return ours
         try:
@@ -269,7 +284,7 @@ class KubernetesStore:
 
     async def _kind_in(self, ref: ResourceRef, version: str) -> ServedKind:
         """A kind in the version in which an object of it is written."""
-        ours = self._territory.kinds.get((ref.group, ref.kind))
+        ours = self._scope.kinds.get((ref.group, ref.kind))
         if ours is not None:
             return replace(ours, version=version)
         with store_errors():
@@ -277,31 +292,31 @@ class KubernetesStore:
 
     async def _taken(self, ref: ResourceRef, error: RemoteConflict) -> WriteConflict:
         there = await self._read(ref)
-        return other_conflict(error) if there is None else already_there(ClusterResource(there))
+        return other_conflict(error) if there is None else already_exists(ClusterResource(there))
 
     async def _lost(self, seen: Resource, error: RemoteConflict) -> WriteConflict:
         now = await self._read(seen.ref)
         if now is not None and (now.uid, now.revision) == (seen.uid, seen.revision):
             return other_conflict(error)
-        return changed_since(seen, None if now is None else ClusterResource(now))
+        return changed_since_read(seen, None if now is None else ClusterResource(now))
 
-    async def _patch(self, seen: Resource, body: Json, meaning: Patch, subresource: str | None = None) -> Resource:
+    async def _patch(self, seen: Resource, body: Json, meaning: PatchType, subresource: str | None = None) -> Resource:
         kind = self._kind_of(seen.ref)
         one = kind.one(seen.ref)
         endpoint = one.status if subresource else one
         with store_errors():
             try:
-                return self._seen(await self._client.patch(endpoint, body, meaning, ENGINE), kind)
+                return self._seen(await self._client.patch(endpoint, body, meaning, ENGINE_WRITE), kind)
             except RemoteConflict as error:
                 raise await self._lost(seen, error) from error
 
     def _seen(self, raw: bytes, kind: ServedKind) -> Resource:
-        kept = kept_from(raw, kind.api_version, kind.kind)
+        kept = decode_object(raw, kind.api_version, kind.kind)
         self._keep(kept)
         return ClusterResource(kept)
 
-    def _keep(self, kept: Kept) -> None:
-        if self._cache is not None and (kept.ref.group, kept.ref.kind) in self._territory.cached:
+    def _keep(self, kept: ObjectState) -> None:
+        if self._cache is not None and (kept.ref.group, kept.ref.kind) in self._scope.cached:
             self._cache.put(kept)
 
     def _drop(self, ref: ResourceRef, uid: str) -> None:
@@ -309,7 +324,7 @@ class KubernetesStore:
             self._cache.drop(ref, uid)
 
     def _kind_of(self, ref: ResourceRef) -> ServedKind:
-        found = self._territory.kinds.get((ref.group, ref.kind))
+        found = self._scope.kinds.get((ref.group, ref.kind))
         if found is None:
             raise StoreError(f"{ref}: no kind {ref.kind} is kept in this cluster")
         return found
@@ -319,7 +334,7 @@ class KubernetesStore:
             raise StoreError(CLOSED)
 
 
-def _served(found: Served) -> ServedKind:
+def _served(found: ApiResource) -> ServedKind:
     return ServedKind(found.group, found.version, found.kind, found.plural, namespaced=found.namespaced)
 
 
@@ -345,8 +360,8 @@ def _metadata(resource: Resource, member: str, value: Json) -> Json:
     return {"metadata": {"uid": resource.uid, "resourceVersion": resource.revision, member: value}}
 
 
-def _remember(change: Change, kept: Kept, cache: Cache) -> None:
-    if change is Change.DELETED:
-        cache.hear_of_end(kept)
+def _remember(change: ResourceChangeType, kept: ObjectState, cache: ObjectCache) -> None:
+    if change is ResourceChangeType.DELETED:
+        cache.observe_deletion(kept)
     else:
         cache.put(kept)

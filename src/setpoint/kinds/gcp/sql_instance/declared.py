@@ -1,67 +1,79 @@
-"""What the author of a SQLInstance asks for, in the form in which it is compared."""
+"""The author's SQLInstance: validated, normalized for the comparison, and fitted to what the live instance allows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.paths import Path, get_at
-from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import shape_of
-from setpoint.core.values import Json
-from setpoint.engine.kind import Need, Reference, Resolved, SecretKey
+from setpoint.core.overlay import Declared, overlay, overlay_typed
+from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.schema.shape import Mark, ObjectShape, shape_of, with_defaults, with_marks
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at, set_at
+from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid, UserError
-from setpoint.kinds.cloud_sql import secret_need
-from setpoint.kinds.config_connector import (
-    Ref,
-    Target,
+from setpoint.kinds.gcp.shared.cloud_sql import secret_dependency
+from setpoint.kinds.gcp.shared.config_connector import (
+    ReferenceTarget,
+    SpecReference,
     project_of,
     reference_at,
-    relative,
+    relative_link,
     resource_id,
     self_link,
+    without_managed_label,
 )
-from setpoint.kinds.gcp.sql_instance.spec import ENTERPRISE, PLUS, SecretText, SqlInstanceSpec, SqlInstanceTree
-from setpoint.kinds.gcp.sql_instance.spelling import (
+from setpoint.kinds.gcp.sql_instance.normalization import (
+    CERTIFICATE,
     authorized_network,
     insights_config,
     instance_path,
     psc_config,
     with_ssl_mode,
 )
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.kinds.gcp.sql_instance.spec import (
+    ENTERPRISE,
+    PLUS,
+    UNENCRYPTED,
+    SecretText,
+    SqlInstanceSpec,
+    SqlInstanceTree,
+)
+from setpoint.kinds.typed_spec import decode_spec
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
-INSTANCE: Final = Target(GROUP, "SQLInstance")
-KEY: Final = Target("kms.cnrm.cloud.google.com", "KMSCryptoKey")
-NETWORK: Final = Target("compute.cnrm.cloud.google.com", "ComputeNetwork")
-BUCKET: Final = Target("storage.cnrm.cloud.google.com", "StorageBucket")
+INSTANCE: Final = ReferenceTarget(GROUP, "SQLInstance")
+KEY: Final = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
+NETWORK: Final = ReferenceTarget("compute.cnrm.cloud.google.com", "ComputeNetwork")
+BUCKET: Final = ReferenceTarget("storage.cnrm.cloud.google.com", "StorageBucket")
 _EDITION: Final = Path(("spec", "settings", "edition"))
 _ROOT: Final = "spec.rootPassword"
-CLONED: Final = "spec.cloneSource.sqlInstanceRef"
+CLONE_SOURCE_REF: Final = "spec.cloneSource.sqlInstanceRef"
 
 
 @dataclass(frozen=True, slots=True)
-class _Referring:
+class _ReferenceField:
     """A field that names something else: what it names, and how that is written in the API."""
 
     at: str
-    target: Target
-    value: Callable[[str, Ref, Resource, Resolved], str]
+    target: ReferenceTarget
+    value: Callable[[str, SpecReference, Resource, ResolvedReferences], str]
     # Another instance need not be well for this one to be kept as it is: only for it to be made.
-    only_to_begin_with: bool = False
+    only_for_creation: bool = False
 
 
 def check_instance(resource: Resource) -> None:
     """ManifestInvalid for a spec that no instance can have, whatever else there is in the world."""
-    spec = read_spec(resource, SqlInstanceSpec)
+    spec = decode_spec(resource, SqlInstanceSpec)
     resource_id(resource)
     for referring, ref in _references(spec):
         reference_at(referring.at, ref, resource, referring.target)
     for at, secret in _secrets(spec):
-        _secret_need(at, secret, resource)
+        _secret_dependency(at, secret, resource)
     networks = spec.settings.ipConfiguration
     if networks and len(networks.pscConfig or ()) > 1:
         raise ManifestInvalid(f"{resource.ref}: spec.settings.ipConfiguration.pscConfig takes one element: keep one")
@@ -77,34 +89,34 @@ def _is_unmanaged(resource: Resource) -> bool:
     return any(path.covers(_EDITION) for path in listed)
 
 
-def instance_needs(resource: Resource) -> Sequence[Need]:
+def instance_dependencies(resource: Resource) -> Sequence[Dependency]:
     """What is named as a resource, and the secrets."""
-    spec = read_spec(resource, SqlInstanceSpec)
-    is_made = _is_made(resource)
-    found: list[Need] = []
+    spec = decode_spec(resource, SqlInstanceSpec)
+    is_made = _was_created(resource)
+    found: list[Dependency] = []
     for referring, ref in _references(spec):
-        need = reference_at(referring.at, ref, resource, referring.target)
-        if need is None or (is_made and referring.at == CLONED):
+        dependency = reference_at(referring.at, ref, resource, referring.target)
+        if dependency is None or (is_made and referring.at == CLONE_SOURCE_REF):
             continue
-        found.append(_softened(need, referring, is_made=is_made))
-    secrets = (_secret_need(at, secret, resource) for at, secret in _secrets_to_send(spec, resource))
-    return [*found, *(need for need in secrets if need is not None)]
+        found.append(_softened(dependency, referring, is_made=is_made))
+    secrets = (_secret_dependency(at, secret, resource) for at, secret in _secrets_to_send(spec, resource))
+    return [*found, *(dependency for dependency in secrets if dependency is not None)]
 
 
-def _is_made(resource: Resource) -> bool:
+def _was_created(resource: Resource) -> bool:
     """Whether the instance has been seen."""
     return "selfLink" in resource.status
 
 
-def _softened(need: Reference, referring: _Referring, *, is_made: bool) -> Reference:
+def _softened(dependency: Reference, referring: _ReferenceField, *, is_made: bool) -> Reference:
     # The replica for a failover may well wait for this very instance.
-    is_soft = (referring.only_to_begin_with and is_made) or referring.at == _FAILOVER
-    return replace(need, must_be_ready=not is_soft)
+    is_soft = (referring.only_for_creation and is_made) or referring.at == _FAILOVER
+    return replace(dependency, must_be_ready=not is_soft)
 
 
-def declared_instance(resource: Resource, resolved: Resolved) -> Mapping[str, Json]:
+def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mapping[str, Json]:
     """The spec as it is compared: one spelling for what may be written in several ways."""
-    spec = read_spec(resource, SqlInstanceSpec)
+    spec = decode_spec(resource, SqlInstanceSpec)
     tree: dict[str, Any] = msgspec.to_builtins(spec)
     # The name is the location, and where the data came from is history.
     tree.pop("resourceID", None)
@@ -114,36 +126,36 @@ def declared_instance(resource: Resource, resolved: Resolved) -> Mapping[str, Js
         # No instance is nowhere: without a word of the author's the service chooses.
         tree.pop("region", None)
     for referring, ref in _references(spec):
-        if referring.at != CLONED:
+        if referring.at != CLONE_SOURCE_REF:
             value = referring.value(referring.at, ref, resource, resolved)
             _put(tree, referring.at, {"external": value})
-    if _waits_for_its_clone(spec, resource):
+    if _awaits_clone(spec, resource):
         tree.pop("rootPassword", None)
     for at, secret in _secrets_to_send(spec, resource):
         password = resolved.secrets[at] if secret.valueFrom else secret.value
         assert isinstance(password, str)
         _put(tree, at, {"value": password})
-    _one_form(tree["settings"])
+    _normalize_settings(tree["settings"])
     return _with_ssl_mode(tree)
 
 
-def clone_source(resource: Resource, resolved: Resolved) -> str:
+def clone_source(resource: Resource, resolved: ResolvedReferences) -> str:
     """The name of the instance to clone; UserError for a clone that was there: its data is not to be had again."""
-    if _is_made(resource):
+    if _was_created(resource):
         raise UserError(
             f"{resource.ref} was a clone, and is gone: what it held cannot be cloned again. "
             "Delete the resource, and apply it again for a new clone"
         )
-    spec = read_spec(resource, SqlInstanceSpec)
+    spec = decode_spec(resource, SqlInstanceSpec)
     assert spec.cloneSource
-    return _instance_of(CLONED, spec.cloneSource.sqlInstanceRef, resource, resolved).rpartition(":")[2]
+    return _instance_of(CLONE_SOURCE_REF, spec.cloneSource.sqlInstanceRef, resource, resolved).rpartition(":")[2]
 
 
 # --- References ------------------------------------------------------------------------------------------------------
 
 
-def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_Referring, Ref]]:
-    for referring in _REFERRING:
+def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_ReferenceField, SpecReference]]:
+    for referring in _REFERENCE_FIELDS:
         found: Any = spec
         for step in Path.parse(referring.at).steps[1:]:
             found = getattr(found, str(step), None) or None
@@ -151,7 +163,7 @@ def _references(spec: SqlInstanceSpec) -> Iterator[tuple[_Referring, Ref]]:
             yield referring, found
 
 
-def _instance_of(at: str, ref: Ref, resource: Resource, resolved: Resolved) -> str:
+def _instance_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
     if at in resolved.resources:
         other = resolved.resources[at]
         return f"{project_of(other)}:{resource_id(other)}"
@@ -159,39 +171,39 @@ def _instance_of(at: str, ref: Ref, resource: Resource, resolved: Resolved) -> s
     return instance_path(ref.external, project_of(resource))
 
 
-def _name_of_instance(at: str, ref: Ref, resource: Resource, resolved: Resolved) -> str:
+def _name_of_instance(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
     return _instance_of(at, ref, resource, resolved).rpartition(":")[2]
 
 
-def _key_of(at: str, ref: Ref, resource: Resource, resolved: Resolved) -> str:
-    return relative(self_link(at, ref, resolved))
+def _key_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
+    return relative_link(self_link(at, ref, resolved))
 
 
-def _network_of(at: str, ref: Ref, resource: Resource, resolved: Resolved) -> str:
+def _network_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
     if at not in resolved.resources:
-        return relative(ref.external or "")
+        return relative_link(ref.external or "")
     network = resolved.resources[at]
     for member in ("externalRef", "selfLink"):
         found = get_at(network.document, Path(("status", member)))
         if isinstance(found, str):
-            return relative(found)
+            return relative_link(found)
     return f"projects/{project_of(network)}/global/networks/{resource_id(network)}"
 
 
-def _bucket_of(at: str, ref: Ref, resource: Resource, resolved: Resolved) -> str:
+def _bucket_of(at: str, ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
     if at in resolved.resources:
         return f"gs://{resource_id(resolved.resources[at])}"
     return f"gs://{(ref.external or '').removeprefix('gs://').rpartition('/')[2]}"
 
 
 _FAILOVER: Final = "spec.replicationCluster.failoverDrReplicaRef"
-_REFERRING: Final = (
-    _Referring("spec.masterInstanceRef", INSTANCE, _instance_of, only_to_begin_with=True),
-    _Referring("spec.encryptionKMSCryptoKeyRef", KEY, _key_of),
-    _Referring(_FAILOVER, INSTANCE, _name_of_instance),
-    _Referring(CLONED, INSTANCE, _instance_of),
-    _Referring("spec.settings.ipConfiguration.privateNetworkRef", NETWORK, _network_of),
-    _Referring("spec.settings.sqlServerAuditConfig.bucketRef", BUCKET, _bucket_of),
+_REFERENCE_FIELDS: Final = (
+    _ReferenceField("spec.masterInstanceRef", INSTANCE, _instance_of, only_for_creation=True),
+    _ReferenceField("spec.encryptionKMSCryptoKeyRef", KEY, _key_of),
+    _ReferenceField(_FAILOVER, INSTANCE, _name_of_instance),
+    _ReferenceField(CLONE_SOURCE_REF, INSTANCE, _instance_of),
+    _ReferenceField("spec.settings.ipConfiguration.privateNetworkRef", NETWORK, _network_of),
+    _ReferenceField("spec.settings.sqlServerAuditConfig.bucketRef", BUCKET, _bucket_of),
 )
 
 
@@ -206,17 +218,17 @@ def _secrets(spec: SqlInstanceSpec) -> Iterator[tuple[str, SecretText]]:
 
 
 def _secrets_to_send(spec: SqlInstanceSpec, resource: Resource) -> Iterator[tuple[str, SecretText]]:
-    waits = _waits_for_its_clone(spec, resource)
+    waits = _awaits_clone(spec, resource)
     return ((at, secret) for at, secret in _secrets(spec) if not (waits and at == _ROOT))
 
 
-def _waits_for_its_clone(spec: SqlInstanceSpec, resource: Resource) -> bool:
+def _awaits_clone(spec: SqlInstanceSpec, resource: Resource) -> bool:
     """Whether the root password has to wait: a clone begins with its source's, and gets its own when it is there."""
-    return bool(spec.cloneSource) and not _is_made(resource)
+    return bool(spec.cloneSource) and not _was_created(resource)
 
 
-def _secret_need(at: str, secret: SecretText, resource: Resource) -> SecretKey | None:
-    return secret_need(at, secret.value, secret.valueFrom.secretKeyRef if secret.valueFrom else None, resource)
+def _secret_dependency(at: str, secret: SecretText, resource: Resource) -> SecretKeyReference | None:
+    return secret_dependency(at, secret.value, secret.valueFrom.secretKeyRef if secret.valueFrom else None, resource)
 
 
 # --- One form --------------------------------------------------------------------------------------------------------
@@ -244,7 +256,7 @@ def _blank_is_null(part: dict[str, Any]) -> None:
             _blank_is_null(value)
 
 
-def _one_form(settings: dict[str, Any]) -> None:
+def _normalize_settings(settings: dict[str, Any]) -> None:
     if settings.get("availabilityType"):
         settings["availabilityType"] = settings["availabilityType"].upper()
     if settings.get("insightsConfig"):
@@ -254,3 +266,88 @@ def _one_form(settings: dict[str, Any]) -> None:
         network["authorizedNetworks"] = [authorized_network(one) for one in network["authorizedNetworks"]]
     if network.get("pscConfig"):
         network["pscConfig"] = psc_config(network["pscConfig"][0])
+
+
+_SETTINGS: Final = "spec.settings"
+_NETWORK: Final = f"{_SETTINGS}.ipConfiguration"
+_RETENTION: Final = f"{_SETTINGS}.backupConfiguration.backupRetentionSettings"
+_RESIZES: Final = Path(("spec", "settings", "diskAutoresize"))
+_SIZE: Final = Path(("spec", "settings", "diskSize"))
+_REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"))
+_SSL_MODE: Final = Path(("spec", "settings", "ipConfiguration", "sslMode"))
+_PRIVATE: Final = Path(("spec", "settings", "ipConfiguration", "privateNetworkRef"))
+_VERSION: Final = Path(("spec", "databaseVersion"))
+
+
+class LiveConstraint(Enum):
+    """What about an instance changes the shape of its spec."""
+
+    PLUS = "the higher edition"
+    SSL_FOLLOWS = "the older switch for SSL follows the mode"
+    STAYS_PRIVATE = "the author wants it out of its private network"
+    CANNOT_SHRINK = "the author wants a smaller disk"
+
+
+def effective_desired_sql_instance(
+    spec: SqlInstanceSpec, live: SqlInstanceSpec | Missing, policy: FieldPolicy
+) -> SqlInstanceSpec:
+    """What the instance should be: the spec over the live instance in the spec's terms; paths start with `spec`."""
+    before = live if isinstance(live, Missing) else SqlInstanceTree(spec=live)
+    return overlay_typed(SqlInstanceTree(spec=spec), before, policy, fit_instance_to_live).spec
+
+
+def fit_instance_to_live(declared: Declared, live: JsonObject) -> Declared:
+    """With what depends on the live instance."""
+    wanted = overlay(declared, live)
+    fits = set()
+    if get_at(wanted, _EDITION) == PLUS:
+        fits.add(LiveConstraint.PLUS)
+    if not isinstance(get_at(declared.tree, _REQUIRES_SSL), bool):
+        fits.add(LiveConstraint.SSL_FOLLOWS)
+    if get_at(declared.tree, _PRIVATE) is None and isinstance(get_at(live, _PRIVATE), Mapping):
+        fits.add(LiveConstraint.STAYS_PRIVATE)
+    tree = _with_live_ssl_mode(without_managed_label(declared, live).tree, live)
+    size, had = get_at(tree, _SIZE), get_at(live, _SIZE)
+    if isinstance(size, int) and isinstance(had, int) and size < had:
+        # A disk that grew by itself is no smaller for what the author once asked for.
+        if get_at(wanted, _RESIZES) is True:
+            tree = _replaced(tree, _SIZE, had)
+        else:
+            fits.add(LiveConstraint.CANNOT_SHRINK)
+    return replace(declared, tree=tree, shape=_constrained(declared.shape, frozenset(fits)))
+
+
+@cache
+def _constrained(shape: ObjectShape, fits: frozenset[LiveConstraint]) -> ObjectShape:
+    kept = 15 if LiveConstraint.PLUS in fits else 7
+    own: dict[str, Json] = {"retainedBackups": kept, "retentionUnit": "COUNT"}
+    shape = with_defaults(shape, {_RETENTION: {}, **{f"{_RETENTION}.{name}": value for name, value in own.items()}})
+    marks: dict[str, Mark] = {}
+    if LiveConstraint.PLUS in fits:
+        marks[f"{_SETTINGS}.dataCacheConfig.dataCacheEnabled"] = Mark.CHOSEN
+    if LiveConstraint.SSL_FOLLOWS in fits:
+        marks[f"{_NETWORK}.requireSsl"] = Mark.OUTPUT_ONLY
+    if LiveConstraint.STAYS_PRIVATE in fits:
+        marks[f"{_NETWORK}.privateNetworkRef"] = Mark.IMMUTABLE
+    if LiveConstraint.CANNOT_SHRINK in fits:
+        marks[f"{_SETTINGS}.diskSize"] = Mark.IMMUTABLE
+    return with_marks(shape, marks)
+
+
+def _with_live_ssl_mode(tree: JsonObject, live: JsonObject) -> JsonObject:
+    if get_at(tree, _REQUIRES_SSL) is False and get_at(live, _SSL_MODE) == CERTIFICATE:
+        return tree if isinstance(get_at(tree, _SSL_MODE), str) else _replaced(tree, _SSL_MODE, UNENCRYPTED)
+    version = get_at(tree, _VERSION) or get_at(live, _VERSION)
+    return {**tree, "spec": with_ssl_mode(_mapping_at(tree, "spec"), version if isinstance(version, str) else "")}
+
+
+def _mapping_at(tree: JsonObject, name: str) -> JsonObject:
+    found = tree[name]
+    assert isinstance(found, Mapping)
+    return found
+
+
+def _replaced(tree: JsonObject, path: Path, value: Json) -> JsonObject:
+    found = set_at(tree, path, value)
+    assert isinstance(found, Mapping)
+    return found

@@ -1,4 +1,4 @@
-"""The kind SQLInstance: where an instance is, how it reads, and the four verbs."""
+"""The kind SQLInstance: location, comparison, and the verbs observe, create, update and delete."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
@@ -6,55 +6,62 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
-from setpoint.clients.google import GoogleClient
-from setpoint.clients.google_operations import SqlOperation, sql_operation
-from setpoint.clients.google_pages import name_in, pages_of
-from setpoint.core.canonical import body_digest
+from setpoint.clients.google.client import GoogleClient, SqlOperation, item_name, list_pages, sql_operation
 from setpoint.core.overlay import Declared
-from setpoint.core.paths import Path, get_at
-from setpoint.core.plan import Sending, Stage, Write
-from setpoint.core.values import Json, Missing
+from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.values.canonical import sha256_hex
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
     Absent,
-    Definition,
+    CrdDetails,
+    Dependency,
     Intent,
     Location,
-    Need,
-    Operation,
     Present,
     Reconciliation,
-    Resolved,
-    Unmoved,
-    look_at,
+    RemoteOperation,
+    ResolvedReferences,
+    Unchanged,
+    observe_decoded,
 )
-from setpoint.engine.resource import Resource, Tree
-from setpoint.engine.shelf import Shelf
+from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict
-from setpoint.kinds.cloud_sql import is_over, to_wait_for
-from setpoint.kinds.config_connector import MANAGED, PROJECT, definition_for, google_labels, project_of, resource_id
-from setpoint.kinds.gcp.sql_instance.bodies import clone_body, insert_body, patch_body, put_body
+from setpoint.kinds.gcp.shared.cloud_sql import is_operation_done, pending_operation
+from setpoint.kinds.gcp.shared.config_connector import (
+    MANAGED_LABEL,
+    PROJECT_ANNOTATION,
+    definition_for,
+    google_labels,
+    name_taken_error,
+    project_of,
+    resource_id,
+)
 from setpoint.kinds.gcp.sql_instance.declared import (
     GROUP,
     check_instance,
     clone_source,
     declared_instance,
-    instance_needs,
+    fit_instance_to_live,
+    instance_dependencies,
 )
-from setpoint.kinds.gcp.sql_instance.fitted import fitted_instance
-from setpoint.kinds.gcp.sql_instance.live import Instance, read_instance
-from setpoint.kinds.gcp.sql_instance.names import (
+from setpoint.kinds.gcp.sql_instance.live import SqlInstance, read_instance
+from setpoint.kinds.gcp.sql_instance.normalization import instance_view
+from setpoint.kinds.gcp.sql_instance.requests import (
+    clone_body,
     clone_call,
+    insert_body,
     instance_call,
     instances_call,
-    parts_of,
+    patch_body,
+    project_and_instance,
     project_in,
+    put_body,
 )
-from setpoint.kinds.gcp.sql_instance.outputs import instance_outputs
+from setpoint.kinds.gcp.sql_instance.root_user import remove_root_user, set_root_password
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceTree
-from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus
-from setpoint.kinds.gcp.sql_instance.users import remove_root, set_root_password
-from setpoint.kinds.gcp.sql_instance.view import instance_view
-from setpoint.kinds.taken_names import conflict_or_refusal
+from setpoint.kinds.gcp.sql_instance.status import SqlInstanceStatus, instance_outputs
 
 _VERSION: Final = Path(("spec", "databaseVersion"))
 _PASSWORD: Final = Path(("spec", "rootPassword"))
@@ -62,12 +69,12 @@ _EDITION: Final = Path(("spec", "settings", "edition"))
 _TIER: Final = Path(("spec", "settings", "tier"))
 _MAINTENANCE: Final = Path(("spec", "maintenanceVersion"))
 # The service takes each of these only by itself. The password goes to a user, and not to the instance.
-_SENDING: Final = Sending(
+_SENDING: Final = PlanOptions(
     (
-        Stage("root password", (_PASSWORD,)),
-        Stage("database version", (_VERSION,)),
-        Stage("edition", (_EDITION,)),
-        Stage("maintenance version", (_MAINTENANCE,)),
+        WriteStage("root password", (_PASSWORD,)),
+        WriteStage("database version", (_VERSION,)),
+        WriteStage("edition", (_EDITION,)),
+        WriteStage("maintenance version", (_MAINTENANCE,)),
     )
 )
 _WITH_FIRST_USERS: Final = replace(_SENDING, follow_up="first users")
@@ -87,56 +94,56 @@ class SqlInstanceKind:
     reconciliation: Reconciliation = Reconciliation.STATEFUL
     revision: int = 1
     writes_through_clients: ClassVar = True
-    annotations: Sequence[str] = (PROJECT,)
-    live_type: type[Instance] = Instance
+    annotations: Sequence[str] = (PROJECT_ANNOTATION,)
+    live_type: type[SqlInstance] = SqlInstance
     tree_type: type[Struct] = SqlInstanceTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no instance can have."""
         check_instance(resource)
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """What is named as a resource, and the secrets."""
-        return instance_needs(resource)
+        return instance_dependencies(resource)
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/instances/i`."""
         return Location(f"projects/{project_of(resource)}/instances/{resource_id(resource)}")
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
         return {"spec": declared_instance(resource, resolved), "metadata": {"labels": google_labels(resource)}}
 
-    def view(self, live: Instance) -> Tree:
+    def view(self, live: SqlInstance) -> JsonObject:
         """The live instance in the same terms; there are none for one that is still being made, or came to nothing."""
         return instance_view(live)
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         """With what depends on the live instance."""
-        return fitted_instance(declared, live)
+        return fit_instance_to_live(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
         """Never by its spec."""
         return False
 
-    def sending(self, intent: Intent) -> Sending:
+    def sending(self, intent: Intent) -> PlanOptions:
         """What the service takes only by itself, in the order in which it works; then everything else at once."""
         return _WITH_FIRST_USERS if _comes_with_root(intent) else _SENDING
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Instance] | Unmoved:
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlInstance] | Unchanged:
         """A look."""
         body = await self.google.get(instance_call(location))
         if body is None:
             return Absent()
-        mark = body_digest(body)
+        mark = sha256_hex(body)
         if mark == known:
-            return Unmoved()
+            return Unchanged()
         return _present(body, location, mark)
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Makes the instance, from nothing, as a replica or from another one."""
-        project, _ = parts_of(intent.location)
+        project, _ = project_and_instance(intent.location)
         try:
             if intent.resource.spec.get("cloneSource") is not None:
                 source = clone_source(intent.resource, intent.resolved)
@@ -144,15 +151,19 @@ class SqlInstanceKind:
             else:
                 answer = await self.google.post(instances_call(project), insert_body(intent, wanted))
         except RemoteConflict as error:
-            raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
-        return to_wait_for(sql_operation(answer), project)
+            raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
+        return pending_operation(sql_operation(answer), project)
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[SqlInstance]
+    ) -> RemoteOperation | None:
         """Sends one write of the plan."""
-        project, _ = parts_of(intent.location)
-        return to_wait_for(await self._send(intent, wanted, write, before), project)
+        project, _ = project_and_instance(intent.location)
+        return pending_operation(await self._send(intent, wanted, write, before), project)
 
-    async def _send(self, intent: Intent, wanted: Tree, write: Write, before: Present[Instance]) -> SqlOperation | None:
+    async def _send(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[SqlInstance]
+    ) -> SqlOperation | None:
         call = instance_call(intent.location)
         match write.name:
             case "first users":
@@ -166,55 +177,57 @@ class SqlInstanceKind:
             case "maintenance version":
                 body = {"maintenanceVersion": _at(wanted, _MAINTENANCE)}
             case _:
-                declared = fitted_instance(intent.declared, instance_view(before.live))
+                declared = fit_instance_to_live(intent.declared, instance_view(before.live))
                 if not before.live.others:
                     return sql_operation(await self.google.put(call, put_body(intent, declared, wanted, before)))
                 # Sent whole, it would lose settings that the spec has no word for.
                 body = patch_body(intent, declared, wanted, before)
         return sql_operation(await self.google.patch(call, body))
 
-    async def _remove_root(self, location: Location, live: Instance) -> SqlOperation | None:
+    async def _remove_root(self, location: Location, live: SqlInstance) -> SqlOperation | None:
         is_mysql = (live.databaseVersion or "").startswith("MYSQL")
         # Without the label it is somebody else's who was faster.
-        is_ours = MANAGED in (live.settings.userLabels or {})
-        return await remove_root(location, self.google) if is_mysql and is_ours else None
+        is_ours = MANAGED_LABEL in (live.settings.userLabels or {})
+        return await remove_root_user(location, self.google) if is_mysql and is_ours else None
 
-    async def _set_password(self, intent: Intent, wanted: Tree, live: Instance) -> SqlOperation | None:
+    async def _set_password(self, intent: Intent, wanted: JsonObject, live: SqlInstance) -> SqlOperation | None:
         password = get_at(wanted, _PASSWORD / "value")
         if live.masterInstanceName or not isinstance(password, str):
             # A replica has its primary's users; and one that is unmanaged is not ours to set.
             return None
         return await set_root_password(intent.location, live.databaseVersion or "", password, self.google)
 
-    async def delete(self, location: Location, before: Present[Instance], resource: Resource) -> Operation | None:
+    async def delete(
+        self, location: Location, before: Present[SqlInstance], resource: Resource
+    ) -> RemoteOperation | None:
         """Removes the instance."""
         body = await self.google.delete(instance_call(location))
-        project, _ = parts_of(location)
-        return None if body is None else to_wait_for(sql_operation(body), project)
+        project, _ = project_and_instance(location)
+        return None if body is None else pending_operation(sql_operation(body), project)
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         """Whether it is done. One that is no longer on record is: the look that follows tells how it ended."""
-        return await is_over(operation.name, self.google)
+        return await is_operation_done(operation.name, self.google)
 
-    def shelf_of(self, location: Location) -> Shelf | None:
+    def list_scope_of(self, location: Location) -> ListScope | None:
         """The project."""
         project = project_in(location)
-        return None if project is None else Shelf(project)
+        return None if project is None else ListScope(project)
 
-    def pages(self, shelf: Shelf) -> AsyncGenerator[Sequence[bytes], None]:
+    def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
         """The instances of the project."""
-        return pages_of(self.google, instances_call(shelf), f"the instances of project {shelf}")
+        return list_pages(self.google, instances_call(list_scope), f"the instances of project {list_scope}")
 
-    def location_of(self, item: bytes, shelf: Shelf) -> Location:
+    def location_of(self, item: bytes, list_scope: ListScope) -> Location:
         """`projects/p/instances/i`."""
-        return Location(f"projects/{shelf}/instances/{name_in(item, shelf)}")
+        return Location(f"projects/{list_scope}/instances/{item_name(item, list_scope)}")
 
-    def read_item(self, item: bytes, location: Location) -> Present[Instance] | None:
+    def read_item(self, item: bytes, location: Location) -> Present[SqlInstance] | None:
         """The instance."""
         return _present(item, location)
 
 
-def _present(body: bytes, location: Location, mark: str | None = None) -> Present[Instance]:
+def _present(body: bytes, location: Location, mark: str | None = None) -> Present[SqlInstance]:
     found = read_instance(body, location)
     return Present(found.instance, mark, found.version, instance_outputs(found.aside))
 
@@ -226,14 +239,14 @@ def _comes_with_root(intent: Intent) -> bool:
     return is_mysql and intent.resource.spec.get("cloneSource") is None
 
 
-def _edition(wanted: Tree, live: Instance) -> Json:
+def _edition(wanted: JsonObject, live: SqlInstance) -> Json:
     """The edition, and the tier with it if that changes: no tier is in both editions."""
     tier = _at(wanted, _TIER)
     changed = {} if tier == live.settings.tier else {"tier": tier}
     return {"edition": _at(wanted, _EDITION), **changed}
 
 
-def _at(tree: Tree, path: Path) -> Json:
+def _at(tree: JsonObject, path: Path) -> Json:
     found = get_at(tree, path)
     assert not isinstance(found, Missing), str(path)
     return found

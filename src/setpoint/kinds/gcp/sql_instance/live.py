@@ -1,14 +1,17 @@
-"""An instance as the API reports it, cut to what the spec speaks of. What is not named here cannot move a digest."""
+"""The live instance as the API reports it, cut to the fields that a spec models: no other one moves its digest.
 
+Settings in use that no spec field models are listed, because a full update would reset them.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from setpoint.clients.google import decoded
-from setpoint.kinds.gcp.sql_instance.others import others_in
-from setpoint.kinds.spec_parts import Maybe
+from setpoint.clients.google.client import decode_response
+from setpoint.kinds.typed_spec import Maybe
 
 # States in which there is nothing to compare with yet, or ever. The others come and go, and say nothing about settings.
 PENDING: Final = "PENDING_CREATE"
@@ -19,11 +22,11 @@ class _Part(Struct, frozen=True, kw_only=True):
     """A part of the instance. Members that the API may grow are left out."""
 
 
-class DiskEncryption(_Part, frozen=True):
+class LiveDiskEncryption(_Part, frozen=True):
     kmsKeyName: Maybe[str] = UNSET
 
 
-class MysqlReplica(_Part, frozen=True):
+class LiveMysqlReplica(_Part, frozen=True):
     caCertificate: Maybe[str] = UNSET
     clientCertificate: Maybe[str] = UNSET
     connectRetryInterval: Maybe[int] = UNSET
@@ -34,32 +37,32 @@ class MysqlReplica(_Part, frozen=True):
     verifyServerCertificate: Maybe[bool] = UNSET
 
 
-class Replica(_Part, frozen=True):
+class LiveReplicaConfiguration(_Part, frozen=True):
     failoverTarget: Maybe[bool] = UNSET
-    mysqlReplicaConfiguration: Maybe[MysqlReplica] = UNSET
+    mysqlReplicaConfiguration: Maybe[LiveMysqlReplica] = UNSET
 
 
-class ReplicationCluster(_Part, frozen=True):
+class LiveReplicationCluster(_Part, frozen=True):
     failoverDrReplicaName: Maybe[str] = UNSET
 
 
-class ActiveDirectory(_Part, frozen=True):
+class LiveActiveDirectory(_Part, frozen=True):
     domain: Maybe[str] = UNSET
 
 
-class Machine(_Part, frozen=True):
+class LiveMachineFeatures(_Part, frozen=True):
     threadsPerCore: Maybe[int] = UNSET
 
 
-class Retention(_Part, frozen=True):
+class LiveBackupRetention(_Part, frozen=True):
     retainedBackups: Maybe[int] = UNSET
     retentionUnit: Maybe[str] = UNSET
 
 
-class Backups(_Part, frozen=True):
+class LiveBackupConfiguration(_Part, frozen=True):
     """The last two nobody can set; they go back as they came with a configuration that is sent back whole."""
 
-    backupRetentionSettings: Maybe[Retention] = UNSET
+    backupRetentionSettings: Maybe[LiveBackupRetention] = UNSET
     binaryLogEnabled: Maybe[bool] = UNSET
     enabled: Maybe[bool] = UNSET
     location: Maybe[str] = UNSET
@@ -70,22 +73,22 @@ class Backups(_Part, frozen=True):
     transactionalLogStorageState: Maybe[str] = UNSET
 
 
-class DataCache(_Part, frozen=True):
+class LiveDataCache(_Part, frozen=True):
     dataCacheEnabled: Maybe[bool] = UNSET
 
 
-class Flag(_Part, frozen=True):
+class LiveDatabaseFlag(_Part, frozen=True):
     name: str = ""
     value: str = ""
 
 
-class DenyPeriod(_Part, frozen=True):
+class LiveDenyPeriod(_Part, frozen=True):
     endDate: str = ""
     startDate: str = ""
     time: str = ""
 
 
-class Insights(_Part, frozen=True):
+class LiveInsightsConfig(_Part, frozen=True):
     queryInsightsEnabled: Maybe[bool] = UNSET
     queryPlansPerMinute: Maybe[int] = UNSET
     queryStringLength: Maybe[int] = UNSET
@@ -93,41 +96,41 @@ class Insights(_Part, frozen=True):
     recordClientAddress: Maybe[bool] = UNSET
 
 
-class AclEntry(_Part, frozen=True):
+class LiveAclEntry(_Part, frozen=True):
     value: str = ""
     name: Maybe[str] = UNSET
     expirationTime: Maybe[str] = UNSET
 
 
-class Psc(_Part, frozen=True):
+class LivePscConfig(_Part, frozen=True):
     allowedConsumerProjects: Maybe[list[str]] = UNSET
     pscEnabled: Maybe[bool] = UNSET
 
 
-class Network(_Part, frozen=True):
+class LiveIpConfiguration(_Part, frozen=True):
     allocatedIpRange: Maybe[str] = UNSET
-    authorizedNetworks: Maybe[list[AclEntry]] = UNSET
+    authorizedNetworks: Maybe[list[LiveAclEntry]] = UNSET
     enablePrivatePathForGoogleCloudServices: Maybe[bool] = UNSET
     ipv4Enabled: Maybe[bool] = UNSET
     privateNetwork: Maybe[str] = UNSET
-    pscConfig: Maybe[Psc] = UNSET
+    pscConfig: Maybe[LivePscConfig] = UNSET
     requireSsl: Maybe[bool] = UNSET
     sslMode: Maybe[str] = UNSET
 
 
-class Place(_Part, frozen=True):
+class LiveLocationPreference(_Part, frozen=True):
     followGaeApplication: Maybe[str] = UNSET
     secondaryZone: Maybe[str] = UNSET
     zone: Maybe[str] = UNSET
 
 
-class Window(_Part, frozen=True):
+class LiveMaintenanceWindow(_Part, frozen=True):
     day: Maybe[int] = UNSET
     hour: Maybe[int] = UNSET
     updateTrack: Maybe[str] = UNSET
 
 
-class PasswordPolicy(_Part, frozen=True):
+class LivePasswordPolicy(_Part, frozen=True):
     complexity: Maybe[str] = UNSET
     disallowUsernameSubstring: Maybe[bool] = UNSET
     enablePasswordPolicy: Maybe[bool] = UNSET
@@ -136,36 +139,36 @@ class PasswordPolicy(_Part, frozen=True):
     reuseInterval: Maybe[int] = UNSET
 
 
-class Audit(_Part, frozen=True):
+class LiveAuditConfig(_Part, frozen=True):
     bucket: Maybe[str] = UNSET
     retentionInterval: Maybe[str] = UNSET
     uploadInterval: Maybe[str] = UNSET
 
 
-class Settings(_Part, frozen=True):
+class LiveInstanceSettings(_Part, frozen=True):
     activationPolicy: Maybe[str] = UNSET
-    activeDirectoryConfig: Maybe[ActiveDirectory] = UNSET
-    advancedMachineFeatures: Maybe[Machine] = UNSET
+    activeDirectoryConfig: Maybe[LiveActiveDirectory] = UNSET
+    advancedMachineFeatures: Maybe[LiveMachineFeatures] = UNSET
     authorizedGaeApplications: Maybe[list[str]] = UNSET
     availabilityType: Maybe[str] = UNSET
-    backupConfiguration: Maybe[Backups] = UNSET
+    backupConfiguration: Maybe[LiveBackupConfiguration] = UNSET
     collation: Maybe[str] = UNSET
     connectorEnforcement: Maybe[str] = UNSET
-    dataCacheConfig: Maybe[DataCache] = UNSET
+    dataCacheConfig: Maybe[LiveDataCache] = UNSET
     dataDiskSizeGb: Maybe[int] = UNSET
     dataDiskType: Maybe[str] = UNSET
-    databaseFlags: Maybe[list[Flag]] = UNSET
+    databaseFlags: Maybe[list[LiveDatabaseFlag]] = UNSET
     deletionProtectionEnabled: Maybe[bool] = UNSET
-    denyMaintenancePeriods: Maybe[list[DenyPeriod]] = UNSET
+    denyMaintenancePeriods: Maybe[list[LiveDenyPeriod]] = UNSET
     edition: Maybe[str] = UNSET
-    insightsConfig: Maybe[Insights] = UNSET
-    ipConfiguration: Maybe[Network] = UNSET
-    locationPreference: Maybe[Place] = UNSET
-    maintenanceWindow: Maybe[Window] = UNSET
-    passwordValidationPolicy: Maybe[PasswordPolicy] = UNSET
+    insightsConfig: Maybe[LiveInsightsConfig] = UNSET
+    ipConfiguration: Maybe[LiveIpConfiguration] = UNSET
+    locationPreference: Maybe[LiveLocationPreference] = UNSET
+    maintenanceWindow: Maybe[LiveMaintenanceWindow] = UNSET
+    passwordValidationPolicy: Maybe[LivePasswordPolicy] = UNSET
     pricingPlan: Maybe[str] = UNSET
     replicationType: Maybe[str] = UNSET
-    sqlServerAuditConfig: Maybe[Audit] = UNSET
+    sqlServerAuditConfig: Maybe[LiveAuditConfig] = UNSET
     storageAutoResize: Maybe[bool] = UNSET
     storageAutoResizeLimit: Maybe[int] = UNSET
     tier: Maybe[str] = UNSET
@@ -173,20 +176,20 @@ class Settings(_Part, frozen=True):
     userLabels: Maybe[dict[str, str]] = UNSET
 
 
-class Instance(_Part, frozen=True):
+class SqlInstance(_Part, frozen=True):
     """The live instance. `others` names settings that are in use and that the spec has no word for."""
 
     name: str
-    settings: Settings
+    settings: LiveInstanceSettings
     state: Maybe[str] = UNSET
     databaseVersion: Maybe[str] = UNSET
-    diskEncryptionConfiguration: Maybe[DiskEncryption] = UNSET
+    diskEncryptionConfiguration: Maybe[LiveDiskEncryption] = UNSET
     instanceType: Maybe[str] = UNSET
     maintenanceVersion: Maybe[str] = UNSET
     masterInstanceName: Maybe[str] = UNSET
     region: Maybe[str] = UNSET
-    replicaConfiguration: Maybe[Replica] = UNSET
-    replicationCluster: Maybe[ReplicationCluster] = UNSET
+    replicaConfiguration: Maybe[LiveReplicaConfiguration] = UNSET
+    replicationCluster: Maybe[LiveReplicationCluster] = UNSET
     others: list[str] = []
 
 
@@ -194,13 +197,13 @@ class _Version(Struct, frozen=True):
     settingsVersion: str | int | None = None
 
 
-class IpAddress(Struct, frozen=True, omit_defaults=True):
+class LiveIpAddress(Struct, frozen=True, omit_defaults=True):
     ipAddress: str = ""
     timeToRetire: str = ""
     type: str = ""
 
 
-class ServerCaCert(Struct, frozen=True, omit_defaults=True):
+class LiveServerCaCert(Struct, frozen=True, omit_defaults=True):
     cert: str = ""
     commonName: str = ""
     createTime: str = ""
@@ -208,12 +211,12 @@ class ServerCaCert(Struct, frozen=True, omit_defaults=True):
     sha1Fingerprint: str = ""
 
 
-class ObservedCluster(Struct, frozen=True, omit_defaults=True):
+class LiveObservedCluster(Struct, frozen=True, omit_defaults=True):
     drReplica: bool | None = None
     psaWriteEndpoint: str = ""
 
 
-class Aside(Struct, frozen=True):
+class SqlInstanceOutputs(Struct, frozen=True):
     """What comes with an instance and is neither compared nor part of a digest."""
 
     settings: _Version = _Version()
@@ -221,25 +224,25 @@ class Aside(Struct, frozen=True):
     connectionName: str | None = None
     dnsName: str | None = None
     instanceType: str | None = None
-    ipAddresses: list[IpAddress] | None = None
+    ipAddresses: list[LiveIpAddress] | None = None
     pscServiceAttachmentLink: str | None = None
-    replicationCluster: ObservedCluster | None = None
+    replicationCluster: LiveObservedCluster | None = None
     selfLink: str | None = None
-    serverCaCert: ServerCaCert | None = None
+    serverCaCert: LiveServerCaCert | None = None
     serviceAccountEmailAddress: str | None = None
 
 
 # Not strict: 64-bit integers come as text.
-_instance: Final = msgspec.json.Decoder(Instance, strict=False)
-_aside: Final = msgspec.json.Decoder(Aside)
+_instance: Final = msgspec.json.Decoder(SqlInstance, strict=False)
+_outputs: Final = msgspec.json.Decoder(SqlInstanceOutputs)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DecodedInstance:
     """An instance and what came with it."""
 
-    instance: Instance
-    aside: Aside
+    instance: SqlInstance
+    aside: SqlInstanceOutputs
 
     @property
     def version(self) -> str | None:
@@ -248,9 +251,102 @@ class Reading:
         return None if found is None else str(found)
 
 
-def read_instance(body: bytes, what: str) -> Reading:
+def read_instance(body: bytes, what: str) -> DecodedInstance:
     """The instance in an answer; RemoteUnavailable when there is none in it."""
-    found = decoded(_instance, body, what)
+    found = decode_response(_instance, body, what)
     state = found.state if found.state in (PENDING, FAILED) else UNSET
-    instance = msgspec.structs.replace(found, state=state, others=others_in(body, what))
-    return Reading(instance, decoded(_aside, body, what))
+    instance = msgspec.structs.replace(found, state=state, others=unmodelled_settings(body, what))
+    return DecodedInstance(instance, decode_response(_outputs, body, what))
+
+
+class _UnmodelledPsc(Struct, frozen=True):
+    networkAttachmentUri: Maybe[Any] = UNSET
+    pscAutoConnections: Maybe[Any] = UNSET
+
+
+class _UnmodelledNetwork(Struct, frozen=True):
+    customSubjectAlternativeNames: Maybe[Any] = UNSET
+    pscConfig: Maybe[_UnmodelledPsc] = UNSET
+    serverCaMode: Maybe[Any] = UNSET
+    serverCaPool: Maybe[Any] = UNSET
+    serverCertificateRotationMode: Maybe[Any] = UNSET
+
+
+class _UnmodelledDirectory(Struct, frozen=True):
+    adminCredentialSecretName: Maybe[Any] = UNSET
+    dnsServers: Maybe[Any] = UNSET
+    mode: Maybe[Any] = UNSET
+    organizationalUnit: Maybe[Any] = UNSET
+
+
+class _UnmodelledInsights(Struct, frozen=True):
+    enhancedQueryInsightsEnabled: Maybe[Any] = UNSET
+
+
+class _UnmodelledPasswordPolicy(Struct, frozen=True):
+    disallowCompromisedCredentials: Maybe[Any] = UNSET
+
+
+class _UnmodelledSettings(Struct, frozen=True):
+    activeDirectoryConfig: Maybe[_UnmodelledDirectory] = UNSET
+    connectionPoolConfig: Maybe[Any] = UNSET
+    dataApiAccess: Maybe[Any] = UNSET
+    dataDiskProvisionedIops: Maybe[Any] = UNSET
+    dataDiskProvisionedThroughput: Maybe[Any] = UNSET
+    databaseReplicationEnabled: Maybe[Any] = UNSET
+    enableDataplexIntegration: Maybe[Any] = UNSET
+    enableGoogleMlIntegration: Maybe[Any] = UNSET
+    finalBackupConfig: Maybe[Any] = UNSET
+    insightsConfig: Maybe[_UnmodelledInsights] = UNSET
+    ipConfiguration: Maybe[_UnmodelledNetwork] = UNSET
+    passwordValidationPolicy: Maybe[_UnmodelledPasswordPolicy] = UNSET
+    replicationLagMaxSeconds: Maybe[Any] = UNSET
+    retainBackupsOnDelete: Maybe[Any] = UNSET
+
+
+class _UnmodelledReplica(Struct, frozen=True):
+    cascadableReplica: Maybe[Any] = UNSET
+
+
+class _UnmodelledFailover(Struct, frozen=True):
+    name: Maybe[Any] = UNSET
+
+
+class _UnmodelledInstance(Struct, frozen=True):
+    failoverReplica: Maybe[_UnmodelledFailover] = UNSET
+    includeReplicasForMajorVersionUpgrade: Maybe[Any] = UNSET
+    onPremisesConfiguration: Maybe[Any] = UNSET
+    replicaConfiguration: Maybe[_UnmodelledReplica] = UNSET
+    settings: Maybe[_UnmodelledSettings] = UNSET
+    switchTransactionLogsToCloudStorageEnabled: Maybe[Any] = UNSET
+
+
+_unmodelled: Final = msgspec.json.Decoder(_UnmodelledInstance)
+# What the service itself puts where nobody says anything.
+_SERVICE_DEFAULTS: Final[Mapping[str, object]] = {
+    "settings.activeDirectoryConfig.mode": "MANAGED_ACTIVE_DIRECTORY",
+    "settings.dataApiAccess": "DISALLOW_DATA_API",
+    "settings.databaseReplicationEnabled": True,
+    "settings.ipConfiguration.serverCaMode": "GOOGLE_MANAGED_INTERNAL_CA",
+    "settings.ipConfiguration.serverCertificateRotationMode": "NO_AUTOMATIC_ROTATION",
+    "settings.replicationLagMaxSeconds": 31536000,
+}
+
+
+def unmodelled_settings(body: bytes, what: str) -> list[str]:
+    """The paths of those that say something, in an instance as it came."""
+    found = msgspec.to_builtins(decode_response(_unmodelled, body, what))
+    return [path for path, value in _leaves(found, "") if value != _SERVICE_DEFAULTS.get(path)]
+
+
+def _leaves(value: object, at: str) -> Iterator[tuple[str, Any]]:
+    """Every value that is not empty, under its path."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _leaves(one, f"{at}.{name}".lstrip("."))
+    elif (value is False and _SERVICE_DEFAULTS.get(at) is True) or _is_set(value):
+        yield at, value
+
+
+def _is_set(value: object) -> bool:
+    return value not in (None, False, 0, "", "0", []) and not str(value).endswith("_UNSPECIFIED")

@@ -4,17 +4,17 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import UNSET, UnsetType
 
-from setpoint.core.numbers import Int64
-from setpoint.core.shape import Check, Default, Keyed, Mark
-from setpoint.kinds.config_connector import NAMED, SECRET, Ref
-from setpoint.kinds.spec_parts import Maybe, Part, ValueFrom
+from setpoint.core.schema.shape import Check, Default, Keyed, Mark
+from setpoint.core.values.json_types import Int64
+from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SECRET_CHECK, SpecReference
+from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 ENTERPRISE: Final = "ENTERPRISE"
 PLUS: Final = "ENTERPRISE_PLUS"
 UNENCRYPTED: Final = "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
 
 
-class SecretText(Part, frozen=True):
+class SecretText(SpecStruct, frozen=True):
     """A secret: written out, or kept in a Secret."""
 
     value: Maybe[str] = UNSET
@@ -22,10 +22,10 @@ class SecretText(Part, frozen=True):
     valueFrom: Maybe[ValueFrom] = UNSET
     """Where the secret is kept."""
 
-    __checks__: ClassVar = (SECRET,)
+    __checks__: ClassVar = (SECRET_CHECK,)
 
 
-class ReplicaConfiguration(Part, frozen=True):
+class ReplicaConfiguration(SpecStruct, frozen=True):
     failoverTarget: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether the primary fails over to this replica. MySQL only."""
     caCertificate: Maybe[str] = UNSET
@@ -50,22 +50,22 @@ class ReplicaConfiguration(Part, frozen=True):
     """Whether the primary has to have the name that its certificate says."""
 
 
-class ReplicationCluster(Part, frozen=True):
-    failoverDrReplicaRef: Maybe[Ref] = UNSET
+class ReplicationCluster(SpecStruct, frozen=True):
+    failoverDrReplicaRef: Maybe[SpecReference] = UNSET
     """The replica in another region that takes over after a disaster."""
 
 
-class BinLogCoordinates(Part, frozen=True):
+class BinLogCoordinates(SpecStruct, frozen=True):
     binLogFileName: Maybe[str] = UNSET
     """The file of the binary log that is read last."""
     binLogPosition: Maybe[Int64] = UNSET
     """How far it is read."""
 
 
-class CloneSource(Part, frozen=True):
+class CloneSource(SpecStruct, frozen=True):
     """Where a new instance gets its data from; of no consequence once it is there."""
 
-    sqlInstanceRef: Ref
+    sqlInstanceRef: SpecReference
     """The instance to clone."""
     binLogCoordinates: Maybe[BinLogCoordinates] = UNSET
     """How far into the binary log of the source the clone goes. MySQL only."""
@@ -75,17 +75,17 @@ class CloneSource(Part, frozen=True):
     """The moment at which the source's data is taken, in RFC 3339."""
 
 
-class ActiveDirectoryConfig(Part, frozen=True):
+class ActiveDirectoryConfig(SpecStruct, frozen=True):
     domain: str
     """The domain, such as `corp.example.com`."""
 
 
-class AdvancedMachineFeatures(Part, frozen=True):
+class AdvancedMachineFeatures(SpecStruct, frozen=True):
     threadsPerCore: Annotated[Maybe[Int64], Default(0)] = UNSET
     """How many threads each core has: 1 or 2."""
 
 
-class BackupRetentionSettings(Part, frozen=True):
+class BackupRetentionSettings(SpecStruct, frozen=True):
     """The defaults depend on the edition: see `fitted_instance`."""
 
     retainedBackups: Int64
@@ -94,7 +94,7 @@ class BackupRetentionSettings(Part, frozen=True):
     """What is counted: COUNT is backups."""
 
 
-class BackupConfiguration(Part, frozen=True):
+class BackupConfiguration(SpecStruct, frozen=True):
     backupRetentionSettings: Maybe[BackupRetentionSettings] = UNSET
     """How many backups are kept."""
     binaryLogEnabled: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
@@ -112,19 +112,19 @@ class BackupConfiguration(Part, frozen=True):
     """For how many days the logs are kept that point-in-time recovery needs."""
 
 
-class DataCacheConfig(Part, frozen=True):
+class DataCacheConfig(SpecStruct, frozen=True):
     dataCacheEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether reads are cached on local disks. ENTERPRISE_PLUS only."""
 
 
-class DatabaseFlag(Part, frozen=True):
+class DatabaseFlag(SpecStruct, frozen=True):
     name: str
     """The name of the flag."""
     value: str
     """The value of the flag, as text."""
 
 
-class DenyMaintenancePeriod(Part, frozen=True):
+class DenyMaintenancePeriod(SpecStruct, frozen=True):
     endDate: str
     """The last day: `yyyy-mm-dd`, or `mm-dd` for every year."""
     startDate: str
@@ -133,7 +133,7 @@ class DenyMaintenancePeriod(Part, frozen=True):
     """The time of day at which it starts and ends, in UTC: `HH:mm:SS`."""
 
 
-class InsightsConfig(Part, frozen=True):
+class InsightsConfig(SpecStruct, frozen=True):
     queryInsightsEnabled: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether queries are looked into."""
     queryPlansPerMinute: Annotated[Maybe[Int64], Default(5)] = UNSET
@@ -146,7 +146,7 @@ class InsightsConfig(Part, frozen=True):
     """Whether the addresses of clients are kept."""
 
 
-class AuthorizedNetwork(Part, frozen=True):
+class AuthorizedNetwork(SpecStruct, frozen=True):
     value: str
     """The addresses, in CIDR notation."""
     name: Maybe[str] = UNSET
@@ -155,14 +155,14 @@ class AuthorizedNetwork(Part, frozen=True):
     """When they are no longer let in, in RFC 3339."""
 
 
-class PscConfig(Part, frozen=True):
+class PscConfig(SpecStruct, frozen=True):
     allowedConsumerProjects: Maybe[list[str]] = UNSET
     """The projects that may connect, by name or number."""
     pscEnabled: Maybe[bool] = UNSET
     """Whether Private Service Connect leads to the instance."""
 
 
-class IpConfiguration(Part, frozen=True):
+class IpConfiguration(SpecStruct, frozen=True):
     """A private network that the instance is in stays when the spec is silent: the service cannot take it out."""
 
     allocatedIpRange: Maybe[str] = UNSET
@@ -173,7 +173,7 @@ class IpConfiguration(Part, frozen=True):
     """Whether services such as BigQuery may come over the private address."""
     ipv4Enabled: Annotated[Maybe[bool], Default(True)] = UNSET
     """Whether there is a public address."""
-    privateNetworkRef: Annotated[Maybe[Ref], Mark.PROTECTED] = UNSET
+    privateNetworkRef: Annotated[Maybe[SpecReference], Mark.PROTECTED] = UNSET
     """The network in which the instance has a private address."""
     pscConfig: Maybe[list[PscConfig]] = UNSET
     """Private Service Connect; one element at most."""
@@ -188,7 +188,7 @@ class IpConfiguration(Part, frozen=True):
     )
 
 
-class LocationPreference(Part, frozen=True):
+class LocationPreference(SpecStruct, frozen=True):
     followGaeApplication: Maybe[str] = UNSET
     """The App Engine application to be near to."""
     secondaryZone: Maybe[str] = UNSET
@@ -197,7 +197,7 @@ class LocationPreference(Part, frozen=True):
     """The zone."""
 
 
-class MaintenanceWindow(Part, frozen=True):
+class MaintenanceWindow(SpecStruct, frozen=True):
     day: Annotated[Maybe[Int64], Default(0)] = UNSET
     """The day of the week, 1 to 7; 1 is Monday, and 0 is any."""
     hour: Annotated[Maybe[Int64], Default(0)] = UNSET
@@ -206,7 +206,7 @@ class MaintenanceWindow(Part, frozen=True):
     """Whether it comes earlier or later than for others: `canary`, `stable` or `week5`."""
 
 
-class PasswordValidationPolicy(Part, frozen=True):
+class PasswordValidationPolicy(SpecStruct, frozen=True):
     enablePasswordPolicy: Annotated[bool, Default(False)]
     """Whether passwords are held to the policy."""
     complexity: Maybe[str] = UNSET
@@ -221,8 +221,8 @@ class PasswordValidationPolicy(Part, frozen=True):
     """How many earlier passwords may not be used again."""
 
 
-class SqlServerAuditConfig(Part, frozen=True):
-    bucketRef: Ref
+class SqlServerAuditConfig(SpecStruct, frozen=True):
+    bucketRef: SpecReference
     """The bucket that audit files go to."""
     retentionInterval: Maybe[str] = UNSET
     """How long audit files stay on the instance, such as `86400s`."""
@@ -230,7 +230,7 @@ class SqlServerAuditConfig(Part, frozen=True):
     """How often audit files go to the bucket, such as `600s`."""
 
 
-class Settings(Part, frozen=True):
+class InstanceSettings(SpecStruct, frozen=True):
     """The settings. What keeps data is given up only by an explicit value."""
 
     tier: str
@@ -292,10 +292,10 @@ class Settings(Part, frozen=True):
     """The time zone of the server. SQL Server only."""
 
 
-class SqlInstanceSpec(Part, frozen=True):
+class SqlInstanceSpec(SpecStruct, frozen=True):
     """The spec."""
 
-    settings: Settings
+    settings: InstanceSettings
     """How the instance is set up."""
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The name of the instance in the service; the resource's own when left out."""
@@ -307,9 +307,9 @@ class SqlInstanceSpec(Part, frozen=True):
     """CLOUD_SQL_INSTANCE, or READ_REPLICA_INSTANCE for a replica."""
     maintenanceVersion: Annotated[Maybe[str], Mark.CHOSEN] = UNSET
     """The maintenance version, one of `status.availableMaintenanceVersions`."""
-    masterInstanceRef: Annotated[Maybe[Ref], Mark.IMMUTABLE] = UNSET
+    masterInstanceRef: Annotated[Maybe[SpecReference], Mark.IMMUTABLE] = UNSET
     """The primary of a replica."""
-    encryptionKMSCryptoKeyRef: Annotated[Maybe[Ref], Mark.IMMUTABLE] = UNSET
+    encryptionKMSCryptoKeyRef: Annotated[Maybe[SpecReference], Mark.IMMUTABLE] = UNSET
     """The key that the data is encrypted with."""
     rootPassword: Annotated[Maybe[SecretText], Mark.WRITE_ONLY] = UNSET
     """The password of the first user. SQL Server cannot do without."""
@@ -320,17 +320,17 @@ class SqlInstanceSpec(Part, frozen=True):
     cloneSource: Maybe[CloneSource] = UNSET
     """The instance whose data a new one begins with; of no consequence once it is there."""
 
-    __checks__: ClassVar = (NAMED,)
+    __checks__: ClassVar = (RESOURCE_ID_CHECK,)
 
 
-class InstanceMetadata(Part, frozen=True):
+class InstanceMetadata(SpecStruct, frozen=True):
     """What of a manifest's metadata the instance has, too."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the instance."""
 
 
-class SqlInstanceTree(Part, frozen=True):
+class SqlInstanceTree(SpecStruct, frozen=True):
     """What is compared: the author's word and the live instance in the same terms."""
 
     spec: SqlInstanceSpec

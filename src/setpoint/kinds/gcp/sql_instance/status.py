@@ -1,6 +1,12 @@
-"""What the status shows of an instance, field by field."""
+"""The status of a SQLInstance: its fields, and their values from the API's response."""
 
+from collections.abc import Sequence
+
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
+
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.kinds.gcp.sql_instance.live import LiveIpAddress, SqlInstanceOutputs
 
 
 class InstanceAddress(Struct, frozen=True):
@@ -12,15 +18,15 @@ class InstanceAddress(Struct, frozen=True):
     """PRIMARY is public and comes in, OUTGOING is public and goes out, PRIVATE is in the network."""
 
 
-class ObservedCluster(Struct, frozen=True):
+class ObservedReplicationCluster(Struct, frozen=True):
     drReplica: bool | UnsetType = UNSET
     """Whether this is the replica for disasters."""
     psaWriteEndpoint: str | UnsetType = UNSET
     """The name that leads to the instance that takes writes."""
 
 
-class ObservedState(Struct, frozen=True):
-    replicationCluster: ObservedCluster | UnsetType = UNSET
+class InstanceObservedState(Struct, frozen=True):
+    replicationCluster: ObservedReplicationCluster | UnsetType = UNSET
     """The replication cluster, as far as it is in one."""
 
 
@@ -52,7 +58,7 @@ class SqlInstanceStatus(Struct, frozen=True):
     """Whether it is a replica."""
     ipAddress: list[InstanceAddress] | UnsetType = UNSET
     """All addresses, each with its type."""
-    observedState: ObservedState | UnsetType = UNSET
+    observedState: InstanceObservedState | UnsetType = UNSET
     """Its part in a replication cluster."""
     privateIpAddress: str | UnsetType = UNSET
     """The first private address."""
@@ -66,3 +72,34 @@ class SqlInstanceStatus(Struct, frozen=True):
     """The certificate that clients check the server by."""
     serviceAccountEmailAddress: str | UnsetType = UNSET
     """The account that the instance acts as."""
+
+
+def instance_outputs(aside: SqlInstanceOutputs) -> JsonObject:
+    """Addresses, links, certificates: all that the service says and nobody asks for."""
+    addresses = aside.ipAddresses or []
+    found: dict[str, Json] = {
+        "availableMaintenanceVersions": aside.availableMaintenanceVersions,
+        "connectionName": aside.connectionName,
+        "dnsName": aside.dnsName,
+        "firstIpAddress": addresses[0].ipAddress if addresses else None,
+        "instanceType": aside.instanceType,
+        "ipAddress": [msgspec.to_builtins(one) for one in addresses],
+        "observedState": _observed(aside),
+        "privateIpAddress": _first("PRIVATE", addresses),
+        "pscServiceAttachmentLink": aside.pscServiceAttachmentLink,
+        "publicIpAddress": _first("PRIMARY", addresses),
+        "selfLink": aside.selfLink,
+        "serverCaCert": None if aside.serverCaCert is None else msgspec.to_builtins(aside.serverCaCert),
+        "serviceAccountEmailAddress": aside.serviceAccountEmailAddress,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _first(type_: str, addresses: Sequence[LiveIpAddress]) -> str | None:
+    return next((one.ipAddress for one in addresses if one.type == type_), None)
+
+
+def _observed(aside: SqlInstanceOutputs) -> Json:
+    cluster = aside.replicationCluster
+    shown = {} if cluster is None else msgspec.to_builtins(cluster)
+    return {"replicationCluster": shown} if shown else {}

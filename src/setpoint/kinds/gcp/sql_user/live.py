@@ -1,17 +1,79 @@
-"""The live user. Users come as a list; nobody is ever told their passwords."""
+"""The live user: its location, and how it is found in the list of an instance's users. Passwords are never returned."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.clients.google import decoded
-from setpoint.kinds.gcp.sql_user.place import ANYWHERE, Place
-from setpoint.kinds.gcp.sql_user.spec import BUILT_IN
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import decode_response
+from setpoint.engine.kind import Location, ResolvedReferences
+from setpoint.engine.resource import Resource
+from setpoint.errors import ManifestInvalid
+from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, parent_instance
+from setpoint.kinds.gcp.shared.config_connector import resource_id
+from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, SqlUserSpec
+from setpoint.kinds.typed_spec import decode_spec
+
+# MySQL's word for every host, and what a user has of whom nobody says one. The other engines have no hosts.
+ANY_HOST: Final = "%"
+# Name and host are quoted as in an address: they may hold anything.
+_LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/users/([^/?]+)(?:\?host=(.+))?")
 
 
-class LivePolicy(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class SqlUserLocation:
+    """A location, taken apart. No host: from anywhere, or the engine has no hosts."""
+
+    project: str
+    instance: str
+    name: str
+    host: str = ""
+
+    def users(self, query: Mapping[str, str] | None = None) -> GoogleCall:
+        """The address of the instance's users."""
+        return GoogleCall(
+            GoogleService.SQL, ("projects", self.project, "instances", self.instance, "users"), query or {}
+        )
+
+
+def parse_user_location(location: Location) -> SqlUserLocation:
+    """The place on record."""
+    found = _LOCATION.fullmatch(location)
+    assert found is not None, location
+    return SqlUserLocation(found[1], found[2], unquote(found[3]), unquote(found[4] or ""))
+
+
+def user_location(resource: Resource, resolved: ResolvedReferences) -> Location:
+    """The place to put on record. A host that means anywhere is left out: whether it is said makes no difference."""
+    user = f"{instance_path_of(resource, resolved)}/users/{quote(resource_id(resource), safe='')}"
+    host = _host(resource, resolved)
+    return Location(user if host in ("", ANY_HOST) else f"{user}?host={quote(host, safe='')}")
+
+
+def instance_path_of(resource: Resource, resolved: ResolvedReferences) -> str:
+    """`projects/p/instances/i`."""
+    return parent_instance(decode_spec(resource, SqlUserSpec).instanceRef, resource, resolved)
+
+
+def _host(resource: Resource, resolved: ResolvedReferences) -> str:
+    """The host that the author names; ManifestInvalid where the instance is known to have none."""
+    host = decode_spec(resource, SqlUserSpec).host or ""
+    instance = resolved.resources.get(INSTANCE_REF)
+    version = None if instance is None else instance.spec.get("databaseVersion")
+    if host and isinstance(version, str) and not version.startswith("MYSQL"):
+        raise ManifestInvalid(
+            f"{resource.ref}: spec.host is {host!r}, and only users of MySQL have a host: "
+            f"leave it out, for the instance is {version}"
+        )
+    return host
+
+
+class LiveUserPasswordPolicy(Struct, frozen=True):
     """The policy as the service reports it: what it leaves out is as if nobody had set it."""
 
     allowedFailedAttempts: int | UnsetType = UNSET
@@ -26,20 +88,20 @@ class SqlUser(Struct, frozen=True):
     name: str
     host: str = ""
     type: str = BUILT_IN
-    passwordPolicy: LivePolicy = LivePolicy()
+    passwordPolicy: LiveUserPasswordPolicy = LiveUserPasswordPolicy()
 
 
-class ServerDetails(Struct, frozen=True):
+class LiveSqlServerDetails(Struct, frozen=True):
     """What only a user of SQL Server has."""
 
     disabled: bool = False
     serverRoles: list[str] = []
 
 
-class Aside(Struct, frozen=True):
+class SqlUserOutputs(Struct, frozen=True):
     """What comes with a user and is not compared."""
 
-    sqlserverUserDetails: ServerDetails | None = None
+    sqlserverUserDetails: LiveSqlServerDetails | None = None
 
 
 class _Key(Struct, frozen=True):
@@ -61,28 +123,28 @@ class _Users(Struct, frozen=True):
 _list: Final = msgspec.json.Decoder(_Users)
 _key: Final = msgspec.json.Decoder(_Key)
 _user: Final = msgspec.json.Decoder(SqlUser)
-_aside: Final = msgspec.json.Decoder(Aside)
+_outputs: Final = msgspec.json.Decoder(SqlUserOutputs)
 
 
-def find_user(body: bytes, place: Place) -> bytes | None:
+def find_user(body: bytes, place: SqlUserLocation) -> bytes | None:
     """The user that is meant, as it came in the list; None when nobody in it is."""
     what = f"the users of {place.instance}"
-    listed = [bytes(one) for one in decoded(_list, body, what).items]
-    keys = [decoded(_key, one, what) for one in listed]
+    listed = [bytes(one) for one in decode_response(_list, body, what).items]
+    keys = [decode_response(_key, one, what) for one in listed]
     found = _index(keys, place)
     return None if found is None else listed[found]
 
 
-def read_user(body: bytes, place: Place) -> tuple[SqlUser, Aside]:
+def read_user(body: bytes, place: SqlUserLocation) -> tuple[SqlUser, SqlUserOutputs]:
     """The user in the bytes, and what comes with it."""
     what = f"the user {place.name}"
-    return decoded(_user, body, what), decoded(_aside, body, what)
+    return decode_response(_user, body, what), decode_response(_outputs, body, what)
 
 
-def _index(keys: Sequence[_Key], place: Place) -> int | None:
+def _index(keys: Sequence[_Key], place: SqlUserLocation) -> int | None:
     """Where the user is in the list; one whose host is not told counts if there is none from that very host."""
     for is_meant in (_is_named, _is_principal):
-        for host in (place.host or ANYWHERE, ""):
+        for host in (place.host or ANY_HOST, ""):
             for index, key in enumerate(keys):
                 if key.host == host and is_meant(key, place.name):
                     return index

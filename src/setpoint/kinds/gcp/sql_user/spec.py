@@ -1,25 +1,24 @@
-"""The spec of a SQLUser, field by field: what each is, its default, who may change it."""
+"""Spec and status of a SQLUser: type, default and mutability of each field."""
 
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.numbers import Int64
 from setpoint.core.overlay import overlay_typed
-from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import Check, Default, Mark
-from setpoint.core.values import Missing
-from setpoint.kinds.config_connector import NAMED, SECRET, Ref
-from setpoint.kinds.spec_parts import Maybe, Part, ValueFrom
+from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.schema.shape import Check, Default, Mark
+from setpoint.core.values.json_types import Int64, Missing
+from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SECRET_CHECK, SpecReference
+from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 PASSWORD: Final = "spec.password"
 BUILT_IN: Final = "BUILT_IN"
 # A password that does not expire.
-NEVER: Final = "0s"
+NEVER_EXPIRES: Final = "0s"
 
 
-class Password(Part, frozen=True):
+class UserPassword(SpecStruct, frozen=True):
     """The password itself, or where it is."""
 
     value: Maybe[str] = UNSET
@@ -27,13 +26,13 @@ class Password(Part, frozen=True):
     valueFrom: Maybe[ValueFrom] = UNSET
     """Where the password is kept."""
 
-    __checks__: ClassVar = (SECRET,)
+    __checks__: ClassVar = (SECRET_CHECK,)
 
     def __repr__(self) -> str:
         return "Password(…)"
 
 
-class PasswordStatus(Part, frozen=True):
+class UserPasswordStatus(SpecStruct, frozen=True):
     """What the service says of a password: not the author's to decide."""
 
     locked: Maybe[bool] = UNSET
@@ -42,7 +41,7 @@ class PasswordStatus(Part, frozen=True):
     """When the password expires."""
 
 
-class PasswordPolicy(Part, frozen=True):
+class UserPasswordPolicy(SpecStruct, frozen=True):
     """When a password is locked, and when it expires."""
 
     allowedFailedAttempts: Annotated[Maybe[Int64], Default(0)] = UNSET
@@ -51,9 +50,9 @@ class PasswordPolicy(Part, frozen=True):
     """Whether failed attempts are counted."""
     enablePasswordVerification: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether it takes the old password to set a new one. MySQL only."""
-    passwordExpirationDuration: Annotated[Maybe[str], Default(NEVER)] = UNSET
+    passwordExpirationDuration: Annotated[Maybe[str], Default(NEVER_EXPIRES)] = UNSET
     """How long a password is good, in seconds: `2592000s`; `0s` is for ever."""
-    status: Annotated[Maybe[list[PasswordStatus]], Mark.OUTPUT_ONLY] = UNSET
+    status: Annotated[Maybe[list[UserPasswordStatus]], Mark.OUTPUT_ONLY] = UNSET
     """What the service says of the password."""
 
     __checks__: ClassVar = (
@@ -69,16 +68,16 @@ class PasswordPolicy(Part, frozen=True):
 UserType: TypeAlias = Literal["BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT"]
 
 
-class SqlUserSpec(Part, frozen=True):
+class SqlUserSpec(SpecStruct, frozen=True):
     """The spec."""
 
-    instanceRef: Annotated[Ref, Mark.IMMUTABLE]
+    instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the user belongs to."""
     host: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """Where the user may come from. MySQL only."""
-    password: Annotated[Maybe[Password], Mark.WRITE_ONLY] = UNSET
+    password: Annotated[Maybe[UserPassword], Mark.WRITE_ONLY] = UNSET
     """The password; only a user of type BUILT_IN has one."""
-    passwordPolicy: Maybe[PasswordPolicy] = UNSET
+    passwordPolicy: Maybe[UserPasswordPolicy] = UNSET
     """When the user is locked out, and when the password expires."""
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The name of the user in the service; the resource's own when left out."""
@@ -86,7 +85,7 @@ class SqlUserSpec(Part, frozen=True):
     """How the user proves who it is."""
 
     __checks__: ClassVar = (
-        NAMED,
+        RESOURCE_ID_CHECK,
         Check(
             "!has(self.password) || !has(self.type) || self.type == 'BUILT_IN'",
             "is for a user of type BUILT_IN only: leave it out",
@@ -105,3 +104,17 @@ def effective_desired_sql_user(spec: SqlUserSpec, live: SqlUserSpec | Missing, p
     """What the user should be: the spec over the live object in the spec's terms; paths start with `spec`."""
     before = live if isinstance(live, Missing) else SqlUserTree(live)
     return overlay_typed(SqlUserTree(spec), before, policy).spec
+
+
+class SqlServerUserDetails(Struct, frozen=True):
+    disabled: bool | UnsetType = UNSET
+    """Whether it cannot log in."""
+    serverRoles: list[str] | UnsetType = UNSET
+    """Its roles on the server."""
+
+
+class SqlUserStatus(Struct, frozen=True):
+    """What comes with a live user and nobody asks for."""
+
+    sqlServerUserDetails: list[SqlServerUserDetails] | UnsetType = UNSET
+    """Of a user of SQL Server: whether it is disabled, and its roles."""

@@ -1,19 +1,19 @@
 """StorageBucket: a Cloud Storage bucket."""
 
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
-from setpoint.kinds.gcp.storage_bucket.live import Bucket
+from setpoint.kinds.gcp.storage_bucket.live import StorageBucket
+from setpoint.kinds.gcp.storage_bucket.live_view import bucket_as_spec
 from setpoint.kinds.gcp.storage_bucket.spec import (
     StorageBucketSpec,
     StorageBucketTree,
     effective_desired_storage_bucket,
 )
-from setpoint.kinds.gcp.storage_bucket.view import in_spec_terms
 
 __all__ = (
-    "Bucket",
+    "StorageBucket",
     "StorageBucketKind",
     "StorageBucketSpec",
     "StorageBucketTree",
+    "bucket_as_spec",
     "effective_desired_storage_bucket",
-    "in_spec_terms",
 )

@@ -1,4 +1,4 @@
-"""What is in a bucket that is to go."""
+"""The objects in a bucket that is being deleted."""
 
 import asyncio
 from typing import Final
@@ -6,12 +6,13 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.google import Call, GoogleClient, Service, decoded
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import GoogleClient, decode_response
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteRefused
 
 FORCE_DESTROY: Final = "cnrm.cloud.google.com/force-destroy"
-_AT_ONCE: Final = 20
+_CONCURRENCY: Final = 20
 
 
 class _Version(Struct, frozen=True):
@@ -27,34 +28,37 @@ class _Page(Struct, frozen=True):
 _page: Final = msgspec.json.Decoder(_Page)
 
 
-async def empty_first(bucket: str, resource: Resource, google: GoogleClient) -> None:
+async def empty_bucket(bucket: str, resource: Resource, google: GoogleClient) -> None:
     """Makes sure that the bucket is empty; RemoteRefused when it is not, and nobody said that it may be emptied."""
     may_destroy = resource.annotations.get(FORCE_DESTROY) == "true"
-    while versions := await _some_of(bucket, google):
+    while versions := await _first_page(bucket, google):
         if not may_destroy:
             raise RemoteRefused(
                 f"bucket {bucket} is not empty: it holds {versions[0].name!r}. Delete its objects, old versions too; "
                 f'or set {FORCE_DESTROY}: "true" to have them deleted; '
                 "or cnrm.cloud.google.com/deletion-policy: abandon to leave the bucket"
             )
-        for first in range(0, len(versions), _AT_ONCE):
-            await _delete(bucket, versions[first : first + _AT_ONCE], google)
+        for first in range(0, len(versions), _CONCURRENCY):
+            await _delete(bucket, versions[first : first + _CONCURRENCY], google)
 
 
-async def _some_of(bucket: str, google: GoogleClient) -> list[_Version]:
+async def _first_page(bucket: str, google: GoogleClient) -> list[_Version]:
     """The first page of what is there, old versions too; pages may be empty on the way."""
     token = ""
     while True:
         query = {"versions": "true", **({"pageToken": token} if token else {})}
-        body = await google.get(Call(Service.STORAGE, ("b", bucket, "o"), query))
-        page = _Page() if body is None else decoded(_page, body, f"the objects of bucket {bucket}")
+        body = await google.get(GoogleCall(GoogleService.STORAGE, ("b", bucket, "o"), query))
+        page = _Page() if body is None else decode_response(_page, body, f"the objects of bucket {bucket}")
         if page.items or not page.nextPageToken:
             return page.items
         token = page.nextPageToken
 
 
 async def _delete(bucket: str, versions: list[_Version], google: GoogleClient) -> None:
-    calls = [Call(Service.STORAGE, ("b", bucket, "o", one.name), {"generation": one.generation}) for one in versions]
+    calls = [
+        GoogleCall(GoogleService.STORAGE, ("b", bucket, "o", one.name), {"generation": one.generation})
+        for one in versions
+    ]
     # All of them end before the first failure is told: nothing goes on behind the caller's back.
     ended = await asyncio.gather(*map(google.delete, calls), return_exceptions=True)
     for one in ended:

@@ -1,27 +1,36 @@
-"""What the author of a StorageBucket asks for, in the form in which it is compared."""
+"""The author's StorageBucket: validated, and normalized for the comparison with the live bucket."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.values import Json
-from setpoint.engine.kind import Need, Resolved
+from setpoint.core.overlay import Declared, overlay
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid
-from setpoint.kinds.config_connector import Ref, Target, reference_at, relative, resource_id, self_link
-from setpoint.kinds.gcp.storage_bucket.lifecycle import declared_rules
-from setpoint.kinds.gcp.storage_bucket.spec import Encryption, IpFilter, StorageBucketSpec
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.errors import ImmutableFieldChanged, ManifestInvalid
+from setpoint.kinds.gcp.shared.config_connector import (
+    ReferenceTarget,
+    SpecReference,
+    reference_at,
+    relative_link,
+    resource_id,
+    self_link,
+)
+from setpoint.kinds.gcp.storage_bucket import live, spec
+from setpoint.kinds.gcp.storage_bucket.spec import BucketEncryption, BucketIpFilter, StorageBucketSpec
+from setpoint.kinds.typed_spec import decode_spec
 
-KEY: Final = Target("kms.cnrm.cloud.google.com", "KMSCryptoKey")
-NETWORK: Final = Target("compute.cnrm.cloud.google.com", "ComputeNetwork")
+KEY: Final = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
+NETWORK: Final = ReferenceTarget("compute.cnrm.cloud.google.com", "ComputeNetwork")
 _KEY_AT: Final = "spec.encryption.kmsKeyRef"
 
 
 def check_bucket(resource: Resource) -> None:
     """ManifestInvalid for a spec that no bucket can have, whatever else there is in the world."""
-    spec = read_spec(resource, StorageBucketSpec)
+    spec = decode_spec(resource, StorageBucketSpec)
     resource_id(resource)
     declared_rules(spec.lifecycleRule or ())
     _placement(spec, resource)
@@ -29,18 +38,18 @@ def check_bucket(resource: Resource) -> None:
         reference_at(at, ref, resource, target)
 
 
-def bucket_needs(resource: Resource) -> Sequence[Need]:
+def bucket_dependencies(resource: Resource) -> Sequence[Dependency]:
     """The key and the networks that are named as resources."""
     if "encryption" not in resource.spec and "ipFilter" not in resource.spec:
         return ()
-    spec = read_spec(resource, StorageBucketSpec)
+    spec = decode_spec(resource, StorageBucketSpec)
     found = [reference_at(at, ref, resource, target) for at, ref, target in _references(spec)]
     return [one for one in found if one is not None]
 
 
-def declared_bucket(resource: Resource, resolved: Resolved) -> Mapping[str, Json]:
+def declared_bucket(resource: Resource, resolved: ResolvedReferences) -> Mapping[str, Json]:
     """The spec as it is compared: one spelling for what may be written in several ways."""
-    spec = read_spec(resource, StorageBucketSpec)
+    spec = decode_spec(resource, StorageBucketSpec)
     tree: dict[str, Any] = msgspec.to_builtins(spec)
     # The name is the location: a change of it is refused before any look.
     tree.pop("resourceID", None)
@@ -52,7 +61,7 @@ def declared_bucket(resource: Resource, resolved: Resolved) -> Mapping[str, Json
     _place(tree, spec, resource)
     _classes(tree, spec)
     _references_resolved(tree, spec, resolved)
-    _one_form(tree, resource_id(resource))
+    _normalize(tree, resource_id(resource))
     return tree
 
 
@@ -83,16 +92,16 @@ def _classes(tree: dict[str, Any], spec: StorageBucketSpec) -> None:
         tree["autoclass"].pop("terminalStorageClass", None)
 
 
-def _references(spec: StorageBucketSpec) -> Iterator[tuple[str, Ref, Target]]:
-    if isinstance(spec.encryption, Encryption):
+def _references(spec: StorageBucketSpec) -> Iterator[tuple[str, SpecReference, ReferenceTarget]]:
+    if isinstance(spec.encryption, BucketEncryption):
         yield _KEY_AT, spec.encryption.kmsKeyRef, KEY
-    if isinstance(spec.ipFilter, IpFilter):
+    if isinstance(spec.ipFilter, BucketIpFilter):
         for position, source in enumerate(spec.ipFilter.vpcNetworkSources or ()):
             yield f"spec.ipFilter.vpcNetworkSources[{position}].networkRef", source.networkRef, NETWORK
 
 
-def _references_resolved(tree: dict[str, Any], spec: StorageBucketSpec, resolved: Resolved) -> None:
-    links = [(target, relative(self_link(at, ref, resolved))) for at, ref, target in _references(spec)]
+def _references_resolved(tree: dict[str, Any], spec: StorageBucketSpec, resolved: ResolvedReferences) -> None:
+    links = [(target, relative_link(self_link(at, ref, resolved))) for at, ref, target in _references(spec)]
     networks = [link for target, link in links if target is NETWORK]
     for target, link in links:
         if target is KEY:
@@ -104,22 +113,84 @@ def _references_resolved(tree: dict[str, Any], spec: StorageBucketSpec, resolved
         ]
 
 
-def _one_form(tree: dict[str, Any], bucket: str) -> None:
+def _normalize(tree: dict[str, Any], bucket: str) -> None:
     """Empty text asks for removal, as null does; inside a list, which is compared whole, it says nothing."""
     if tree.get("cors"):
-        tree["cors"] = [plain(one) for one in tree["cors"]]
+        tree["cors"] = [without_empty(one) for one in tree["cors"]]
     for name in ("logging", "website"):
         if tree.get(name):
             tree[name] = {part: value or None for part, value in tree[name].items()}
     if tree.get("logging"):
-        tree["logging"] = without_own_prefix(tree["logging"], bucket)
+        tree["logging"] = without_default_prefix(tree["logging"], bucket)
 
 
-def plain(part: Mapping[str, Json]) -> dict[str, Json]:
+def without_empty(part: Mapping[str, Json]) -> dict[str, Json]:
     """A part without what says nothing in it: nulls, empty lists, empty text."""
     return {name: value for name, value in part.items() if value not in (None, "", [])}
 
 
-def without_own_prefix(logging: Mapping[str, Json], bucket: str) -> dict[str, Json]:
+def without_default_prefix(logging: Mapping[str, Json], bucket: str) -> dict[str, Json]:
     """Logging without the prefix that logs have when nobody gives one: the bucket's name."""
     return {name: value for name, value in logging.items() if (name, value) != ("logObjectPrefix", bucket)}
+
+
+_STATES: Final = {True: "LIVE", False: "ARCHIVED"}
+_EMPTY: Final[tuple[Json, ...]] = (None, "", [], "ANY")
+
+
+def declared_rules(rules: Sequence[spec.LifecycleRule]) -> list[Json]:
+    """The author's rules, as they are compared; ManifestInvalid for one that would meet every object unasked."""
+    for position, rule in enumerate(rules):
+        condition = msgspec.to_builtins(rule.condition)
+        if all(value in _EMPTY for value in condition.values()):
+            raise ManifestInvalid(
+                f"spec.lifecycleRule[{position}].condition says nothing, so that the rule would apply to every object "
+                "at once: write age: 0 if that is meant"
+            )
+    return [_normalized_rule(msgspec.to_builtins(rule.action), msgspec.to_builtins(rule.condition)) for rule in rules]
+
+
+def live_rules(lifecycle: live.LiveLifecycle) -> list[Json]:
+    """The live rules, as they are compared."""
+    return [_live_rule(rule) for rule in lifecycle.rule or ()]
+
+
+def request_rule(rule: Json) -> Json:
+    """A rule as the API takes it. The age is always sent, as Config Connector does."""
+    assert isinstance(rule, Mapping)
+    said = rule.get("condition", {})
+    assert isinstance(said, Mapping)
+    condition: dict[str, Json] = {"age": 0, **{name: value for name, value in said.items() if name != "withState"}}
+    if "withState" in said:
+        condition["isLive"] = said["withState"] == "LIVE"
+    return {"action": rule["action"], "condition": condition}
+
+
+def _live_rule(rule: live.LiveLifecycleRule) -> Json:
+    condition = msgspec.to_builtins(rule.condition)
+    is_live = condition.pop("isLive", None)
+    state = {} if is_live is None else {"withState": _STATES[is_live]}
+    return _normalized_rule(msgspec.to_builtins(rule.action), {**condition, **state})
+
+
+def _normalized_rule(action: Mapping[str, Json], condition: Mapping[str, Json]) -> Json:
+    return {
+        "action": {name: value for name, value in action.items() if value not in _EMPTY},
+        "condition": {
+            name: value
+            for name, value in condition.items()
+            if value not in _EMPTY and not (name == "age" and value == 0)
+        },
+    }
+
+
+LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
+
+
+def require_lock(declared: Declared, live: Mapping[str, Json]) -> None:
+    """ImmutableFieldChanged when the policy is locked, and the author would have it otherwise."""
+    if get_at(live, LOCKED) is True and get_at(overlay(declared, live), LOCKED) is not True:
+        raise ImmutableFieldChanged(
+            f"{LOCKED} cannot change from true to false: a locked retention policy stays locked. Put true back",
+            (str(LOCKED),),
+        )

@@ -1,4 +1,4 @@
-"""The kind StorageBucket: where a bucket is, how it reads, and the four verbs."""
+"""The kind StorageBucket: location, comparison, and the verbs observe, create, update and delete."""
 
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -8,47 +8,62 @@ from typing import ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import fields
 
-from setpoint.clients.google import Call, GoogleClient, Service
-from setpoint.clients.google_pages import name_in, pages_of
-from setpoint.core.canonical import body_digest
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import GoogleClient, item_name, list_pages
 from setpoint.core.overlay import Declared
-from setpoint.core.paths import Path
-from setpoint.core.plan import Sending, Stage, Write
-from setpoint.core.values import Json
+from setpoint.core.plan import PlannedWrite, PlanOptions, WriteStage
+from setpoint.core.values.canonical import sha256_hex
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.capabilities import ListScope
 from setpoint.engine.kind import (
     Absent,
-    Definition,
+    CrdDetails,
+    Dependency,
     Intent,
     Location,
-    Need,
-    Operation,
     Present,
     Reconciliation,
-    Resolved,
-    Unmoved,
-    look_at,
+    RemoteOperation,
+    ResolvedReferences,
+    Unchanged,
+    observe_decoded,
 )
-from setpoint.engine.resource import Resource, Tree
-from setpoint.engine.shelf import Shelf
+from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict
-from setpoint.kinds.config_connector import PROJECT, definition_for, google_labels, project_of, resource_id
-from setpoint.kinds.gcp.storage_bucket.bodies import comes_from_a_look, insert_body, patch_body
-from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_first
-from setpoint.kinds.gcp.storage_bucket.declared import bucket_needs, check_bucket, declared_bucket
-from setpoint.kinds.gcp.storage_bucket.live import Aside, Bucket, read_bucket
-from setpoint.kinds.gcp.storage_bucket.lock import LOCKED, require_lock
-from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec, StorageBucketTree, fitted_bucket
-from setpoint.kinds.gcp.storage_bucket.status import StorageBucketStatus
-from setpoint.kinds.gcp.storage_bucket.view import bucket_view
-from setpoint.kinds.taken_names import conflict_or_refusal
+from setpoint.kinds.gcp.shared.config_connector import (
+    PROJECT_ANNOTATION,
+    definition_for,
+    google_labels,
+    name_taken_error,
+    project_of,
+    resource_id,
+)
+from setpoint.kinds.gcp.storage_bucket.contents import FORCE_DESTROY, empty_bucket
+from setpoint.kinds.gcp.storage_bucket.declared import (
+    LOCKED,
+    bucket_dependencies,
+    check_bucket,
+    declared_bucket,
+    require_lock,
+)
+from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, StorageBucketOutputs, read_bucket
+from setpoint.kinds.gcp.storage_bucket.live_view import bucket_view
+from setpoint.kinds.gcp.storage_bucket.requests import depends_on_live, insert_body, patch_body
+from setpoint.kinds.gcp.storage_bucket.spec import (
+    StorageBucketSpec,
+    StorageBucketStatus,
+    StorageBucketTree,
+    fit_bucket_to_live,
+)
 
 GROUP: Final = "storage.cnrm.cloud.google.com"
 _LOCATION: Final = re.compile(r"projects/([^/]+)/buckets/([^/]+)")
 _LOCK: Final = "lock"
 # A policy is locked when it is as it should be: the lock cannot be undone.
-_SENDING: Final = Sending(
+_SENDING: Final = PlanOptions(
     (
-        Stage(
+        WriteStage(
             "update",
             (
                 Path(("metadata",)),
@@ -56,7 +71,7 @@ _SENDING: Final = Sending(
                 Path(("spec", "retentionPolicy", "retentionPeriod")),
             ),
         ),
-        Stage(_LOCK, (LOCKED,)),
+        WriteStage(_LOCK, (LOCKED,)),
     )
 )
 _DEFINITION: Final = definition_for("StorageBucket", StorageBucketStatus, "A bucket of Cloud Storage.")
@@ -73,117 +88,123 @@ class StorageBucketKind:
     reconciliation: Reconciliation = Reconciliation.STATEFUL
     revision: int = 1
     writes_through_clients: ClassVar = True
-    annotations: Sequence[str] = (PROJECT, FORCE_DESTROY)
-    live_type: type[Bucket] = Bucket
+    annotations: Sequence[str] = (PROJECT_ANNOTATION, FORCE_DESTROY)
+    live_type: type[StorageBucket] = StorageBucket
     tree_type: type[Struct] = StorageBucketTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no bucket can have."""
         check_bucket(resource)
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """The key and the networks that are named as resources."""
-        return bucket_needs(resource)
+        return bucket_dependencies(resource)
 
-    def locate(self, resource: Resource, resolved: Resolved) -> Location:
+    def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
         """`projects/p/buckets/b`."""
         return Location(f"projects/{project_of(resource)}/buckets/{resource_id(resource)}")
 
-    def declare(self, resource: Resource, resolved: Resolved) -> Tree:
+    def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
         """The spec, and the labels to send."""
         return {"spec": declared_bucket(resource, resolved), "metadata": {"labels": google_labels(resource)}}
 
-    def view(self, live: Bucket) -> Tree:
+    def view(self, live: StorageBucket) -> JsonObject:
         """The live bucket in the same terms."""
         return bucket_view(live)
 
-    def fitted(self, declared: Declared, live: Tree) -> Declared:
+    def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
         """With what the service decides; ImmutableFieldChanged when nothing but an open lock would do."""
         require_lock(declared, live)
-        return fitted_bucket(declared, live)
+        return fit_bucket_to_live(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
         """Never by its spec."""
         return False
 
-    def sending(self, intent: Intent) -> Sending:
+    def sending(self, intent: Intent) -> PlanOptions:
         """One patch, and the lock of the retention policy as a write of its own."""
         return _SENDING
 
-    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[Bucket] | Unmoved:
+    async def observe(
+        self, location: Location, known: str | None = None
+    ) -> Absent | Present[StorageBucket] | Unchanged:
         """A look."""
         body = await self.google.get(_call(location))
         if body is None:
             return Absent()
-        mark = body_digest(body)
+        mark = sha256_hex(body)
         if mark == known:
-            return Unmoved()
+            return Unchanged()
         return _present(body, location, mark)
 
-    async def create(self, intent: Intent, wanted: Tree) -> Operation | None:
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
         """Makes the bucket. A lock on its retention policy follows as a change."""
         project, name = _parts(intent.location)
-        call = Call(Service.STORAGE, ("b",), {"project": project})
+        call = GoogleCall(GoogleService.STORAGE, ("b",), {"project": project})
         try:
             await self.google.post(call, insert_body(intent, wanted, name))
         except RemoteConflict as error:
-            raise await conflict_or_refusal(error, look_at(intent.location, self)) from error
+            raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
         return None
 
-    async def update(self, intent: Intent, wanted: Tree, write: Write, before: Present[Bucket]) -> Operation | None:
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[StorageBucket]
+    ) -> RemoteOperation | None:
         """Sends one write of the plan."""
         if write.name == _LOCK:
             await self._lock(intent.location, before)
             return None
         view = self.view(before.live)
-        guard = before.version if comes_from_a_look(self.fitted(intent.declared, view), wanted, write) else None
+        guard = before.version if depends_on_live(self.fit_to_live(intent.declared, view), wanted, write) else None
         body = patch_body(intent, wanted, write, view)
         await self.google.patch(_call(intent.location, guard), body)
         return None
 
-    async def _lock(self, location: Location, before: Present[Bucket]) -> None:
+    async def _lock(self, location: Location, before: Present[StorageBucket]) -> None:
         _, name = _parts(location)
         query = {"ifMetagenerationMatch": before.version or ""}
-        await self.google.post(Call(Service.STORAGE, ("b", name, "lockRetentionPolicy"), query))
+        await self.google.post(GoogleCall(GoogleService.STORAGE, ("b", name, "lockRetentionPolicy"), query))
 
-    async def delete(self, location: Location, before: Present[Bucket], resource: Resource) -> Operation | None:
+    async def delete(
+        self, location: Location, before: Present[StorageBucket], resource: Resource
+    ) -> RemoteOperation | None:
         """Removes the bucket; what is in it only if the author says so."""
         _, name = _parts(location)
-        await empty_first(name, resource, self.google)
+        await empty_bucket(name, resource, self.google)
         await self.google.delete(_call(location))
         return None
 
-    async def poll(self, operation: Operation) -> bool:
+    async def poll(self, operation: RemoteOperation) -> bool:
         """Buckets are done at once: there is nothing to wait for."""
         return True
 
-    def shelf_of(self, location: Location) -> Shelf | None:
+    def list_scope_of(self, location: Location) -> ListScope | None:
         """The project."""
         found = _LOCATION.fullmatch(location)
-        return None if found is None else Shelf(found[1])
+        return None if found is None else ListScope(found[1])
 
-    def pages(self, shelf: Shelf) -> AsyncGenerator[Sequence[bytes], None]:
+    def pages(self, list_scope: ListScope) -> AsyncGenerator[Sequence[bytes], None]:
         """The buckets of the project."""
-        call = Call(Service.STORAGE, ("b",), {"project": shelf})
-        return pages_of(self.google, call, f"the buckets of project {shelf}")
+        call = GoogleCall(GoogleService.STORAGE, ("b",), {"project": list_scope})
+        return list_pages(self.google, call, f"the buckets of project {list_scope}")
 
-    def location_of(self, item: bytes, shelf: Shelf) -> Location:
+    def location_of(self, item: bytes, list_scope: ListScope) -> Location:
         """`projects/p/buckets/b`."""
-        return Location(f"projects/{shelf}/buckets/{name_in(item, shelf)}")
+        return Location(f"projects/{list_scope}/buckets/{item_name(item, list_scope)}")
 
-    def read_item(self, item: bytes, location: Location) -> Present[Bucket] | None:
+    def read_item(self, item: bytes, location: Location) -> Present[StorageBucket] | None:
         """The bucket, unless requests to it are filtered: of the filter, a list shows no more than that it is there."""
         found = _present(item, location)
         return None if found.live.ipFilter else found
 
 
-def _present(body: bytes, location: Location, mark: str | None = None) -> Present[Bucket]:
+def _present(body: bytes, location: Location, mark: str | None = None) -> Present[StorageBucket]:
     found = read_bucket(body, location)
     return Present(found.bucket, mark, found.aside.metageneration, _outputs(found.bucket, found.aside))
 
 
-def _outputs(live: Bucket, aside: Aside) -> Tree:
+def _outputs(live: StorageBucket, aside: StorageBucketOutputs) -> JsonObject:
     observed: dict[str, Json] = {}
     if live.softDeletePolicy:
         seconds = live.softDeletePolicy.retentionDurationSeconds
@@ -204,7 +225,7 @@ def _parts(location: Location) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def _call(location: Location, metageneration: str | None = None) -> Call:
+def _call(location: Location, metageneration: str | None = None) -> GoogleCall:
     _, name = _parts(location)
     query = {} if metageneration is None else {"ifMetagenerationMatch": metageneration}
-    return Call(Service.STORAGE, ("b", name), query)
+    return GoogleCall(GoogleService.STORAGE, ("b", name), query)

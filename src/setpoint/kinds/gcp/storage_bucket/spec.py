@@ -1,20 +1,42 @@
-"""The spec of a StorageBucket, field by field: what each is, its default, who may change it."""
+"""Spec and status of a StorageBucket: type, default, validation rule and mutability of each field."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from setpoint.core.numbers import Int64
 from setpoint.core.overlay import Declared, overlay, overlay_typed
-from setpoint.core.paths import Path, get_at, remove_at
-from setpoint.core.policy import FieldPolicy
-from setpoint.core.shape import Default, Mark, with_marks
-from setpoint.core.values import Json, Missing
-from setpoint.kinds.config_connector import NAMED, Ref, without_mark
-from setpoint.kinds.gcp.storage_bucket.checks import SAME_REGIONS, SAYS_SOMETHING, TWO_REGIONS
-from setpoint.kinds.spec_parts import Maybe, Part
+from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.schema.shape import Check, Default, Mark, with_marks
+from setpoint.core.values.json_types import Int64, Json, Missing
+from setpoint.core.values.paths import Path, get_at, remove_at
+from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SpecReference, without_managed_label
+from setpoint.kinds.typed_spec import Maybe, SpecStruct
+
+_NUMBERS: Final = ("age", "daysSinceCustomTime", "daysSinceNoncurrentTime", "numNewerVersions")
+_TEXTS: Final = ("createdBefore", "customTimeBefore", "noncurrentTimeBefore")
+_LISTS: Final = ("matchesPrefix", "matchesStorageClass", "matchesSuffix")
+CONDITION_NOT_EMPTY: Final = Check(
+    " || ".join(
+        [
+            *(f"has(self.{name})" for name in _NUMBERS),
+            *(f"(has(self.{name}) && self.{name} != '')" for name in _TEXTS),
+            *(f"(has(self.{name}) && self.{name}.size() > 0)" for name in _LISTS),
+            "(has(self.withState) && !(self.withState in ['', 'ANY']))",
+        ]
+    ),
+    "says nothing, so that the rule would apply to every object at once: write age: 0 if that is meant",
+)
+TWO_REGIONS: Final = Check("self.dataLocations.size() > 1", "has to name two regions", "dataLocations")
+# In any order, and in any case.
+SAME_REGIONS: Final = """
+    self.dataLocations.size() != 2 || oldSelf.dataLocations.size() != 2
+    || (self.dataLocations[0] + ' ' + self.dataLocations[1]).lowerAscii() in [
+      (oldSelf.dataLocations[0] + ' ' + oldSelf.dataLocations[1]).lowerAscii(),
+      (oldSelf.dataLocations[1] + ' ' + oldSelf.dataLocations[0]).lowerAscii()]
+"""
+
 
 LOCATION: Final = "US"
 STORAGE_CLASS: Final = "STANDARD"
@@ -23,19 +45,19 @@ _TERMINAL: Final = Path(("spec", "autoclass", "terminalStorageClass"))
 _SERVICE_DECIDES: Final = {"spec.storageClass": Mark.OUTPUT_ONLY}
 
 
-class Versioning(Part, frozen=True):
+class BucketVersioning(SpecStruct, frozen=True):
     enabled: Annotated[bool, Default(False)]
     """Whether what is overwritten or deleted is kept as an older version."""
 
 
-class LifecycleAction(Part, frozen=True):
+class LifecycleAction(SpecStruct, frozen=True):
     type: str
     """Delete, SetStorageClass or AbortIncompleteMultipartUpload."""
     storageClass: Maybe[str] = UNSET
     """The class that objects get."""
 
 
-class LifecycleCondition(Part, frozen=True):
+class LifecycleCondition(SpecStruct, frozen=True):
     age: Maybe[Int64] = UNSET
     """The days that the object is old, or older."""
     createdBefore: Maybe[str] = UNSET
@@ -59,36 +81,36 @@ class LifecycleCondition(Part, frozen=True):
     withState: Maybe[Literal["LIVE", "ARCHIVED", "ANY", ""]] = UNSET
     """Whether it is the live version, or an archived one."""
 
-    __checks__: ClassVar = (SAYS_SOMETHING,)
+    __checks__: ClassVar = (CONDITION_NOT_EMPTY,)
 
 
-class LifecycleRule(Part, frozen=True):
+class LifecycleRule(SpecStruct, frozen=True):
     action: LifecycleAction
     """What is done."""
     condition: LifecycleCondition
     """To which objects: all that it says has to hold."""
 
 
-class Autoclass(Part, frozen=True):
+class BucketAutoclass(SpecStruct, frozen=True):
     enabled: Annotated[bool, Default(False)]
     """Whether the service moves objects to the class that fits how they are used."""
     terminalStorageClass: Annotated[Maybe[str], Default("NEARLINE")] = UNSET
     """The class of what nobody reads for long: NEARLINE or ARCHIVE."""
 
 
-class SoftDeletePolicy(Part, frozen=True):
+class BucketSoftDeletePolicy(SpecStruct, frozen=True):
     retentionDurationSeconds: Annotated[Maybe[Int64], Default(604800), Mark.PROTECTED] = UNSET
     """For how many seconds what is deleted can be had back; 0 turns it off."""
 
 
-class RetentionPolicy(Part, frozen=True):
+class BucketRetentionPolicy(SpecStruct, frozen=True):
     retentionPeriod: Int64
     """For how many seconds an object can be neither deleted nor replaced."""
     isLocked: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
     """Whether the policy can only get stricter. A lock cannot be undone."""
 
 
-class Cors(Part, frozen=True):
+class BucketCors(SpecStruct, frozen=True):
     maxAgeSeconds: Maybe[Int64] = UNSET
     """For how many seconds a browser may remember the answer."""
     method: Maybe[list[str]] = UNSET
@@ -99,26 +121,26 @@ class Cors(Part, frozen=True):
     """The headers that a page may read."""
 
 
-class Logging(Part, frozen=True):
+class BucketLogging(SpecStruct, frozen=True):
     logBucket: str
     """The bucket that logs go to."""
     logObjectPrefix: Maybe[str] = UNSET
     """What their names start with; the name of the bucket when left out."""
 
 
-class Website(Part, frozen=True):
+class BucketWebsite(SpecStruct, frozen=True):
     mainPageSuffix: Maybe[str] = UNSET
     """The page of a folder, such as `index.html`."""
     notFoundPage: Maybe[str] = UNSET
     """The page for what is not there."""
 
 
-class Encryption(Part, frozen=True):
-    kmsKeyRef: Ref
+class BucketEncryption(SpecStruct, frozen=True):
+    kmsKeyRef: SpecReference
     """The key."""
 
 
-class CustomPlacementConfig(Part, frozen=True):
+class CustomPlacementConfig(SpecStruct, frozen=True):
     dataLocations: list[str]
     """The two regions, such as EUROPE-WEST1 and EUROPE-WEST4."""
 
@@ -126,19 +148,19 @@ class CustomPlacementConfig(Part, frozen=True):
     __unchanged__: ClassVar = SAME_REGIONS
 
 
-class PublicNetworkSource(Part, frozen=True):
+class PublicNetworkSource(SpecStruct, frozen=True):
     allowedIpCidrRanges: list[str]
     """The addresses, in CIDR notation."""
 
 
-class VpcNetworkSource(Part, frozen=True):
-    networkRef: Ref
+class VpcNetworkSource(SpecStruct, frozen=True):
+    networkRef: SpecReference
     """The network."""
     allowedIpCidrRanges: list[str]
     """The addresses in it, in CIDR notation."""
 
 
-class IpFilter(Part, frozen=True):
+class BucketIpFilter(SpecStruct, frozen=True):
     mode: Annotated[Literal["Enabled", "Disabled"], Default("Disabled")]
     """Whether the filter is in force."""
     publicNetworkSource: Maybe[PublicNetworkSource] = UNSET
@@ -151,7 +173,7 @@ class IpFilter(Part, frozen=True):
     """Whether Google's own services reach the bucket in any case."""
 
 
-class StorageBucketSpec(Part, frozen=True):
+class StorageBucketSpec(SpecStruct, frozen=True):
     """The spec. What keeps data or strangers out is given up only by an explicit value."""
 
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
@@ -162,7 +184,7 @@ class StorageBucketSpec(Part, frozen=True):
     """The regions of a dual region of your own choice."""
     storageClass: Annotated[Maybe[str], Default(STORAGE_CLASS)] = UNSET
     """The class of objects that come without one."""
-    autoclass: Maybe[Autoclass] = UNSET
+    autoclass: Maybe[BucketAutoclass] = UNSET
     """Storage classes chosen by the service."""
     uniformBucketLevelAccess: Annotated[Maybe[bool], Default(False), Mark.PROTECTED] = UNSET
     """Whether only the bucket says who may do what, and no object for itself."""
@@ -170,40 +192,40 @@ class StorageBucketSpec(Part, frozen=True):
     """Deprecated: the older name of `uniformBucketLevelAccess`, which wins."""
     publicAccessPrevention: Annotated[Maybe[str], Default("inherited"), Mark.PROTECTED] = UNSET
     """`enforced` keeps the public out; `inherited` leaves that to the organization."""
-    versioning: Maybe[Versioning] = UNSET
+    versioning: Maybe[BucketVersioning] = UNSET
     """Older versions of objects."""
     lifecycleRule: Maybe[Annotated[list[LifecycleRule], Meta(max_length=1000)]] = UNSET
     """What becomes of objects in time."""
-    softDeletePolicy: Annotated[Maybe[SoftDeletePolicy], Mark.PROTECTED] = UNSET
+    softDeletePolicy: Annotated[Maybe[BucketSoftDeletePolicy], Mark.PROTECTED] = UNSET
     """For how long deleted objects can be had back."""
-    retentionPolicy: Annotated[Maybe[RetentionPolicy], Mark.PROTECTED] = UNSET
+    retentionPolicy: Annotated[Maybe[BucketRetentionPolicy], Mark.PROTECTED] = UNSET
     """For how long objects have to stay."""
     defaultEventBasedHold: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether new objects are held until somebody lets go of them."""
     requesterPays: Annotated[Maybe[bool], Default(False)] = UNSET
     """Whether whoever reads also pays for it."""
-    encryption: Maybe[Encryption] = UNSET
+    encryption: Maybe[BucketEncryption] = UNSET
     """The key for objects that come without one."""
-    cors: Maybe[list[Cors]] = UNSET
+    cors: Maybe[list[BucketCors]] = UNSET
     """Which pages of other origins may read."""
-    website: Maybe[Website] = UNSET
+    website: Maybe[BucketWebsite] = UNSET
     """The bucket as a web site."""
-    logging: Maybe[Logging] = UNSET
+    logging: Maybe[BucketLogging] = UNSET
     """Logs of who reads and writes."""
-    ipFilter: Maybe[IpFilter] = UNSET
+    ipFilter: Maybe[BucketIpFilter] = UNSET
     """From where the bucket can be reached."""
 
-    __checks__: ClassVar = (NAMED,)
+    __checks__: ClassVar = (RESOURCE_ID_CHECK,)
 
 
-class BucketMetadata(Part, frozen=True):
+class BucketMetadata(SpecStruct, frozen=True):
     """What of a manifest's metadata the bucket has, too."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the bucket."""
 
 
-class StorageBucketTree(Part, frozen=True):
+class StorageBucketTree(SpecStruct, frozen=True):
     """What is compared: the author's word and the live bucket in the same terms."""
 
     spec: StorageBucketSpec
@@ -218,12 +240,12 @@ def effective_desired_storage_bucket(
     While Autoclass is on, the service decides about the storage class.
     """
     before = live if isinstance(live, Missing) else StorageBucketTree(spec=live)
-    return overlay_typed(StorageBucketTree(spec=spec), before, policy, fitted_bucket).spec
+    return overlay_typed(StorageBucketTree(spec=spec), before, policy, fit_bucket_to_live).spec
 
 
-def fitted_bucket(declared: Declared, live: Mapping[str, Json]) -> Declared:
+def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:
     """While Autoclass is on, the service decides about the storage class; it starts from the standard one."""
-    declared = without_mark(declared, live)
+    declared = without_managed_label(declared, live)
     if get_at(overlay(declared, live), _AUTOCLASS) is not True:
         return _without_terminal(declared)
     if get_at(live, _AUTOCLASS) is True:
@@ -238,3 +260,28 @@ def _without_terminal(declared: Declared) -> Declared:
     tree = remove_at(declared.tree, _TERMINAL)
     assert isinstance(tree, Mapping)
     return replace(declared, tree=tree)
+
+
+class ObservedSoftDelete(Struct, frozen=True):
+    effectiveTime: str | UnsetType = UNSET
+    """Since when it holds."""
+    retentionDurationSeconds: Int64 | UnsetType = UNSET
+    """How long a deleted object can be had back."""
+
+
+class BucketObservedState(Struct, frozen=True):
+    softDeletePolicy: ObservedSoftDelete | UnsetType = UNSET
+    """The soft delete policy."""
+    storageClass: str | UnsetType = UNSET
+    """The class of objects that do not name one."""
+
+
+class StorageBucketStatus(Struct, frozen=True):
+    """What comes with a live bucket and nobody asks for."""
+
+    observedState: BucketObservedState | UnsetType = UNSET
+    """The storage class, and the soft delete policy with the time since when it holds."""
+    selfLink: str | UnsetType = UNSET
+    """The address of the bucket in the API."""
+    url: str | UnsetType = UNSET
+    """`gs://` and the bucket's name."""

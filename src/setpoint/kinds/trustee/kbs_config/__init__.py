@@ -1,29 +1,39 @@
 """KbsConfig: one Trustee, by the names of what it is made of."""
 
-from setpoint.kinds.trustee.kbs_config.containers import Images, images
-from setpoint.kinds.trustee.kbs_config.contents import Part, parts, versions
-from setpoint.kinds.trustee.kbs_config.owner import KbsConfigOwner
-from setpoint.kinds.trustee.kbs_config.readiness import Readiness, Verdict, readiness
-from setpoint.kinds.trustee.kbs_config.spec import DeploymentType, KbsConfigSpec
-from setpoint.kinds.trustee.kbs_config.status import KbsConfigStatus
-from setpoint.kinds.trustee.kbs_config.workload import DEPLOYMENT, FINALIZER, SERVICE, deployment, service
+from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions
+from setpoint.kinds.trustee.kbs_config.owner import (
+    KbsConfigOwner,
+    ReadinessVerdict,
+    TrusteeReadiness,
+    deployment_readiness,
+)
+from setpoint.kinds.trustee.kbs_config.spec import DeploymentType, KbsConfigSpec, KbsConfigStatus
+from setpoint.kinds.trustee.kbs_config.workload import (
+    DEPLOYMENT,
+    FINALIZER,
+    SERVICE,
+    TrusteeImages,
+    deployment,
+    images,
+    service,
+)
 
 __all__ = (
     "DEPLOYMENT",
     "FINALIZER",
     "SERVICE",
     "DeploymentType",
-    "Images",
+    "InputObject",
     "KbsConfigOwner",
     "KbsConfigSpec",
     "KbsConfigStatus",
-    "Part",
-    "Readiness",
-    "Verdict",
+    "ReadinessVerdict",
+    "TrusteeImages",
+    "TrusteeReadiness",
     "deployment",
+    "deployment_readiness",
     "images",
-    "parts",
-    "readiness",
+    "input_objects",
+    "input_versions",
     "service",
-    "versions",
 )

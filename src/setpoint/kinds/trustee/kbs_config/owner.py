@@ -1,31 +1,67 @@
-"""The owner KbsConfig: the pods of a Trustee, and how clients reach them."""
+"""The owner KbsConfig: generates the Deployment and the Service, and derives its readiness from the Deployment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from setpoint.core.children import Child
-from setpoint.engine.kind import Definition, Need
-from setpoint.engine.owner import Generated, ObjectKind, Standing
-from setpoint.engine.report import Ready
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.merge.children import Child
+from setpoint.core.unstructured import count_at, display_name
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.wait.rollout import rollout_pending
+from setpoint.engine.conditions import ReadyCondition
+from setpoint.engine.kind import CrdDetails, Dependency
+from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, UserError
-from setpoint.kinds.trustee.kbs_config.containers import images
-from setpoint.kinds.trustee.kbs_config.contents import Part, parts, versions
-from setpoint.kinds.trustee.kbs_config.readiness import readiness
-from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec, KbsConfigTree
-from setpoint.kinds.trustee.kbs_config.status import KbsConfigStatus
-from setpoint.kinds.trustee.kbs_config.volumes import check_volumes
-from setpoint.kinds.trustee.kbs_config.workload import DEPLOYMENT, FINALIZER, workload
-from setpoint.kinds.trustee_places import CONFIG_MAP, GROUP, SECRET, VERSION, place_of
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.kinds.trustee.constants import CONFIG_MAP, GROUP, SECRET, VERSION, object_ref
+from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions
+from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec, KbsConfigStatus, KbsConfigTree
+from setpoint.kinds.trustee.kbs_config.workload import DEPLOYMENT, FINALIZER, check_volumes, images, workload
+from setpoint.kinds.typed_spec import decode_spec
 
-_DEPLOYMENT: Final = ObjectKind("apps", "v1", "Deployment", "deployments")
-_SERVICE: Final = ObjectKind("", "v1", "Service", "services")
+
+class TrusteeReadiness(StrEnum):
+    """What is to be said of it, in one word."""
+
+    READY = "Ready"
+    SCALED_TO_ZERO = "ScaledToZero"
+    ROLLING_OUT = "RollingOut"
+    ABSENT = "DeploymentAbsent"
+
+
+class ReadinessVerdict(NamedTuple):
+    """A word, and the same in a sentence."""
+
+    readiness: TrusteeReadiness
+    message: str
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether clients are served by what was asked for."""
+        return self.readiness is TrusteeReadiness.READY
+
+
+def deployment_readiness(live: JsonObject | None) -> ReadinessVerdict:
+    """All pods that were asked for run what was asked for: an old status says nothing about a new spec."""
+    if live is None:
+        return ReadinessVerdict(TrusteeReadiness.ABSENT, "the Deployment is not there yet")
+    left = rollout_pending(live)
+    if left is not None:
+        return ReadinessVerdict(TrusteeReadiness.ROLLING_OUT, f"{display_name(live)}: {left}")
+    if count_at(live, "spec", "replicas", absent=1) == 0:
+        return ReadinessVerdict(
+            TrusteeReadiness.SCALED_TO_ZERO, f"{display_name(live)} is scaled to zero: nobody is served"
+        )
+    return ReadinessVerdict(TrusteeReadiness.READY, "Trustee deployment is ready")
+
+
+_DEPLOYMENT_KIND: Final = ObjectKind("apps", "v1", "Deployment", "deployments")
+_SERVICE_KIND: Final = ObjectKind("", "v1", "Service", "services")
 _PART_KINDS: Final = {kind.kind: kind for kind in (CONFIG_MAP, SECRET)}
-_DEFINITION: Final = Definition(
+_DEFINITION: Final = CrdDetails(
     "One Trustee, by the names of what it is made of.", KbsConfigStatus, required=("isReady",)
 )
 
@@ -41,11 +77,11 @@ class KbsConfigOwner:
     revision: int = 1
     annotations: Sequence[str] = ()
     tree_type: type[Struct] = KbsConfigTree
-    definition: Definition = _DEFINITION
-    makes: Sequence[ObjectKind] = (_DEPLOYMENT, _SERVICE)
+    definition: CrdDetails = _DEFINITION
+    makes: Sequence[ObjectKind] = (_DEPLOYMENT_KIND, _SERVICE_KIND)
     reads: Sequence[ObjectKind] = (CONFIG_MAP, SECRET)
     finalizer: str = FINALIZER
-    least: Tree = field(default_factory=lambda: {"isReady": False})
+    least: JsonObject = field(default_factory=lambda: {"isReady": False})
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no pod can have.
@@ -54,42 +90,42 @@ class KbsConfigOwner:
         """
         check_volumes(_spec(resource))
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None: ConfigMaps and Secrets are its sources."""
         return ()
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
         """The ConfigMaps and Secrets that the spec names."""
-        return tuple(_places(resource).values())
+        return tuple(_input_refs(resource).values())
 
-    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
         """The Deployment and the Service; neither as long as anything is missing that pods are made of."""
         spec = _spec(resource)
-        there = {part: found[ref].document for part, ref in _places(resource).items() if ref in found}
+        there = {part: found[ref].document for part, ref in _input_refs(resource).items() if ref in found}
         try:
-            return Generated(workload(resource, spec, images(self.environ, spec), versions(spec, there)))
+            return GeneratedChildren(workload(resource, spec, images(self.environ, spec), input_versions(spec, there)))
         except (DependencyNotFound, UserError) as error:
-            return Generated((), error)
+            return GeneratedChildren((), error)
 
-    def completed(self, child: Child) -> Tree:
+    def completed(self, child: Child) -> JsonObject:
         """The object as it is: it lacks nothing."""
         return child.object
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> Standing:
+    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when all pods that were asked for run what was asked for."""
-        live = children.get(f"{_DEPLOYMENT.kind}/{DEPLOYMENT}")
-        verdict = readiness(None if live is None else live.document)
-        ready = Ready("True" if verdict.is_ready else "False", verdict.readiness.value, verdict.message)
-        return Standing(ready, {"isReady": verdict.is_ready}, "Trustee deployment is no longer ready")
+        live = children.get(f"{_DEPLOYMENT_KIND.kind}/{DEPLOYMENT}")
+        verdict = deployment_readiness(None if live is None else live.document)
+        ready = ReadyCondition("True" if verdict.is_ready else "False", verdict.readiness.value, verdict.message)
+        return OwnerStatus(ready, {"isReady": verdict.is_ready}, "Trustee deployment is no longer ready")
 
-    def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
+    def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """The Deployment."""
-        return (place_of(_DEPLOYMENT, DEPLOYMENT, resource),)
+        return (object_ref(_DEPLOYMENT_KIND, DEPLOYMENT, resource),)
 
 
 def _spec(resource: Resource) -> KbsConfigSpec:
-    return read_spec(resource, KbsConfigSpec)
+    return decode_spec(resource, KbsConfigSpec)
 
 
-def _places(resource: Resource) -> Mapping[Part, ResourceRef]:
-    return {part: place_of(_PART_KINDS[part.kind], part.name, resource) for part in parts(_spec(resource))}
+def _input_refs(resource: Resource) -> Mapping[InputObject, ResourceRef]:
+    return {part: object_ref(_PART_KINDS[part.kind], part.name, resource) for part in input_objects(_spec(resource))}

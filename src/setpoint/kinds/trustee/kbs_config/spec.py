@@ -1,13 +1,13 @@
-"""The spec of a KbsConfig, typed. Two of its fields start with a capital letter: that is how the API has them."""
+"""Spec and status of a KbsConfig. Two fields start with a capital letter, as in the API of trustee-operator."""
 
 from enum import StrEnum
 from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.numbers import Int32
-from setpoint.core.shape import Default
-from setpoint.kinds.spec_parts import Maybe, Part
+from setpoint.core.schema.shape import Default
+from setpoint.core.values.json_types import Int32
+from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
 
 class DeploymentType(StrEnum):
@@ -17,29 +17,29 @@ class DeploymentType(StrEnum):
     MICROSERVICES = "MicroservicesDeployment"
 
 
-class IbmSeConfigSpec(Part, frozen=True):
+class IbmSeConfigSpec(SpecStruct, frozen=True):
     certStorePvc: Maybe[str] = UNSET
     """The PersistentVolumeClaim with the certificates of IBM Secure Execution."""
 
 
-class CertCacheEntry(Part, frozen=True):
+class CertCacheEntry(SpecStruct, frozen=True):
     secretName: str
     """The Secret with the certificates of one machine."""
     mountPath: Maybe[str] = UNSET
     """Where they are found; the usual store of VCEK certificates when left out."""
 
 
-class KbsLocalCertCacheSpec(Part, frozen=True):
+class KbsLocalCertCacheSpec(SpecStruct, frozen=True):
     secrets: Maybe[list[CertCacheEntry]] = UNSET
     """Certificates that need not be fetched."""
 
 
-class DeploymentSpec(Part, frozen=True):
+class DeploymentSpec(SpecStruct, frozen=True):
     replicas: Annotated[Maybe[Int32], Default(1)] = UNSET
     """How many pods there are; 0 is a number."""
 
 
-class KbsConfigSpec(Part, frozen=True):
+class KbsConfigSpec(SpecStruct, frozen=True):
     """The spec: one Trustee, by the names of what it is made of."""
 
     kbsConfigMapName: Maybe[str] = UNSET
@@ -131,3 +131,10 @@ class KbsConfigTree(Struct, frozen=True):
 
 def _pair(key: Maybe[str], certificate: Maybe[str]) -> tuple[str, str] | None:
     return (key, certificate) if key and certificate else None
+
+
+class KbsConfigStatus(Struct, frozen=True):
+    """Whether Trustee runs."""
+
+    isReady: bool
+    """Whether all pods that were asked for run, and run what was asked for. Always written."""

@@ -1,44 +1,285 @@
-"""The Deployment and the Service of a KbsConfig."""
+"""The Deployment and the Service of a KbsConfig, with their containers and volumes."""
 
-from typing import Final
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from setpoint.core.children import Child, Contents, Fields
-from setpoint.core.owners import owner_reference
-from setpoint.core.paths import Path
-from setpoint.core.values import Json
-from setpoint.engine.resource import Resource, Tree
-from setpoint.kinds.trustee.kbs_config.containers import Images, containers, first_containers
-from setpoint.kinds.trustee.kbs_config.contents import VERSIONS
+from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
+from setpoint.core.owner_references import owner_reference
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.resource import Resource
+from setpoint.errors import ManifestInvalid, UserError
+from setpoint.kinds.trustee.constants import (
+    AUTH_DIR,
+    CONFIG_DIR,
+    CPU_POLICY,
+    GPU_POLICY,
+    HTTPS_CERT_DIR,
+    HTTPS_KEY_DIR,
+    KBS_TOML,
+    PORT,
+    REFERENCE_VALUES,
+    REFERENCE_VALUES_DIR,
+    RESOURCE_POLICY,
+    STORAGE_DIR,
+    TOKEN_CERT_DIR,
+    TOKEN_KEY_DIR,
+)
+from setpoint.kinds.trustee.kbs_config.inputs import VERSIONS_ANNOTATION
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
-from setpoint.kinds.trustee.kbs_config.volumes import volumes
-from setpoint.kinds.trustee_places import PORT
+from setpoint.kinds.typed_spec import Maybe
+
+AS_CONFIG_DIR: Final = "/etc/as-config"
+RVPS_CONFIG_DIR: Final = "/etc/rvps-config"
+_POLICY_DIR: Final = f"{STORAGE_DIR}/attestation_service_policy"
+_KBS_DIR: Final = f"{STORAGE_DIR}/kbs"
+_REPOSITORY_DIR: Final = f"{STORAGE_DIR}/repository"
+_IBM_SE_DIR: Final = "/run/confidential-containers/ibmse/"
+_CERT_CACHE_DIR: Final = "/opt/confidential-containers/attestation-service/kds-store/vcek"
+# From where the first container copies the resources into the repository.
+_RESOURCES_DIR: Final = "/tmp/kbs-secrets"
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class MountedVolume(NamedTuple):
+    """One volume, and its mount. `at_start`: only the first container sees it."""
+
+    volume: JsonObject
+    mount: JsonObject
+    init_only: bool = False
+
+
+def check_volumes(spec: KbsConfigSpec) -> None:
+    """ManifestInvalid where two get in each other's way, once all names are there that have to be."""
+    needed = (spec.kbsConfigMapName, spec.kbsAuthSecretName)
+    services = () if spec.is_all_in_one else (spec.kbsAsConfigMapName, spec.kbsRvpsConfigMapName)
+    if all((*needed, *services)):
+        volumes(spec)
+
+
+def volumes(spec: KbsConfigSpec) -> tuple[MountedVolume, ...]:
+    """All of them; ManifestInvalid where a name is missing, or two get in each other's way."""
+    made = tuple(_volumes(spec))
+    _check_unique("volume", (str(one.volume["name"]) for one in made), "name each Secret once, and none like a volume")
+    _check_unique("mount path", (str(one.mount["mountPath"]) for one in made), "give each entry a mountPath of its own")
+    return made
+
+
+def _volumes(spec: KbsConfigSpec) -> Iterator[MountedVolume]:
+    yield _config_map_volume("kbs-config", _required("ConfigMap", "kbs-config", spec.kbsConfigMapName), CONFIG_DIR)
+    yield _empty_dir("base-storage-dir", STORAGE_DIR)
+    yield _empty_dir("attestation-policy-dir", _POLICY_DIR)
+    yield from _file_mount("attestation-policy", spec.kbsAttestationPolicyConfigMapName, _POLICY_DIR, CPU_POLICY)
+    yield from _file_mount("attestation-policy-gpu", spec.kbsGpuAttestationPolicyConfigMapName, _POLICY_DIR, GPU_POLICY)
+    yield _empty_dir("resource-policy-dir", _KBS_DIR)
+    yield from _file_mount("resource-policy", spec.kbsResourcePolicyConfigMapName, _KBS_DIR, RESOURCE_POLICY)
+    if spec.cert_store_pvc:
+        claim = {"persistentVolumeClaim": {"claimName": spec.cert_store_pvc}}
+        yield _mounted(volume_name(spec.cert_store_pvc), claim, _IBM_SE_DIR)
+    yield _secret_volume("auth-secret", _required("Secret", "auth-secret", spec.kbsAuthSecretName), AUTH_DIR)
+    for entry in spec.cert_cache:
+        yield _secret_volume(volume_name(entry.secretName), entry.secretName, entry.mountPath or _CERT_CACHE_DIR)
+    yield from _pair_volumes("https", spec.https_pair, (HTTPS_KEY_DIR, HTTPS_CERT_DIR))
+    yield from _pair_volumes("attestation", spec.token_pair, (TOKEN_KEY_DIR, TOKEN_CERT_DIR))
+    yield _empty_dir("repository-dir", _REPOSITORY_DIR)
+    for name in spec.secret_resources:
+        yield _secret_volume(volume_name(name), name, f"{_RESOURCES_DIR}/{name}")._replace(init_only=True)
+    yield _empty_dir("rvps-dir", REFERENCE_VALUES_DIR)
+    yield from _file_mount(
+        "reference-values", spec.kbsRvpsRefValuesConfigMapName, REFERENCE_VALUES_DIR, REFERENCE_VALUES
+    )
+    if not spec.is_all_in_one:
+        yield _config_map_volume(
+            "as-config", _required("ConfigMap", "as-config", spec.kbsAsConfigMapName), AS_CONFIG_DIR
+        )
+        yield _config_map_volume(
+            "rvps-config", _required("ConfigMap", "rvps-config", spec.kbsRvpsConfigMapName), RVPS_CONFIG_DIR
+        )
+
+
+def volume_name(name: str) -> str:
+    """The name of the volume for an object that people named: the same, where a volume may be called so."""
+    return name if _LABEL.fullmatch(name) else f"volume-{digest(name)[:16]}"
+
+
+def _mounted(name: str, source: JsonObject, path: str) -> MountedVolume:
+    return MountedVolume({"name": name, **source}, {"name": name, "mountPath": path})
+
+
+def _empty_dir(name: str, path: str) -> MountedVolume:
+    return _mounted(name, {"emptyDir": {"medium": "Memory"}}, path)
+
+
+def _secret_volume(volume: str, name: str, path: str) -> MountedVolume:
+    return _mounted(volume, {"secret": {"secretName": name}}, path)
+
+
+def _config_map_volume(volume: str, name: str, path: str) -> MountedVolume:
+    return _mounted(volume, {"configMap": {"name": name}}, path)
+
+
+def _file_mount(volume: str, name: Maybe[str], folder: str, key: str) -> Iterator[MountedVolume]:
+    """One file into a folder that has others; nothing where no ConfigMap is named."""
+    if name:
+        whole = _config_map_volume(volume, name, f"{folder}/{key}")
+        yield whole._replace(mount={**whole.mount, "subPath": key})
+
+
+def _pair_volumes(prefix: str, names: tuple[str, str] | None, paths: tuple[str, str]) -> Iterator[MountedVolume]:
+    if names:
+        yield _secret_volume(f"{prefix}-key", names[0], paths[0])
+        yield _secret_volume(f"{prefix}-cert", names[1], paths[1])
+
+
+def _required(kind: str, volume: str, name: Maybe[str]) -> str:
+    if not name:
+        raise ManifestInvalid(f"{kind} name hasn't been provided for volume {volume}: name one in the spec")
+    return name
+
+
+def _check_unique(what: str, found: Iterable[str], advice: str) -> None:
+    twice = [one for one, count in Counter(found).items() if count > 1]
+    if twice:
+        raise ManifestInvalid(f"the {what} {', '.join(twice)} is there more than once: {advice}")
+
+
+_REGISTRY: Final = "ghcr.io/confidential-containers"
+_CONVERTER: Final = "OPERATOR_IMAGE_NAME"
+
+
+class TrusteeImages(NamedTuple):
+    """Which images run: `converter` is trustee-operator's own, whose one command copies Secrets into the repository."""
+
+    converter: str
+    kbs: str
+    attestation: str
+    reference_values: str
+
+
+def images(environment: Mapping[str, str], spec: KbsConfigSpec) -> TrusteeImages:
+    """The images that the environment names, as trustee-operator is told; or the usual ones."""
+    converter = environment.get(_CONVERTER, "")
+    if not converter:
+        raise UserError(f"{_CONVERTER} environment variable must be set: to the image of trustee-operator")
+    kbs = "KBS_IMAGE_NAME" if spec.is_all_in_one else "KBS_IMAGE_NAME_MICROSERVICES"
+    return TrusteeImages(
+        converter,
+        environment.get(kbs) or f"{_REGISTRY}/key-broker-service:latest",
+        environment.get("AS_IMAGE_NAME") or f"{_REGISTRY}/attestation-service:latest",
+        environment.get("RVPS_IMAGE_NAME") or f"{_REGISTRY}/reference-value-provider-service:latest",
+    )
+
+
+def init_containers(chosen: TrusteeImages, mounted: Sequence[MountedVolume]) -> list[Json]:
+    """The one that lays out the Secrets that clients can have, then ends."""
+    return [
+        {
+            "name": "secret-converter",
+            "image": chosen.converter,
+            "command": ["/secret-converter"],
+            "securityContext": {**_security_context(), "runAsNonRoot": True},
+            "volumeMounts": [
+                *(one.mount for one in mounted if not one.init_only),
+                *(one.mount for one in mounted if one.init_only),
+            ],
+        }
+    ]
+
+
+def containers(spec: KbsConfigSpec, chosen: TrusteeImages, mounted: Sequence[MountedVolume]) -> list[Json]:
+    """Those that stay: the broker, and beside it what it does not do itself."""
+    mounts: list[Json] = [one.mount for one in mounted if not one.init_only]
+    command = ["/usr/local/bin/kbs", "--config-file", f"{CONFIG_DIR}/{KBS_TOML}"]
+    broker = {
+        **_container(spec, "kbs", chosen.kbs, command, mounts),
+        "ports": [_port("kbs", PORT)],
+        "readinessProbe": _probe(spec, delay=5, period=10),
+        "livenessProbe": _probe(spec, delay=15, period=30),
+    }
+    return [broker] if spec.is_all_in_one else [broker, *_microservices(spec, chosen, mounts)]
+
+
+def _microservices(spec: KbsConfigSpec, chosen: TrusteeImages, mounts: list[Json]) -> list[Json]:
+    serve = ["/usr/local/bin/grpc-as", "--socket", "0.0.0.0:50004"]
+    attestation = _container(
+        spec, "as", chosen.attestation, [*serve, "--config-file", f"{AS_CONFIG_DIR}/as-config.json"], mounts
+    )
+    reference_values = _container(
+        spec,
+        "rvps",
+        chosen.reference_values,
+        ["/usr/local/bin/rvps", "-c", f"{RVPS_CONFIG_DIR}/rvps-config.json"],
+        mounts,
+    )
+    return [{**attestation, "ports": [_port("as", 50004)]}, {**reference_values, "ports": [_port("rvps", 50003)]}]
+
+
+def _container(spec: KbsConfigSpec, name: str, image: str, command: Sequence[str], mounts: list[Json]) -> JsonObject:
+    return {
+        "name": name,
+        "image": image,
+        "command": list(command),
+        "env": _env(spec),
+        "securityContext": _security_context(),
+        "volumeMounts": mounts,
+    }
+
+
+def _env(spec: KbsConfigSpec) -> list[Json]:
+    return [{"name": name, "value": value} for name, value in spec.env.items()]
+
+
+def _security_context() -> dict[str, Json]:
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def _port(name: str, number: int) -> JsonObject:
+    return {"name": name, "containerPort": number, "protocol": "TCP"}
+
+
+def _probe(spec: KbsConfigSpec, *, delay: int, period: int) -> JsonObject:
+    return {
+        "httpGet": {"path": "/healthz", "port": PORT, "scheme": "HTTPS" if spec.https_pair else "HTTP"},
+        "initialDelaySeconds": delay,
+        "periodSeconds": period,
+        "timeoutSeconds": 5,
+        "failureThreshold": 3,
+    }
+
 
 # Held until the Deployment is gone; on the object before there is one.
 FINALIZER: Final = "kbsconfig.confidentialcontainers.org/finalizer"
 DEPLOYMENT: Final = "trustee-deployment"
 SERVICE: Final = "kbs-service"
 _APP: Final = {"app": "kbs"}
-_SPEC: Final = Fields((Path(("spec",)),))
+_SPEC: Final = FieldsView((Path(("spec",)),))
 _SELECTOR: Final = Path(("spec", "selector"))
 
 
-def workload(resource: Resource, spec: KbsConfigSpec, chosen: Images, trace: str) -> tuple[Child, Child]:
+def workload(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, trace: str) -> tuple[Child, Child]:
     """Both as children: what a server, or somebody, adds to them is no reason to write them, and stays.
 
     Errors as for `deployment`.
     """
     pods = deployment(resource, spec, chosen, trace)
     return (
-        Child(pods, Contents.COVERED, _SPEC, {}, fixed=(_SELECTOR,)),
-        Child(service(resource, spec), Contents.COVERED, _SPEC, {}),
+        Child(pods, ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}, fixed=(_SELECTOR,)),
+        Child(service(resource, spec), ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}),
     )
 
 
-def deployment(resource: Resource, spec: KbsConfigSpec, chosen: Images, trace: str) -> Tree:
+def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, trace: str) -> JsonObject:
     """The pods; `trace` is `versions(…)`. ManifestInvalid for a spec that no pod can have."""
     mounted = volumes(spec)
-    pod: Tree = {
-        "initContainers": first_containers(chosen, mounted),
+    pod: JsonObject = {
+        "initContainers": init_containers(chosen, mounted),
         "containers": containers(spec, chosen, mounted),
         "volumes": [one.volume for one in mounted],
     }
@@ -50,12 +291,12 @@ def deployment(resource: Resource, spec: KbsConfigSpec, chosen: Images, trace: s
             "replicas": spec.replicas,
             "selector": {"matchLabels": dict(_APP)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
-            "template": {"metadata": {"labels": dict(_APP), "annotations": {VERSIONS: trace}}, "spec": pod},
+            "template": {"metadata": {"labels": dict(_APP), "annotations": {VERSIONS_ANNOTATION: trace}}, "spec": pod},
         },
     }
 
 
-def service(resource: Resource, spec: KbsConfigSpec) -> Tree:
+def service(resource: Resource, spec: KbsConfigSpec) -> JsonObject:
     """How clients reach the pods."""
     return {
         "apiVersion": "v1",

@@ -1,62 +1,80 @@
 """TrusteeConfig: one Trustee, from a few wishes."""
 
-from setpoint.kinds.trustee.trustee_config.children import KEY_PAIR, children
-from setpoint.kinds.trustee.trustee_config.ciphers import CipherNames, cipher_list, openssl_name
-from setpoint.kinds.trustee.trustee_config.merging import (
-    Dialect,
+from setpoint.kinds.trustee.trustee_config.children import (
+    KEY_PAIR,
+    TlsPair,
+    TrusteeSources,
+    check_volume,
+    generated_children,
+    missing_field_warnings,
+    tls_pair,
+)
+from setpoint.kinds.trustee.trustee_config.kbs_config_child import (
+    EditPolicy,
+    MergeDialect,
     MergedKbsConfig,
-    Policy,
+    editable_fields,
     field_policies,
     merge_kbs_config,
-    user_configurable,
 )
-from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner
-from setpoint.kinds.trustee.trustee_config.sources import Sources, TlsPair, check_volume, gaps, tls_pair
+from setpoint.kinds.trustee.trustee_config.kbs_toml import (
+    CipherNames,
+    TlsSettings,
+    cipher_list,
+    openssl_name,
+    tls_settings,
+)
+from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import (
+    is_tls_line,
+    merge_tls_lines,
+    settings_problem,
+    toml_problem,
+    with_tls,
+)
+from setpoint.kinds.trustee.trustee_config.owner import TrusteeConfigOwner, is_kbs_config_ready
 from setpoint.kinds.trustee.trustee_config.spec import (
+    KbsConfigRef,
     ProfileType,
     TlsConfig,
     TrusteeConfigSpec,
+    TrusteeConfigStatus,
     check_spec,
     read_tls_config,
+    trustee_status,
 )
-from setpoint.kinds.trustee.trustee_config.standing import is_ready
-from setpoint.kinds.trustee.trustee_config.status import KbsConfigRef, TrusteeConfigStatus, status_of
-from setpoint.kinds.trustee.trustee_config.tls import TlsSettings, tls_settings
-from setpoint.kinds.trustee.trustee_config.tls_lines import is_tls_line, merge_tls_lines
-from setpoint.kinds.trustee.trustee_config.toml_tls import settings_problem, toml_problem, with_tls
 
 __all__ = (
     "KEY_PAIR",
     "CipherNames",
-    "Dialect",
+    "EditPolicy",
     "KbsConfigRef",
+    "MergeDialect",
     "MergedKbsConfig",
-    "Policy",
     "ProfileType",
-    "Sources",
     "TlsConfig",
     "TlsPair",
     "TlsSettings",
     "TrusteeConfigOwner",
     "TrusteeConfigSpec",
     "TrusteeConfigStatus",
+    "TrusteeSources",
     "check_spec",
     "check_volume",
-    "children",
     "cipher_list",
+    "editable_fields",
     "field_policies",
-    "gaps",
-    "is_ready",
+    "generated_children",
+    "is_kbs_config_ready",
     "is_tls_line",
     "merge_kbs_config",
     "merge_tls_lines",
+    "missing_field_warnings",
     "openssl_name",
     "read_tls_config",
     "settings_problem",
-    "status_of",
     "tls_pair",
     "tls_settings",
     "toml_problem",
-    "user_configurable",
+    "trustee_status",
     "with_tls",
 )

@@ -1,25 +1,19 @@
-"""Everything that a TrusteeConfig makes, in the order in which it is made."""
+"""The children of a TrusteeConfig in the order of creation, and the Secrets and the volume that they are made from."""
 
+import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from setpoint.core.children import Child, Contents, Fields
-from setpoint.core.owners import owner_reference
-from setpoint.core.paths import Path
-from setpoint.core.threeway import Whole
-from setpoint.core.values import Json
-from setpoint.engine.resource import Resource, Tree
-from setpoint.kinds.trustee.trustee_config.kbs_spec import kbs_spec
-from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml
-from setpoint.kinds.trustee.trustee_config.merging import user_configurable
-from setpoint.kinds.trustee.trustee_config.names import SAMPLE_SECRET, Names
-from setpoint.kinds.trustee.trustee_config.policies import CPU_ATTESTATION, GPU_ATTESTATION, resource_policy
-from setpoint.kinds.trustee.trustee_config.settings_view import SETTINGS, SettingsView
-from setpoint.kinds.trustee.trustee_config.sources import Sources, TlsPair, check_volume, tls_pair
-from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigSpec
-from setpoint.kinds.trustee.trustee_config.tls import tls_settings
-from setpoint.kinds.trustee_places import (
+from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
+from setpoint.core.merge.threeway import WholeValue
+from setpoint.core.owner_references import owner_reference
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.resource import Resource
+from setpoint.errors import DependencyInvalid, DependencyNotFound
+from setpoint.kinds.trustee.constants import (
     API_VERSION,
     CERTIFICATE,
     CPU_POLICY,
@@ -32,28 +26,111 @@ from setpoint.kinds.trustee_places import (
     TOKEN_CERTIFICATE,
     TOKEN_KEY,
 )
+from setpoint.kinds.trustee.trustee_config.kbs_config_child import SAMPLE_SECRET, ChildNames, editable_fields, kbs_spec
+from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml, tls_settings
+from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import KBS_TOML_EDITS, KbsTomlView
+from setpoint.kinds.trustee.trustee_config.policies import CPU_ATTESTATION, GPU_ATTESTATION, resource_policy
+from setpoint.kinds.trustee.trustee_config.spec import ProfileType, TrusteeConfigSpec
+
+_TLS_TYPE: Final = "kubernetes.io/tls"
+
+
+class TlsPair(NamedTuple):
+    """A private key and its certificate, as a Secret's data has them: in base64."""
+
+    key: str
+    certificate: str
+
+
+class TrusteeSources(NamedTuple):
+    """What others made, as it is; None for what is not there."""
+
+    https: JsonObject | None = None
+    token: JsonObject | None = None
+    volume: JsonObject | None = None
+    claim: JsonObject | None = None
+
+
+def tls_pair(purpose: str, name: str, secret: JsonObject | None) -> TlsPair:
+    """The pair in a Secret; an error says what is wrong with it. `purpose` is `HTTPS` or `attestation`."""
+    if secret is None:
+        raise DependencyNotFound(
+            f"{purpose} secrets: Secret {name} not found: create it, of type {_TLS_TYPE}, in the same namespace"
+        )
+    if text_at(secret, "type") != _TLS_TYPE:
+        raise DependencyInvalid(f"{purpose} secrets: Secret {name} is not of type {_TLS_TYPE}: create one that is")
+    return TlsPair(_member(purpose, name, secret, "tls.key"), _member(purpose, name, secret, "tls.crt"))
+
+
+def _member(purpose: str, name: str, secret: JsonObject, key: str) -> str:
+    found = text_at(secret, "data", key)
+    if not found:
+        raise DependencyInvalid(f"{purpose} secrets: {key} not found in TLS secret {name}: add it")
+    return found
+
+
+def check_volume(name: str, volume: JsonObject | None, claim: JsonObject | None) -> None:
+    """An error unless the volume is there and an older claim, if any, is on it."""
+    if volume is None:
+        raise DependencyNotFound(f"IBM SE PVC: PersistentVolume {name} not found: create it, and put the files there")
+    bound: Json = None if claim is None else text_at(claim, "spec", "volumeName")
+    if bound and bound != name:
+        raise DependencyInvalid(
+            f"IBM SE PVC: {text_at(claim, 'metadata', 'name')} is bound to volume {bound}, not {name}: "
+            "delete the claim, or name its volume in spec.ibmSE.pvName"
+        )
+
+
+def missing_field_warnings(spec: TrusteeConfigSpec) -> tuple[str, ...]:
+    """What a spec leaves out that the server will not start without."""
+    if spec.profile is not ProfileType.RESTRICTED:
+        return ()
+    told = {
+        "spec.httpsSpec.tlsSecretName": spec.https_secret,
+        "spec.attestationTokenVerificationSpec.tlsSecretName": spec.token_secret,
+    }
+    return tuple(
+        f"{field} is not set: a Restricted TrusteeConfig cannot start without it"
+        for field, name in told.items()
+        if not name
+    )
+
+
+def generate_key_pair() -> Mapping[str, str]:
+    """A random Ed25519 pair as the data of a Secret: both halves in PEM, as PKIX and PKCS#8, in base64."""
+    # Only where a pair is made: it takes a while to load.
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+    private = Ed25519PrivateKey.generate()
+    halves = {
+        PUBLIC_KEY: private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+        PRIVATE_KEY: private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    }
+    return {name: base64.b64encode(half).decode() for name, half in halves.items()}
+
 
 KEY_PAIR: Final = f"a fresh Ed25519 key pair: {PUBLIC_KEY} as PKIX, {PRIVATE_KEY} as PKCS#8, both in PEM"
-_DATA: Final = Fields((Path(("data",)),))
-_SPEC: Final = Fields((Path(("spec",)),))
+_DATA: Final = FieldsView((Path(("data",)),))
+_SPEC: Final = FieldsView((Path(("spec",)),))
 # base64 of `success`.
 _SUCCESS: Final = "c3VjY2Vzcw=="
 _NO_REFERENCE_VALUES: Final = "{\n}"
 
 
-def children(resource: Resource, spec: TrusteeConfigSpec, sources: Sources) -> Iterator[Child]:
+def generated_children(resource: Resource, spec: TrusteeConfigSpec, sources: TrusteeSources) -> Iterator[Child]:
     """What there should be, the KbsConfig last. Where one cannot be made, an error says what is missing for it."""
-    return _Making(resource, Names(resource.ref.name)).all(spec, sources)
+    return _ChildFactory(resource, ChildNames(resource.ref.name)).all(spec, sources)
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _ChildFactory:
     """The children of one TrusteeConfig on their way."""
 
     parent: Resource
-    names: Names
+    names: ChildNames
 
-    def all(self, spec: TrusteeConfigSpec, sources: Sources) -> Iterator[Child]:
+    def all(self, spec: TrusteeConfigSpec, sources: TrusteeSources) -> Iterator[Child]:
         yield self.settings(spec)
         yield self.secret("auth", self.names.auth_secret, {}, lacks=KEY_PAIR)
         yield self.secret("sample", SAMPLE_SECRET, {"status": _SUCCESS})
@@ -74,12 +151,14 @@ class _Making:
     def settings(self, spec: TrusteeConfigSpec) -> Child:
         text = kbs_toml(spec.profile, tls_settings(spec.tlsConfig or None))
         made = self.config_map(self.names.kbs_config, {KBS_TOML: text})
-        return Child(made, Contents.MERGED, SettingsView(), SETTINGS)
+        return Child(made, ChildUpdatePolicy.MERGE, KbsTomlView(), KBS_TOML_EDITS)
 
     def text(self, name: str, key: str, text: str) -> Child:
         """A ConfigMap with one text: whoever edits it keeps it, whoever removes it gets it back."""
         path = Path(("data", key))
-        return Child(self.config_map(name, {key: text}), Contents.MERGED, Fields((path,)), {path: Whole()})
+        return Child(
+            self.config_map(name, {key: text}), ChildUpdatePolicy.MERGE, FieldsView((path,)), {path: WholeValue()}
+        )
 
     def https_copies(self, pair: TlsPair) -> Iterator[Child]:
         """Secrets with one half of a pair each: they follow the Secret that the author named."""
@@ -94,11 +173,11 @@ class _Making:
     def kbs_config(self, spec: TrusteeConfigSpec) -> Child:
         body = {"spec": kbs_spec(self.names, spec)}
         made = self.made(API_VERSION, "KbsConfig", self.names.kbs_config, body)
-        table = {Path(("spec", *path.steps)): edits for path, edits in user_configurable(self.names.parent).items()}
-        return Child(made, Contents.MERGED, _SPEC, table)
+        table = {Path(("spec", *path.steps)): edits for path, edits in editable_fields(self.names.parent).items()}
+        return Child(made, ChildUpdatePolicy.MERGE, _SPEC, table)
 
     def claim(self, volume: str) -> Child:
-        spec: Tree = {
+        spec: JsonObject = {
             "accessModes": ["ReadOnlyMany"],
             "resources": {"requests": {"storage": "100Mi"}},
             # None of the cluster's own: the volume is there already.
@@ -107,15 +186,15 @@ class _Making:
         }
         made = self.made("v1", "PersistentVolumeClaim", self.names.ibm_se_claim, {"spec": spec})
         # A cluster lets nobody change it.
-        return Child(made, Contents.ONCE, _SPEC, {})
+        return Child(made, ChildUpdatePolicy.CREATE_ONLY, _SPEC, {})
 
     def copy(self, component: str, name: str, data: Mapping[str, str]) -> Child:
-        return Child(self.opaque(component, name, data), Contents.COPIED, _DATA, {})
+        return Child(self.opaque(component, name, data), ChildUpdatePolicy.OVERWRITE, _DATA, {})
 
     def secret(self, component: str, name: str, data: Mapping[str, str], lacks: str = "") -> Child:
-        return Child(self.opaque(component, name, data), Contents.ONCE, _DATA, {}, lacks)
+        return Child(self.opaque(component, name, data), ChildUpdatePolicy.CREATE_ONLY, _DATA, {}, lacks)
 
-    def opaque(self, component: str, name: str, data: Mapping[str, str]) -> Tree:
+    def opaque(self, component: str, name: str, data: Mapping[str, str]) -> JsonObject:
         labels = {
             "app.kubernetes.io/managed-by": "trustee-operator",
             "app.kubernetes.io/part-of": "trustee",
@@ -124,10 +203,12 @@ class _Making:
         }
         return self.made("v1", "Secret", name, {"type": "Opaque", "data": dict(data)}, labels)
 
-    def config_map(self, name: str, data: Mapping[str, str]) -> Tree:
+    def config_map(self, name: str, data: Mapping[str, str]) -> JsonObject:
         return self.made("v1", "ConfigMap", name, {"data": dict(data)})
 
-    def made(self, api: str, kind: str, name: str, body: Tree, labels: Mapping[str, str] | None = None) -> Tree:
+    def made(
+        self, api: str, kind: str, name: str, body: JsonObject, labels: Mapping[str, str] | None = None
+    ) -> JsonObject:
         metadata: dict[str, Json] = {
             "name": name,
             "namespace": self.parent.ref.namespace,

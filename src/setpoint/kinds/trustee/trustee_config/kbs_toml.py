@@ -1,10 +1,13 @@
-"""`kbs-config.toml`: the settings of the key broker, as each profile starts out with."""
+"""The generated `kbs-config.toml` of each profile, with its TLS settings and cipher suites in OpenSSL's names."""
 
-from typing import Final
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
 
-from setpoint.kinds.trustee.trustee_config.spec import ProfileType
-from setpoint.kinds.trustee.trustee_config.tls import TlsSettings, tls_block
-from setpoint.kinds.trustee_places import (
+from msgspec import Struct
+
+from setpoint.kinds.trustee.constants import (
     CERTIFICATE,
     HTTPS_CERT_DIR,
     HTTPS_KEY_DIR,
@@ -17,6 +20,162 @@ from setpoint.kinds.trustee_places import (
     TOKEN_KEY,
     TOKEN_KEY_DIR,
 )
+from setpoint.kinds.trustee.trustee_config.spec import CUSTOM, INTERMEDIATE, ProfileType, TlsConfig
+
+
+class CipherNames(StrEnum):
+    """Whose spelling is written into the configuration."""
+
+    OPENSSL = "openssl"
+    # trustee-operator's: wrong for every second suite, and kept for those who compare.
+    UPSTREAM = "upstream"
+
+
+def cipher_list(suites: Sequence[str], names: CipherNames = CipherNames.OPENSSL) -> str:
+    """The suites as OpenSSL's colon-separated list."""
+    spell = openssl_name if names is CipherNames.OPENSSL else upstream_name
+    return ":".join(map(spell, suites))
+
+
+def openssl_name(suite: str) -> str:
+    """The suite as OpenSSL names it; whatever is not IANA's name of a suite, such as OpenSSL's own, as it is."""
+    parts = _parse_suite(suite)
+    return suite if parts is None else parts.openssl
+
+
+_SUITE: Final = re.compile(r"TLS_(\w+?)_WITH_(\w+?)(?:_(MD5|SHA|SHA256|SHA384))?")
+_BLOCK: Final = re.compile(r"(AES|ARIA|CAMELLIA)_(128|256)(?:_(\w+))?")
+_CHACHA: Final = "CHACHA20_POLY1305"
+_TRIPLE_DES: Final = "3DES_EDE_CBC"
+
+
+def _parse_suite(suite: str) -> "_Suite | None":
+    """What the name is made of; None for TLS 1.3, where both write it alike, and for what is no suite of IANA's."""
+    found = _SUITE.fullmatch(suite)
+    return None if found is None else _Suite(found[1], found[2], found[3] or "")
+
+
+class _Suite(NamedTuple):
+    """A suite up to TLS 1.2, in IANA's words; `hash` is "" for a cipher that needs none."""
+
+    exchange: str
+    cipher: str
+    hash: str
+
+    @property
+    def openssl(self) -> str:
+        """The name in OpenSSL."""
+        said = (self._exchange, self._cipher, "" if self.cipher == _CHACHA else self.hash)
+        return "-".join(part for part in said if part)
+
+    @property
+    def _exchange(self) -> str:
+        match self.exchange, self.cipher:
+            case "RSA", _:
+                return ""
+            case "PSK_DHE", _:
+                return "DHE-PSK"
+            case "ECDHE_RSA", cipher if cipher.startswith("ARIA"):
+                return "ECDHE"
+            case exchange, _ if exchange.endswith("_anon"):
+                return f"A{exchange.removesuffix('_anon')}"
+            case _:
+                return self.exchange.replace("SRP_SHA", "SRP").replace("_", "-")
+
+    @property
+    def _cipher(self) -> str:
+        shares_a_key = self.exchange.endswith("PSK")
+        block = _BLOCK.fullmatch(self.cipher)
+        if self.exchange.startswith("SRP") or (shares_a_key and self.cipher == _TRIPLE_DES):
+            return self.cipher.replace("_", "-")
+        if block is None:
+            return _OLD_NAMES.get(self.cipher, self.cipher.replace("_", "-"))
+        name, bits, mode = block.groups(default="")
+        # Suites with a key that is shared beforehand got their names when CBC no longer went without saying for AES.
+        if mode == "CBC" and not (shares_a_key and name == "AES"):
+            mode = ""
+        return "-".join(part for part in (f"{name}{bits}", mode.replace("_", "")) if part)
+
+
+_OLD_NAMES: Final = {_TRIPLE_DES: "DES-CBC3", "RC4_128": "RC4", "SEED_CBC": "SEED"}
+
+
+# --- trustee-operator's spelling --------------------------------------------------------------------------------------
+
+
+def upstream_name(suite: str) -> str:
+    """The suite as trustee-operator spells it: by a rule of thumb, but for some that it knows."""
+    parts = _parse_suite(suite)
+    if parts is None and suite.startswith(("TLS_AES_", "TLS_CHACHA20_")):
+        return suite
+    if parts is not None and _is_known_upstream(parts):
+        return parts.openssl
+    bare = suite.removeprefix("TLS_").replace("_WITH_", "-", 1)
+    return re.sub("_(?=[0-9])", "", bare).replace("_", "-")
+
+
+def _is_known_upstream(suite: _Suite) -> bool:
+    match suite.exchange, suite.cipher:
+        case "RSA", cipher:
+            return cipher == _TRIPLE_DES or re.fullmatch("AES_(128|256)_(CBC|GCM)", cipher) is not None
+        case "ECDHE_RSA", cipher:
+            return cipher in (_CHACHA, _TRIPLE_DES)
+        case "ECDHE_ECDSA" | "DHE_RSA", cipher:
+            return cipher == _CHACHA
+        case _:
+            return False
+
+
+# The keys of the block, in their order.
+TLS_KEYS: Final = ("tls_profile", "tls_min_version", "tls_max_version", "tls_ciphers", "tls_groups")
+TLS_COMMENT: Final = "# TLS configuration"
+
+
+class TlsSettings(Struct, frozen=True):
+    """What is written; "" for what is left to the profile."""
+
+    profile: str
+    min: str = ""
+    max: str = ""
+    ciphers: str = ""
+    groups: str = ""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The settings by the keys of `kbs-config.toml`, without empty ones."""
+        values = (self.profile, self.min, self.max, self.ciphers, self.groups)
+        return {key: value for key, value in zip(TLS_KEYS, values, strict=True) if value}
+
+    @property
+    def comment(self) -> str:
+        """The line above the settings."""
+        return f"{TLS_COMMENT} - Mozilla {self.profile} profile"
+
+
+def tls_settings(config: TlsConfig | None, names: CipherNames = CipherNames.OPENSSL) -> TlsSettings:
+    """The settings that `config` comes to: all but the profile count only where that is `custom`."""
+    if config is None or config.profile != CUSTOM:
+        return TlsSettings((config.profile or INTERMEDIATE) if config else INTERMEDIATE)
+    return TlsSettings(
+        CUSTOM,
+        config.minVersion or "",
+        config.maxVersion or "",
+        cipher_list(config.ciphers or (), names),
+        ":".join(config.groups or ()),
+    )
+
+
+def tls_block(settings: TlsSettings) -> str:
+    """The lines of the settings: a comment, a blank line, a key each."""
+    lines = [settings.comment, "", *(setting_line(key, value) for key, value in settings.values.items())]
+    return "\n".join(lines)
+
+
+def setting_line(key: str, value: str) -> str:
+    """`key = "value"`, whatever is in the value."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{key} = "{escaped}"'
+
 
 _PERMISSIVE_SERVER: Final = f"""\
 [http_server]
@@ -35,7 +194,7 @@ worker_count = 4
 """
 
 # Whoever administers does so with kubectl: nobody may by way of the server.
-_ADMIN: Final = """\
+_ADMIN_SECTION: Final = """\
 [admin]
 authorization_mode = "DenyAll"
 """
@@ -52,7 +211,7 @@ attestation_token_type = "CoCo"
 trusted_certs_paths = ["{TOKEN_CERT_DIR}/{TOKEN_CERTIFICATE}"]
 """
 
-_SERVICE: Final = """\
+_ATTESTATION_SERVICE: Final = """\
 [attestation_service]
 type = "coco_as_builtin"
 timeout = 5
@@ -68,7 +227,7 @@ cert_path = "{TOKEN_CERT_DIR}/{TOKEN_CERTIFICATE}"
 """
 
 # Certificates of AMD that are at hand come first: there may be no way out.
-_REST: Final = f"""\
+_OTHER_SECTIONS: Final = f"""\
 [attestation_service.rvps_config]
 type = "BuiltIn"
 storage_type = "LocalJson"
@@ -97,8 +256,8 @@ storage_backend_type = "kvstorage"
 def kbs_toml(profile: ProfileType, tls: TlsSettings) -> str:
     """The settings of a profile. Without HTTPS there is no TLS to speak of: `tls` is for the restricted one."""
     if profile is ProfileType.PERMISSIVE:
-        sections = [_PERMISSIVE_SERVER, _ADMIN, _PERMISSIVE_TOKEN, _SERVICE, _REST]
+        sections = [_PERMISSIVE_SERVER, _ADMIN_SECTION, _PERMISSIVE_TOKEN, _ATTESTATION_SERVICE, _OTHER_SECTIONS]
     else:
         server = f"{_RESTRICTED_SERVER}\n{tls_block(tls)}\n"
-        sections = [server, _ADMIN, _RESTRICTED_TOKEN, _SERVICE, _SIGNER, _REST]
+        sections = [server, _ADMIN_SECTION, _RESTRICTED_TOKEN, _ATTESTATION_SERVICE, _SIGNER, _OTHER_SECTIONS]
     return "\n".join(sections)

@@ -1,33 +1,107 @@
-"""The owner TrusteeConfig: from a few wishes to ConfigMaps, Secrets, and the KbsConfig that names them."""
+"""The owner TrusteeConfig: generates ConfigMaps, Secrets and a KbsConfig, and derives its readiness from that."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
-from setpoint.core.children import Child
-from setpoint.engine.kind import Definition, Need
-from setpoint.engine.owner import Generated, ObjectKind, Standing
-from setpoint.engine.resource import Resource, ResourceRef, Tree
+from setpoint.core.conditions import find_condition
+from setpoint.core.merge.children import Child
+from setpoint.core.unstructured import (
+    condition_lag,
+    conditions_of,
+    display_name,
+    generation_lag,
+    observed_generation,
+    text_at,
+)
+from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.paths import Path, get_at
+from setpoint.engine.conditions import ReadyCondition
+from setpoint.engine.kind import CrdDetails, Dependency
+from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotReady, ManifestInvalid
-from setpoint.kinds.trustee.trustee_config.children import KEY_PAIR, children
-from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml
-from setpoint.kinds.trustee.trustee_config.key_pair import fresh_key_pair
-from setpoint.kinds.trustee.trustee_config.names import Names
-from setpoint.kinds.trustee.trustee_config.sources import Sources, gaps
-from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigSpec, TrusteeConfigTree, check_spec
-from setpoint.kinds.trustee.trustee_config.standing import standing_of
-from setpoint.kinds.trustee.trustee_config.status import TrusteeConfigStatus
-from setpoint.kinds.trustee.trustee_config.tls import tls_settings
-from setpoint.kinds.trustee_places import CONFIG_MAP, GROUP, SECRET, VERSION, place_of
-from setpoint.kinds.typed_spec import read_spec
+from setpoint.kinds.trustee.constants import API_VERSION, CONFIG_MAP, GROUP, KBS_TOML, SECRET, VERSION, object_ref
+from setpoint.kinds.trustee.trustee_config.children import (
+    KEY_PAIR,
+    TrusteeSources,
+    generate_key_pair,
+    generated_children,
+    missing_field_warnings,
+)
+from setpoint.kinds.trustee.trustee_config.kbs_config_child import ChildNames
+from setpoint.kinds.trustee.trustee_config.kbs_toml import kbs_toml, tls_settings
+from setpoint.kinds.trustee.trustee_config.kbs_toml_merge import settings_problem
+from setpoint.kinds.trustee.trustee_config.spec import (
+    KbsConfigRef,
+    TrusteeConfigSpec,
+    TrusteeConfigStatus,
+    TrusteeConfigTree,
+    check_spec,
+    trustee_status,
+)
+from setpoint.kinds.typed_spec import decode_spec
+
+
+def readiness_of(
+    kbs_config: ResourceRef, live: JsonObject | None, settings: JsonObject | None, generated: str
+) -> OwnerStatus:
+    """How it stands, given the live KbsConfig and the live ConfigMap; `generated` are the settings as they are made.
+
+    `isReady` is what the KbsConfig says. Ready wants the settings to be in order as well: those that cannot be seen to
+    are not as declared, whatever still runs.
+    """
+    unready = _unready(kbs_config, live)
+    ref = KbsConfigRef(API_VERSION, kbs_config.kind, kbs_config.name, kbs_config.namespace)
+    status = trustee_status(ref, is_ready=unready is None)
+    problems = [one for one in (unready, *_wrong_settings(settings, generated)) if one]
+    ready = (
+        ReadyCondition("False", "NotReady", "; ".join(problems))
+        if problems
+        else ReadyCondition("True", "UpToDate", str(status.statusDescription))
+    )
+    return OwnerStatus(ready, msgspec.to_builtins(status))
+
+
+def _unready(kbs_config: ResourceRef, live: JsonObject | None) -> str | None:
+    """Why the KbsConfig is not ready; None when it is."""
+    if live is None:
+        return f"{kbs_config} is not there yet"
+    if text_at(live, "metadata", "deletionTimestamp"):
+        return f"{display_name(live)} is being deleted"
+    behind = generation_lag(live, observed_generation(live))
+    if behind:
+        return f"{display_name(live)} is not ready yet: {behind}"
+    return None if is_kbs_config_ready(live) else f"{display_name(live)} is not ready{_reason_of(live)}"
+
+
+def is_kbs_config_ready(kbs_config: JsonObject) -> bool:
+    """Whether a live KbsConfig says that it is ready."""
+    return get_at(kbs_config, Path(("status", "isReady"))) is True
+
+
+def _reason_of(live: JsonObject) -> str:
+    """What the KbsConfig itself says about it, as long as that is not about an older one."""
+    ready = find_condition(conditions_of(live), "Ready")
+    if ready is None or ready.status == "True" or not ready.message or condition_lag(live, ready):
+        return " yet"
+    return f": {ready.message}"
+
+
+def _wrong_settings(settings: JsonObject | None, generated: str) -> Iterator[str]:
+    problem = None if settings is None else settings_problem(text_at(settings, "data", KBS_TOML), generated)
+    if problem:
+        yield f"{KBS_TOML} in {display_name(settings)}: {problem}; or delete the ConfigMap, and it is made anew"
+
 
 _CLAIM: Final = ObjectKind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 _VOLUME: Final = ObjectKind("", "v1", "PersistentVolume", "persistentvolumes", is_namespaced=False)
 _KBS_CONFIG: Final = ObjectKind(GROUP, VERSION, "KbsConfig", "kbsconfigs")
 _LONGEST_NAME: Final = 63
-_DEFINITION: Final = Definition("One Trustee, from a few wishes.", TrusteeConfigStatus)
+_DEFINITION: Final = CrdDetails("One Trustee, from a few wishes.", TrusteeConfigStatus)
 
 
 @dataclass(slots=True)
@@ -40,12 +114,12 @@ class TrusteeConfigOwner:
     revision: int = 1
     annotations: Sequence[str] = ()
     tree_type: type[Struct] = TrusteeConfigTree
-    definition: Definition = _DEFINITION
+    definition: CrdDetails = _DEFINITION
     makes: Sequence[ObjectKind] = (CONFIG_MAP, SECRET, _CLAIM, _KBS_CONFIG)
     reads: Sequence[ObjectKind] = (SECRET, _VOLUME)
     # Everything that it makes goes by itself.
     finalizer: str = ""
-    least: Tree = field(default_factory=dict)
+    least: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no Trustee can have, or a name that no label can."""
@@ -57,58 +131,58 @@ class TrusteeConfigOwner:
                 "children have it as a label"
             )
 
-    def needs(self, resource: Resource) -> Sequence[Need]:
+    def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None: what it is made of is a matter of each child."""
         return ()
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
         """The Secrets with certificates, and IBM's volume with the claim that may be on it."""
-        return tuple(dict.fromkeys(ref for ref in _places(resource) if ref is not None))
+        return tuple(dict.fromkeys(ref for ref in _source_refs(resource) if ref is not None))
 
-    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> Generated:
+    def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
         """All children; or those before the first for which something is missing: never a KbsConfig then."""
         spec = _spec(resource)
-        there = (found.get(ref) if ref else None for ref in _places(resource))
-        sources = Sources(*(None if one is None else one.document for one in there))
+        there = (found.get(ref) if ref else None for ref in _source_refs(resource))
+        sources = TrusteeSources(*(None if one is None else one.document for one in there))
         made: list[Child] = []
         try:
-            for child in children(resource, spec, sources):
+            for child in generated_children(resource, spec, sources):
                 made.append(child)
         except DependencyNotReady as error:
-            return Generated(tuple(made), error, gaps(spec))
-        return Generated(tuple(made), warnings=gaps(spec))
+            return GeneratedChildren(tuple(made), error, missing_field_warnings(spec))
+        return GeneratedChildren(tuple(made), warnings=missing_field_warnings(spec))
 
-    def completed(self, child: Child) -> Tree:
+    def completed(self, child: Child) -> JsonObject:
         """The object; the administrator's Secret with a pair of keys that nobody had before."""
-        return {**child.object, "data": fresh_key_pair()} if child.lacks == KEY_PAIR else child.object
+        return {**child.object, "data": generate_key_pair()} if child.lacks == KEY_PAIR else child.object
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> Standing:
+    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when the KbsConfig is, for what it is now, and its settings are in order."""
-        spec, name = _spec(resource), Names(resource.ref.name).kbs_config
+        spec, name = _spec(resource), ChildNames(resource.ref.name).kbs_config
         generated = kbs_toml(spec.profile, tls_settings(spec.tlsConfig or None))
         live, settings = (
             None if (one := children.get(f"{kind.kind}/{name}")) is None else one.document
             for kind in (_KBS_CONFIG, CONFIG_MAP)
         )
-        return standing_of(place_of(_KBS_CONFIG, name, resource), live, settings, generated)
+        return readiness_of(object_ref(_KBS_CONFIG, name, resource), live, settings, generated)
 
-    def goes_first(self, resource: Resource) -> Sequence[ResourceRef]:
+    def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
         """None: nothing holds a TrusteeConfig."""
         return ()
 
 
 def _spec(resource: Resource) -> TrusteeConfigSpec:
-    spec = read_spec(resource, TrusteeConfigSpec)
+    spec = decode_spec(resource, TrusteeConfigSpec)
     check_spec(spec)
     return spec
 
 
-def _places(resource: Resource) -> tuple[ResourceRef | None, ...]:
+def _source_refs(resource: Resource) -> tuple[ResourceRef | None, ...]:
     """Where each member of `Sources` is; None for what nobody asks for."""
     spec = _spec(resource)
     return (
-        place_of(SECRET, spec.https_secret, resource) if spec.https_secret else None,
-        place_of(SECRET, spec.token_secret, resource) if spec.token_secret else None,
-        place_of(_VOLUME, spec.ibmSE.pvName, resource) if spec.ibmSE else None,
-        place_of(_CLAIM, Names(resource.ref.name).ibm_se_claim, resource) if spec.ibmSE else None,
+        object_ref(SECRET, spec.https_secret, resource) if spec.https_secret else None,
+        object_ref(SECRET, spec.token_secret, resource) if spec.token_secret else None,
+        object_ref(_VOLUME, spec.ibmSE.pvName, resource) if spec.ibmSE else None,
+        object_ref(_CLAIM, ChildNames(resource.ref.name).ibm_se_claim, resource) if spec.ibmSE else None,
     )

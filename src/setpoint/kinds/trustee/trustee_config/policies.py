@@ -8,7 +8,7 @@ from typing import Final
 
 from setpoint.kinds.trustee.trustee_config.spec import ProfileType, TrusteeConfigSpec
 
-_ANYONE: Final = """\
+_ALLOW_ALL: Final = """\
 # For trying out: whoever asks for a resource gets it.
 package policy
 
@@ -19,7 +19,7 @@ default allow := false
 allow if data.plugin == "resource"
 """
 
-_ATTESTED: Final = """\
+_ALLOW_ATTESTED: Final = """\
 # Whoever proved what they are, in every part, gets what they ask for.
 package policy
 
@@ -278,4 +278,4 @@ def resource_policy(spec: TrusteeConfigSpec) -> str:
     """Who gets a resource."""
     if spec.ibmSE:
         return _SECURE_EXECUTION
-    return _ATTESTED if spec.profile is ProfileType.RESTRICTED else _ANYONE
+    return _ALLOW_ATTESTED if spec.profile is ProfileType.RESTRICTED else _ALLOW_ALL

@@ -1,16 +1,15 @@
-"""The spec of a TrusteeConfig, typed."""
+"""Spec and status of a TrusteeConfig."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from setpoint.core.shape import Check, Default
-from setpoint.core.values import Json
-from setpoint.engine.resource import Tree
+from setpoint.core.schema.shape import Check, Default
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.spec_parts import Maybe, Part
+from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
 INTERMEDIATE: Final = "intermediate"
 CUSTOM: Final = "custom"
@@ -25,22 +24,22 @@ class ProfileType(StrEnum):
     RESTRICTED = "Restricted"
 
 
-class HttpsSpec(Part, frozen=True):
+class HttpsSpec(SpecStruct, frozen=True):
     tlsSecretName: Maybe[str] = UNSET
     """The Secret of type `kubernetes.io/tls`, in the same namespace, with the server's key and certificate."""
 
 
-class AttestationTokenVerificationSpec(Part, frozen=True):
+class AttestationTokenVerificationSpec(SpecStruct, frozen=True):
     tlsSecretName: Maybe[str] = UNSET
     """The Secret of type `kubernetes.io/tls`, in the same namespace, that tokens are signed and verified with."""
 
 
-class IbmSe(Part, frozen=True):
+class IbmSe(SpecStruct, frozen=True):
     pvName: str
     """The PersistentVolume with the certificates of IBM Secure Execution. It has to be there already."""
 
 
-class TlsConfig(Part, frozen=True):
+class TlsConfig(SpecStruct, frozen=True):
     profile: Annotated[Literal["old", "intermediate", "modern", "custom"] | UnsetType, Default(INTERMEDIATE)] = UNSET
     """Mozilla's profile; `custom` is what the other fields say."""
     minVersion: Annotated[str, Meta(pattern=VERSION_PATTERN)] | UnsetType = UNSET
@@ -57,7 +56,7 @@ class TlsConfig(Part, frozen=True):
     )
 
 
-class TrusteeConfigSpec(Part, frozen=True):
+class TrusteeConfigSpec(SpecStruct, frozen=True):
     """The spec. One TrusteeConfig stands for a KbsConfig, and the ConfigMaps and Secrets that it names."""
 
     profileType: Maybe[str] = UNSET
@@ -96,7 +95,7 @@ class TrusteeConfigTree(Struct, frozen=True):
     spec: TrusteeConfigSpec
 
 
-def read_tls_config(tree: Tree | None) -> TlsConfig | None:
+def read_tls_config(tree: JsonObject | None) -> TlsConfig | None:
     """A `tlsConfig` as a cluster would take it, an empty text being none; ManifestInvalid says what is wrong."""
     if tree is None:
         return None
@@ -122,3 +121,43 @@ def check_spec(spec: TrusteeConfigSpec) -> None:
         check_tls(spec.tlsConfig)
     if spec.ibmSE and not spec.ibmSE.pvName:
         raise ManifestInvalid("spec.ibmSE.pvName must be set: name the PersistentVolume with the certificates")
+
+
+class KbsConfigRef(Struct, frozen=True):
+    apiVersion: str | UnsetType = UNSET
+    """The version of its API."""
+    kind: str | UnsetType = UNSET
+    """KbsConfig."""
+    name: str | UnsetType = UNSET
+    """Its name."""
+    namespace: str | UnsetType = UNSET
+    """Its namespace."""
+
+
+class TrusteeConfigStatus(Struct, frozen=True):
+    """How the KbsConfig is, and what the next pass has to know of this one."""
+
+    isReady: bool | UnsetType = UNSET
+    """Whether the KbsConfig is."""
+    kbsConfigRef: KbsConfigRef | UnsetType = UNSET
+    """The KbsConfig."""
+    statusDescription: str | UnsetType = UNSET
+    """The same in words."""
+    lastGenerated: dict[str, Any] | UnsetType = UNSET
+    """Digests of what was generated, by object and field: what tells a person's edit from an older value of ours."""
+    conflicts: list[str] | UnsetType = UNSET
+    """Where a person's edit was kept although what is generated changed, too."""
+
+
+_READY: Final = "TrusteeConfig is ready and KbsConfig is deployed successfully"
+_NOT_YET: Final = "TrusteeConfig reconciled but KbsConfig deployment is in progress"
+
+
+def trustee_status(child: KbsConfigRef, *, is_ready: bool) -> TrusteeConfigStatus:
+    """The status that follows from the child's."""
+    return TrusteeConfigStatus(
+        # Left out when it is not so: that is how trustee-operator writes it.
+        isReady=True if is_ready else UNSET,
+        kbsConfigRef=child,
+        statusDescription=_READY if is_ready else _NOT_YET,
+    )

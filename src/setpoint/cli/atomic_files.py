@@ -1,0 +1,108 @@
+"""Files that are written atomically: private ones (exports, recorded worlds) and those of the Terraform provider."""
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+from setpoint.errors import UserError
+
+
+def write_private_file(path: Path, parts: Iterable[bytes]) -> None:
+    """The file with this in it, there as a whole or not at all, which nobody but its owner can read."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        raise UserError(f"--to {path}: {error.strerror}: name a file in a folder that you can write to") from error
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+class FileChange(StrEnum):
+    """What became of a file."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+def put_file(file: Path, text: str, *, mode: int, setting: str) -> FileChange:
+    """The file with this text in a folder of its own. UserError says that `setting` names another place."""
+    try:
+        before = _current(file)
+        if before == (text.encode(), mode):
+            return FileChange.UNCHANGED
+        _write_file(file, text, mode)
+    except OSError as error:
+        raise _file_error(file, error, setting) from error
+    return FileChange.CREATED if before is None else FileChange.UPDATED
+
+
+def remove_file(file: Path, upto: Path, *, setting: str) -> bool:
+    """Whether the file was there. Folders that are empty then go, too, up to `upto` and without it."""
+    try:
+        is_there = file.exists()
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise _file_error(file, error, setting) from error
+    for folder in file.parents:
+        if folder == upto:
+            break
+        # Others live there.
+        with suppress(OSError):
+            folder.rmdir()
+    return is_there
+
+
+def _current(file: Path) -> tuple[bytes, int] | None:
+    try:
+        return file.read_bytes(), file.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _write_file(file: Path, text: str, mode: int) -> None:
+    above = file.parent.parent
+    above.mkdir(parents=True, exist_ok=True)
+    # Beside the folder: whatever is in it is part of the provider, and of the hash in lock files.
+    stage = above / f".{secrets.token_hex(4)}"
+    stage.mkdir()
+    try:
+        fresh = stage / file.name
+        with fresh.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        fresh.chmod(mode)
+        _move_into_place(fresh, file)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _move_into_place(fresh: Path, file: Path) -> None:
+    try:
+        # A new folder comes with its file.
+        fresh.parent.rename(file.parent)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        fresh.replace(file)
+
+
+def _file_error(file: Path, error: OSError, setting: str) -> UserError:
+    # Not by pathlib: what may not even be looked at is not in the way, but refused.
+    wrong = [one for one in file.parents if os.path.exists(one) and not os.path.isdir(one)]
+    wrong += [file] if os.path.isdir(file) else []
+    if wrong:
+        return UserError(f"{wrong[0]} is in the way: move it elsewhere, and run again")
+    return UserError(f"{file}: {error.strerror}: make that possible, or name another folder by {setting}")

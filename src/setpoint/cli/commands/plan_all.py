@@ -1,0 +1,108 @@
+"""`setpoint plan --all` and `setpoint record`: the plan of every resource, with and without cookies."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rich.text import Text
+
+from setpoint.cli.atomic_files import write_private_file
+from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.views import resources as view
+from setpoint.cli.views.outcome import ExitCode, worst_exit_code
+from setpoint.cli.views.plan import survey_summary, survey_view
+from setpoint.cli.views.progress import SurveyProgress
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult
+from setpoint.errors import UserError
+from setpoint.preview import (
+    PreviewSession,
+    WorldRecording,
+    make_recording,
+    open_preview,
+    open_recorded,
+    with_kind_variants,
+)
+from setpoint.replay.preview_report import PreviewReport, managed_refs
+from setpoint.replay.world_file import read_world
+
+
+def plan_all(options: dict[str, Any]) -> int:
+    """The exit code of `setpoint plan --all`, and of `--world FILE`."""
+    return run_command(lambda request: _plan(request, options["world"], _variants(options["variants"])), options)
+
+
+def record_world(options: dict[str, Any]) -> int:
+    """The exit code of `setpoint record`."""
+    return run_command(lambda request: _record(request, Path(options["to"])), options)
+
+
+def _variants(words: Sequence[str]) -> Mapping[str, str]:
+    found = dict(word.partition("=")[::2] for word in words)
+    for kind, way in found.items():
+        if not kind or not way:
+            raise UserError(
+                f"--as {kind or way!r} says too little: write KIND=stateless, KIND=stateful or KIND=REVISION"
+            )
+    return found
+
+
+async def _plan(request: CommandRequest, engine: str | None, variants: Mapping[str, str]) -> ExitCode:
+    if request.files or request.targets:
+        raise UserError("--all and --world look at everything: leave out -f and KIND/NAME")
+    async with _opened(request, engine) as opened:
+        preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
+        with SurveyProgress(len(await managed_refs(preview.engine))) as progress:
+            found = await preview.survey(progress.hear)
+    _show(found, request)
+    return exit_code_of(found)
+
+
+@asynccontextmanager
+async def _opened(request: CommandRequest, engine: str | None) -> AsyncIterator[PreviewSession]:
+    settings = request.settings
+    opened = open_preview(settings) if engine is None else open_recorded(settings, read_world(Path(engine)))
+    async with opened as preview:
+        yield preview
+
+
+async def _record(request: CommandRequest, to: Path) -> ExitCode:
+    with SurveyProgress() as progress:
+        recording = await make_recording(request.settings, progress.hear)
+    write_private_file(to, [recording.world])
+    if request.output == "json":
+        request.console.out(orjson.dumps(recording.survey.to_data(), option=orjson.OPT_INDENT_2).decode())
+        return ExitCode.DONE
+    if recording.survey.found:
+        request.console.print(survey_summary(recording.survey), soft_wrap=True)
+    request.console.print(Text(f"{_count_text(recording)} in {to}"), soft_wrap=True)
+    return ExitCode.DONE
+
+
+def _count_text(recording: WorldRecording) -> str:
+    kept, answers = recording.resources, recording.answers
+    return f"{kept} resource{'s' * (kept != 1)} and {answers} answer{'s' * (answers != 1)}"
+
+
+def exit_code_of(found: PreviewReport) -> ExitCode:
+    """What the survey tells a script: failed when anything is hidden, wrong or tried, changes when any will be made."""
+    is_wrong = bool(found.blocked or found.missed)
+    return worst_exit_code([ExitCode.FAILED if is_wrong else ExitCode.DONE, *map(_exit_code_of_one, found.found)])
+
+
+def _exit_code_of_one(one: PreviewResult) -> ExitCode:
+    if one.finding in (PreviewFinding.FAILED, PreviewFinding.MASKED, PreviewFinding.UNSETTLED):
+        return ExitCode.FAILED
+    return ExitCode.DONE if one.writes_nothing else ExitCode.CHANGES
+
+
+def _show(found: PreviewReport, request: CommandRequest) -> None:
+    match request.output:
+        case "json":
+            request.console.out(orjson.dumps(found.to_data(), option=orjson.OPT_INDENT_2).decode())
+        case "yaml":
+            request.console.out(view.as_yaml(found.to_data()))
+        case _:
+            request.console.print(survey_view(found), soft_wrap=True)

@@ -1,0 +1,204 @@
+"""`setpoint run`: the long-running controller process, its signals, metrics server and admin API."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from setpoint.app import OpenedEngine, StoreAccess, dry_run_apply, open_app, select_kinds, store_file
+from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.views.live_screen import LogBuffer, live_screen
+from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.process_snapshot import StepCounter
+from setpoint.clients.admin_api import prepare_socket, remove_socket
+from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.resource import Resource
+from setpoint.errors import Bug, UserError
+from setpoint.runtime import logs
+from setpoint.runtime.admin_api import AdminApi, admin_routes
+from setpoint.runtime.manager import Manager
+from setpoint.runtime.metrics.telemetry import Telemetry
+from setpoint.runtime.server import HttpServer, ListenAddress, parse_listen_address
+from setpoint.runtime.sharding.assignment import new_identity
+from setpoint.runtime.sharding.replica import ControllerReplica
+
+_log: Final = logging.getLogger(__name__)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of the command, checked as far as that goes without a store."""
+
+    kinds: tuple[str, ...]
+    concurrency: int
+    metrics: ListenAddress | None
+    form: logs.LogFormat
+    level: int
+    grace: float
+    live: bool
+    shards: int
+    identity: str
+
+    @staticmethod
+    def of(options: Mapping[str, Any]) -> "RunOptions":
+        """The orders that the options of a command line make."""
+        metrics, live = options["metrics"], options["live"]
+        if live and not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UserError("--live draws on a terminal, and this is none: leave it out, and read the log instead")
+        return RunOptions(
+            tuple(word.strip() for word in options["kinds"].split(",") if word.strip()),
+            options["concurrency"],
+            None if metrics is None else parse_listen_address(metrics),
+            logs.LogFormat(options["log_format"]),
+            logs.LEVELS[options["log_level"]],
+            parse_duration(options["grace"]),
+            live,
+            options["shards"],
+            new_identity(options["identity"] or socket.gethostname()),
+        )
+
+
+def run_until_stopped(options: dict[str, Any]) -> int:
+    """0 after an orderly end, 1 after an error, 128 and the signal when a second one ended it at once."""
+    return run_command(lambda request: _run(request, RunOptions.of(options)), options)
+
+
+async def _run(request: CommandRequest, orders: RunOptions) -> int:
+    taken_down = LogBuffer() if orders.live and sys.stderr.isatty() else None
+    form = logs.LogFormat.HUMAN if taken_down is not None and orders.form is logs.LogFormat.AUTO else orders.form
+    logs.configure(form, orders.level, taken_down or sys.stderr)
+    try:
+        async with open_app(replace(request.settings, kinds=orders.kinds), StoreAccess.RUN) as opened:
+            return await _run_until_signal(ControllerProcess.of(opened, request, orders), orders)
+    finally:
+        if taken_down is not None:
+            sys.stderr.writelines(taken_down.lines)
+
+
+async def _run_until_signal(process: "ControllerProcess", orders: RunOptions) -> int:
+    """The exit code: the first signal asks for an orderly end, the second ends everything at once."""
+    task = asyncio.current_task()
+    assert task is not None
+    with _signal_handlers(process.manager.stop, task.cancel) as heard:
+        try:
+            async with process.serving(orders.metrics), process.serving_admin_api(), process.drawn(orders):
+                await process.run()
+        except asyncio.CancelledError:
+            if len(heard) < 2:
+                raise
+            _log.warning("ended at once")
+            return 128 + heard[1]
+    _log.info("ended")
+    return ExitCode.DONE
+
+
+@contextmanager
+def _signal_handlers(first: Callable[[], object], second: Callable[[], object]) -> Iterator[Sequence[int]]:
+    """Those that were heard. After the block, the next one ends the process there and then."""
+    loop, heard = asyncio.get_running_loop(), list[int]()
+
+    def hear(number: int) -> None:
+        heard.append(number)
+        if len(heard) == 1:
+            first()
+        else:
+            second()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, hear, number)
+    try:
+        yield heard
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerProcess:
+    """Everything that runs, and what is shown of it."""
+
+    opened: OpenedEngine
+    request: CommandRequest
+    manager: Manager
+    telemetry: Telemetry
+    steps: StepCounter
+
+    @staticmethod
+    def of(opened: OpenedEngine, request: CommandRequest, orders: RunOptions) -> "ControllerProcess":
+        """Ready to run."""
+        telemetry = Telemetry([opened.budgets], opened.requests)
+        steps = StepCounter(telemetry)
+        names = select_kinds(orders.kinds, opened.engine.resource_types)
+        kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
+        owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}
+        engine = replace(opened.engine, kinds=kinds, owners=owners, metrics=steps)
+        manager = Manager(engine, telemetry, orders.grace, orders.concurrency, replica_for(opened, orders))
+        telemetry.watch(manager)
+        return ControllerProcess(opened, request, manager, telemetry, steps)
+
+    async def run(self) -> None:
+        """Returns after an orderly end."""
+        try:
+            await self.manager.run()
+        except BaseExceptionGroup as group:
+            _log.exception("process broke")
+            raise Bug("the process broke: a bug of ours; the log has its traceback") from group
+
+    @asynccontextmanager
+    async def serving(self, address: ListenAddress | None) -> AsyncIterator[None]:
+        """Health and metrics can be read at `address`."""
+        server = HttpServer(self.manager, self.telemetry)
+        if address is not None:
+            await server.start(*address)
+        try:
+            yield
+        finally:
+            await server.close()
+
+    @asynccontextmanager
+    async def serving_admin_api(self) -> AsyncIterator[None]:
+        """Other commands find this process beside the store; one that is kept in no file has no others."""
+        file = store_file(self.request.settings)
+        if file is None:
+            yield
+            return
+        control = AdminApi(self.manager.engine, self._rehearse, self.manager)
+        server = HttpServer(self.manager, self.telemetry, admin_routes(control))
+        try:
+            await server.start_unix(prepare_socket(file, self.request.settings.environment))
+            yield
+        finally:
+            control.ended.set()
+            remove_socket(file)
+            await server.close()
+
+    @asynccontextmanager
+    async def drawn(self, orders: RunOptions) -> AsyncIterator[None]:
+        """Draws on the terminal, if that is wanted."""
+        if not orders.live:
+            yield
+            return
+        async with live_screen(self.request.console, self.manager, self.steps, self.opened.budgets):
+            yield
+
+    async def _rehearse(self, manifest: JsonObject) -> Resource:
+        return await dry_run_apply(manifest, self.manager.engine)
+
+
+def replica_for(opened: OpenedEngine, orders: RunOptions) -> ControllerReplica | None:
+    """The part of this process among others; None for a store that has room for one only."""
+    if opened.shared:
+        return ControllerReplica(opened.engine.store, opened.engine.clock, orders.identity, orders.shards)
+    if orders.shards > 1:
+        raise UserError(
+            f"--shards {orders.shards}: one process at a time writes to this store, and looks after everything; "
+            "leave it out, or keep the resources in a cluster"
+        )
+    return None

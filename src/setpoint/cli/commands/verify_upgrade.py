@@ -1,0 +1,153 @@
+"""`setpoint verify-upgrade`: one recorded world planned by two versions, and whether the second writes anything new."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import orjson
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from setpoint.cli.atomic_files import write_private_file
+from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missing
+from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.progress import SurveyProgress, spinner
+from setpoint.cli.views.table import TextTable, fold_similar, one_line
+from setpoint.core.values.json_types import Json
+from setpoint.errors import UserError
+from setpoint.preview import make_recording
+from setpoint.replay.comparison import (
+    Comparison,
+    ReportLabels,
+    ResourceComparison,
+    UpgradeVerdict,
+    compare_reports,
+    junit_report,
+    markdown_report,
+)
+from setpoint.replay.world_file import read_world
+
+_EXIT_CODES: Final = {
+    UpgradeVerdict.SAME: ExitCode.DONE,
+    UpgradeVerdict.FEWER: ExitCode.DONE,
+    UpgradeVerdict.DIFFERENT: ExitCode.CHANGES,
+    UpgradeVerdict.NEW: ExitCode.CHANGES,
+    UpgradeVerdict.BROKEN: ExitCode.FAILED,
+}
+_STYLES: Final = {ExitCode.DONE: "green", ExitCode.CHANGES: "yellow", ExitCode.FAILED: "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyUpgradeOptions:
+    """What is to be compared, and where reports go."""
+
+    baseline: VersionInterpreter
+    candidate: VersionInterpreter
+    world: str | None
+    junit: str | None
+    markdown: str | None
+
+    @staticmethod
+    def of(options: dict[str, Any]) -> "VerifyUpgradeOptions":
+        """The orders that the options of a command line make."""
+        environments = Path(options["environments"])
+        baseline, candidate = (VersionInterpreter.of(options[name], environments) for name in ("baseline", "candidate"))
+        return VerifyUpgradeOptions(
+            baseline, candidate, options["world"], options["junit_report"], options["markdown_report"]
+        )
+
+
+def verify(options: dict[str, Any]) -> int:
+    """The exit code of `setpoint verify-upgrade`."""
+    return run_command(lambda request: _verify(request, options), options)
+
+
+async def _verify(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
+    if options["install"]:
+        words = (options["baseline"], options["candidate"])
+        await install_missing(words, Path(options["environments"]), request.settings.environment)
+    return await _compare(request, VerifyUpgradeOptions.of(options))
+
+
+async def _compare(request: CommandRequest, orders: VerifyUpgradeOptions) -> ExitCode:
+    async with _world(request, orders.world) as world:
+        with spinner("two versions plan the same world"):
+            before, after = await asyncio.gather(orders.baseline.report(world), orders.candidate.report(world))
+    names = ReportLabels(await _display_name(orders.baseline), await _display_name(orders.candidate))
+    found = compare_reports(before, after)
+    for path, text in ((orders.junit, junit_report(found, names)), (orders.markdown, markdown_report(found, names))):
+        if path is not None:
+            _write_report(Path(path), text)
+    if request.output == "json":
+        sides: dict[str, Json] = {"baseline": names.baseline, "candidate": names.candidate}
+        request.console.out(orjson.dumps({**sides, **found.to_data()}, option=orjson.OPT_INDENT_2).decode())
+    else:
+        request.console.print(_view(found, names), soft_wrap=True)
+    return _EXIT_CODES[found.worst]
+
+
+@asynccontextmanager
+async def _world(request: CommandRequest, world: str | None) -> AsyncIterator[Path]:
+    """The recorded world, or one that is recorded now and thrown away."""
+    if world is not None:
+        # What is wrong with it is said once, and not by each side.
+        read_world(Path(world))
+        yield Path(world).absolute()
+        return
+    with TemporaryDirectory(prefix="setpoint-") as folder:
+        with SurveyProgress() as progress:
+            recording = await make_recording(request.settings, progress.hear)
+        path = Path(folder) / "world.gz"
+        write_private_file(path, [recording.world])
+        yield path
+
+
+async def _display_name(side: VersionInterpreter) -> str:
+    version = await side.version()
+    return version if side.name == version else f"{side.name} ({version})"
+
+
+def _write_report(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a file in a folder that you can write to") from error
+
+
+# --- For people -------------------------------------------------------------------------------------------------------
+
+
+def _view(found: Comparison, names: ReportLabels) -> RenderableType:
+    loud = [one for one in found.each if one.verdict is not UpgradeVerdict.SAME]
+    told = list(fold_similar(loud, _lines, lambda one: (one.ref.kind, one.verdict, one.fields)))
+    told += [Text(f"blocked: {one_line(one)}", style="red") for one in found.blocked]
+    told += [Text(f"not recorded: {one_line(one)}", style="red") for one in found.missed]
+    rows: list[tuple[tuple[str, ...], str]] = [
+        ((one.value, str(found.counts[one])), "") for one in UpgradeVerdict if one in found.counts
+    ]
+    code = _EXIT_CODES[found.worst]
+    end = Text(f"{names.baseline} → {names.candidate}: {verdict_sentence(found)}", style=_STYLES[code])
+    return Group(*told, TextTable("VERDICT", "RESOURCES").lines(rows), end)
+
+
+def verdict_sentence(found: Comparison) -> str:
+    """The verdict in a sentence."""
+    match _EXIT_CODES[found.worst]:
+        case ExitCode.DONE:
+            more = f"; {found.one_time} are looked at closely once" if found.one_time else ""
+            return f"nothing is written that would not be written anyway{more}"
+        case ExitCode.CHANGES:
+            return "something is written that would not be written otherwise"
+        case _:
+            return "something cannot be told, or tried to write: do not roll this out"
+
+
+def _lines(one: ResourceComparison) -> Iterator[RenderableType]:
+    style = _STYLES[_EXIT_CODES[one.verdict]]
+    what = one_line(one.trouble) or ", ".join(one.fields)
+    yield Text(f"{one.ref} {one.verdict.value}: {what}", style=style)

@@ -1,0 +1,192 @@
+"""The live screen of `setpoint run --live`: redrawn a few times a second, ended with `q`."""
+
+import asyncio
+import io
+import os
+import sys
+import termios
+import tty
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from setpoint.cli.views.process_snapshot import (
+    DELETING,
+    NOT_READY,
+    READY,
+    ProcessSnapshot,
+    StepCounter,
+    StoreSummary,
+    snapshot_process,
+    summarize_store,
+)
+from setpoint.cli.views.table import one_line
+from setpoint.clients.ratelimit.circuit_breaker import BreakerState
+from setpoint.clients.ratelimit.limiter import LimiterStats, QuotaBudgets
+from setpoint.runtime.manager import Manager
+
+_REDRAW_SECONDS: Final = 0.25
+# A survey of very much takes its time, and comes so much less often that it does not take it from others.
+_SUMMARY_SECONDS, _SUMMARY_SHARE = 1.0, 50
+_MAX_LOG_LINES: Final = 200
+_MAX_STEPS_SHOWN: Final = 3
+
+
+class LogBuffer(io.StringIO):
+    """The last lines of a log that cannot be written where somebody draws."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=_MAX_LOG_LINES)
+
+    def write(self, text: str) -> int:
+        """Keeps what is written, line by line."""
+        self.lines.extend(text.splitlines(keepends=True))
+        return len(text)
+
+
+@asynccontextmanager
+async def live_screen(
+    console: Console, manager: Manager, steps: StepCounter, budgets: QuotaBudgets
+) -> AsyncIterator[None]:
+    """Draws while the block runs; `q` asks for the end."""
+    now = manager.engine.clock.monotonic
+    began, survey = now(), StoreSummary()
+
+    async def draw() -> None:
+        while True:
+            shown = draw_snapshot(snapshot_process(manager, began, steps, budgets, survey), console.height)
+            live.update(shown, refresh=True)
+            await asyncio.sleep(_REDRAW_SECONDS)
+
+    async def look_around() -> None:
+        nonlocal survey
+        while True:
+            start = now()
+            survey = await summarize_store(manager, console.height)
+            await asyncio.sleep(max(_SUMMARY_SECONDS, _SUMMARY_SHARE * (now() - start)))
+
+    def press(key: str) -> None:
+        if key == "q":
+            manager.stop()
+
+    with Live(console=console, screen=True, auto_refresh=False) as live, key_presses(press):
+        tasks = [asyncio.create_task(draw()), asyncio.create_task(look_around())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def draw_snapshot(glance: ProcessSnapshot, height: int) -> RenderableType:
+    """Everything that fits: of what is left below, troubles have half or what notes do not need, and at least one."""
+    upper = [_heading(glance), Text(), *_kinds(glance), Text(), *_work(glance), *_services(glance), Text()]
+    left = max(0, height - len(upper))
+    troubles = _unready(glance.survey, max(min(left, 3), left // 2, left - len(glance.survey.notes) - 1))
+    return Group(*upper, *troubles, *_events(glance.survey, left - len(troubles)))
+
+
+def _heading(glance: ProcessSnapshot) -> Text:
+    seconds = int(glance.seconds)
+    time = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    phase = Text(glance.phase, style="green" if glance.phase == "running" else "yellow")
+    return _line(Text("setpoint run  ", style="bold"), phase, Text(f"  for {time}  (q ends it)", style="dim"))
+
+
+def _kinds(glance: ProcessSnapshot) -> list[Text]:
+    counts = glance.survey.resources
+    rows = [(kind, *(str(counts.get((kind, how), 0)) for how in (READY, NOT_READY, DELETING))) for kind in glance.kinds]
+    return _columns(("KIND", "READY", "NOT READY", "DELETING"), rows)
+
+
+def _work(glance: ProcessSnapshot) -> list[Text]:
+    waiting = ", ".join(f"{number} {one.name.lower()}" for one, number in sorted(glance.depth.items()) if number)
+    busy = ", ".join(f"{one.ref} ({one.seconds:.0f}s, after {one.trigger})" for one in glance.busy[:_MAX_STEPS_SHOWN])
+    if len(glance.busy) > _MAX_STEPS_SHOWN:
+        busy = f"{len(glance.busy)}: {busy}, …"
+    first = "; ".join(f"{ref}: {one_line(why)}" for ref, why in glance.retrying[:1])
+    steps = glance.steps
+    checks = steps.hits + steps.misses
+    hits = f"{steps.hits / checks:.0%} of {checks}" if checks else "none yet"
+    facts = (
+        ("QUEUE", waiting or "empty"),
+        ("IN WORK", busy or "nothing"),
+        ("TO COME", f"{glance.delayed} looks; {glance.retries} retries so far"),
+        ("RETRYING", f"{len(glance.retrying)}: {first}" if glance.retrying else "nothing"),
+        ("COOKIE HITS", f"{hits}; {steps.all} steps"),
+        *([] if glance.shards is None else [("SHARDS", "{} of {} held here".format(*glance.shards))]),
+    )
+    return [_line(Text(f"{name:<13}", style="bold"), Text(told)) for name, told in facts]
+
+
+def _services(glance: ProcessSnapshot) -> list[Text]:
+    return [_service(gate, glance) for gate in glance.services.limiters]
+
+
+def _service(gate: LimiterStats, glance: ProcessSnapshot) -> Text:
+    budgets = [one for one in glance.services.budgets if one.charge.service == gate.service]
+    waiting, throttles = sum(one.waiting for one in budgets), sum(one.throttles for one in budgets)
+    is_down = gate.breaker is not BreakerState.CLOSED
+    breaker = Text(f"does not answer (breaker {gate.breaker.value}); " if is_down else "", style="red")
+    told = f"{gate.in_flight} calls under way, {waiting} waiting, {sum(one.rate for one in budgets):.1f}/s allowed"
+    told += f", throttled {throttles} times" if throttles else ""
+    return _line(Text(f"{'SERVICE':<13}", style="bold"), Text(f"{gate.service}: "), breaker, Text(told))
+
+
+def _unready(survey: StoreSummary, room: int) -> list[Text]:
+    rows = [(str(one.ref), one.reason, one_line(one.message)) for one in survey.troubles[: max(0, room - 2)]]
+    return [*_columns(("NOT READY", "REASON", "MESSAGE"), rows, "yellow"), Text()] if rows else []
+
+
+def _events(survey: StoreSummary, room: int) -> list[Text]:
+    shown = survey.notes[-(room - 1) :] if room > 1 else ()
+    rows = [(note.at, str(note.ref), note.reason, one_line(note.message)) for note in shown]
+    return _columns(("EVENT", "RESOURCE", "REASON", "MESSAGE"), rows) if rows else []
+
+
+def _columns(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = "") -> list[Text]:
+    widths = [max(cell_len(row[number]) for row in (header, *rows)) for number in range(len(header))]
+    lines = [(header, "bold"), *((row, style) for row in rows)]
+    return [
+        _line(Text("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), style=one))
+        for cells, one in lines
+    ]
+
+
+def _line(*parts: Text) -> Text:
+    """One line; what sticks out on the right is cut off."""
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for part in parts:
+        line.append_text(part)
+    return line
+
+
+@contextmanager
+def key_presses(press: Callable[[str], None]) -> Iterator[None]:
+    """Calls `press` with each key of the terminal; afterwards the terminal is as it was. Ctrl-C stays a signal."""
+    terminal, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+    before = termios.tcgetattr(terminal)
+
+    def read() -> None:
+        data = os.read(terminal, 64)
+        if not data:
+            # The terminal is gone.
+            loop.remove_reader(terminal)
+        for key in data.decode(errors="replace"):
+            press(key)
+
+    tty.setcbreak(terminal)
+    loop.add_reader(terminal, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(terminal)
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)

@@ -1,0 +1,87 @@
+"""The outcome of a step as one word, one line, a colour and an exit code."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from setpoint.core.plan import Action
+from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
+from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError, WaitFailed, WaitTimedOut
+
+
+class ExitCode(IntEnum):
+    """What a command tells its caller."""
+
+    DONE = 0
+    FAILED = 1
+    CHANGES = 2
+    WAITING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeSummary:
+    """A word for the table, the rest of the line, a colour, and what it means for the command."""
+
+    word: str
+    detail: str
+    style: str
+    code: ExitCode
+
+
+ACTION_WORDS = {
+    Action.CREATE: "created",
+    Action.UPDATE: "updated",
+    Action.REPLACE: "replaced",
+    Action.DELETE: "deleted",
+}
+
+
+# What a resource that is not ready means for the command, by its reason. Any other is an owner's: it has done its part.
+_EXIT_CODES = {"NotConverged": ExitCode.FAILED, "Contested": ExitCode.WAITING}
+
+# Nothing is written then: what was written is of long ago.
+_UNMANAGED_REASONS = ("Observed", "Paused")
+
+
+def summarize_outcome(outcome: StepOutcome) -> OutcomeSummary:
+    """How it stands after `outcome`."""
+    match outcome:
+        case Gone():
+            return OutcomeSummary("deleted", "", "green", ExitCode.DONE)
+        case Settled(plan, ready) if ready.status == "True":
+            word = ACTION_WORDS[plan.writes[0].action] if plan.writes else "unchanged"
+            return OutcomeSummary(word, "", "green", ExitCode.DONE)
+        case Settled(plan, ready):
+            code = _EXIT_CODES.get(ready.reason, ExitCode.DONE)
+            word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
+            if plan.writes and code is ExitCode.DONE and ready.reason not in _UNMANAGED_REASONS:
+                word = f"{ACTION_WORDS[plan.writes[0].action]}, {word}"
+            return OutcomeSummary(word, ready.message, "red" if code is ExitCode.FAILED else "yellow", code)
+        case Stopped(error):
+            return _summarize_error(error)
+
+
+def _summarize_error(error: SetpointError) -> OutcomeSummary:
+    match error:
+        case Blocked():
+            return OutcomeSummary("blocked", str(error), "magenta", ExitCode.WAITING)
+        case WaitTimedOut():
+            return OutcomeSummary("timed out", str(error), "yellow", ExitCode.WAITING)
+        case WaitFailed():
+            return OutcomeSummary("failed", str(error), "red", ExitCode.FAILED)
+        case RemoteUnavailable():
+            return OutcomeSummary("retrying", str(error), "yellow", ExitCode.WAITING)
+        case _:
+            is_waiting = isinstance(error, NotReady) or error.retry is Retry.STEP_AGAIN
+            word, style, code = (
+                ("waiting", "yellow", ExitCode.WAITING) if is_waiting else ("failed", "red", ExitCode.FAILED)
+            )
+            return OutcomeSummary(word, str(error), style, code)
+
+
+def worst_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
+    """The one that counts when there are several: failed, then changes, then waiting, then done."""
+    found = set(codes)
+    return next(
+        (code for code in (ExitCode.FAILED, ExitCode.CHANGES, ExitCode.WAITING) if code in found), ExitCode.DONE
+    )

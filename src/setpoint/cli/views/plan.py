@@ -1,0 +1,211 @@
+"""Plans as text: field, before → after, rule; and the survey of all plans of a store."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from setpoint.cli.views.outcome import ACTION_WORDS
+from setpoint.cli.views.table import TextTable, fold_similar, one_line
+from setpoint.clients.write_guard import BlockedWrite
+from setpoint.core.decide import Decision
+from setpoint.core.diff import FieldChange
+from setpoint.core.plan import Action, Plan, PlannedWrite
+from setpoint.core.schema.policy import Rule
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult
+from setpoint.replay.preview_report import PreviewReport
+
+_MAX_ALIGNED_CELL: Final = 60
+_SIGNS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-"}
+_COLOURS = {Action.CREATE: "green", Action.UPDATE: "yellow", Action.REPLACE: "magenta", Action.DELETE: "red"}
+_DECISION_WORDS = {
+    Decision.CREATE: "not there yet",
+    Decision.INTENT_CHANGED: "you changed your mind",
+    Decision.DRIFTED: "the live object changed",
+    Decision.BOTH: "both sides changed",
+    Decision.FIRST_LOOK: "no cookie to go by",
+    Decision.IN_SYNC: "nothing changed: fast path",
+}
+_RULE_WORDS = {
+    Rule.SPEC: "the spec says so",
+    Rule.DEFAULT: "back to its default",
+    Rule.PRUNED: "not in the spec",
+    Rule.PROTECTED: "kept (protected)",
+    Rule.FIXED: "kept (immutable)",
+    Rule.CHOSEN: "kept (chosen by the service)",
+    Rule.UNMANAGED: "kept (unmanaged)",
+    Rule.LISTED: "kept (default-to-gcp-fields)",
+    Rule.IGNORED: "kept (ignore-unspecified-fields)",
+    Rule.GENERATED: "as generated",
+    Rule.MANAGED: "put back: the owner manages it",
+    Rule.RETIRED: "removed: no longer generated, and nobody edited it",
+    Rule.EDITED: "kept (a person's edit)",
+    Rule.CONFLICTING: "kept (a person's edit; what is generated has changed, too)",
+}
+_REMOVED_WORDS: Final = {
+    Rule.EDITED: "kept away (a person removed it)",
+    Rule.CONFLICTING: "kept away (a person removed it; what is generated has changed, too)",
+}
+_ADOPTED: Final = "adopted: it was nobody's"
+_OWNER_REFERENCES: Final = Path(("metadata", "ownerReferences"))
+
+_Row = tuple[tuple[str, ...], str]
+
+
+def plan_view(plan: Plan) -> RenderableType:
+    """A plan at a glance: why, each write with its fields, and what was kept; an owner's child by child."""
+    fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
+    rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
+    why = plan.because or f"{plan.decision.value}: {_DECISION_WORDS[plan.decision]}"
+    return Group(Text(why, style="bold"), *fields, *rest)
+
+
+def value_text(value: Json | Missing) -> str:
+    """A value on one line, as JSON; `unset` where there is none."""
+    return "unset" if isinstance(value, Missing) else canonical(value).decode()
+
+
+def is_owner_plan(plan: Plan) -> bool:
+    """Whether the plan is about the children of an owner, each as `ConfigMap/name`."""
+    paths = (change.path for change in (*plan.withheld, *plan.kept))
+    return any("/" in write.name for write in plan.writes) or any(map(_child_of, paths))
+
+
+def plan_from_record(step: Mapping[str, Any]) -> Plan:
+    """The plan that is on record of a step."""
+    writes = (
+        PlannedWrite(Action(one["action"]), one["name"], tuple(map(_change_from_record, one["changes"])))
+        for one in step["writes"]
+    )
+    kept, withheld = (tuple(map(_change_from_record, step.get(name, ()))) for name in ("kept", "withheld"))
+    return Plan(Decision(step["decision"]), tuple(writes), kept, withheld, step.get("because", ""))
+
+
+def _change_from_record(data: Mapping[str, Any]) -> FieldChange:
+    before, after = (data.get(side, MISSING) for side in ("before", "after"))
+    return FieldChange(Path.parse(data["path"]), before, after, Rule(data["rule"]))
+
+
+def plan_rows(plan: Plan) -> Text:
+    """Each write with its fields, and what was kept; of an owner child by child."""
+    rows = _rows_of_children(plan) if is_owner_plan(plan) else _rows(plan)
+    return TextTable(gap=2, limit=_MAX_ALIGNED_CELL).lines(rows)
+
+
+def _rows(plan: Plan) -> Iterator[_Row]:
+    for write in plan.writes:
+        for change in write.changes:
+            yield _row(change, _SIGNS[write.action]), _COLOURS[write.action]
+    yield from ((_row(change, "!"), "yellow") for change in plan.withheld)
+    yield from ((_row(change, "="), "dim") for change in plan.kept)
+
+
+def _row(change: FieldChange, sign: str) -> tuple[str, ...]:
+    before, after = value_text(change.before), value_text(change.after)
+    moved = before if before == after else f"{before} → {after}"
+    return (sign, str(change.path), moved, _rule_text(change))
+
+
+def _rule_text(change: FieldChange) -> str:
+    if isinstance(change.after, Missing) and change.rule in _REMOVED_WORDS:
+        return _REMOVED_WORDS[change.rule]
+    return _RULE_WORDS.get(change.rule, change.rule.value)
+
+
+# --- Plans of owners --------------------------------------------------------------------------------------------------
+
+
+def _rows_of_children(plan: Plan) -> Iterator[_Row]:
+    """A line for each child, and below it the fields that change, wait or are kept; a new one in one line."""
+    writes = {write.name: write for write in plan.writes}
+    others = (_child_of(change.path) for change in (*plan.withheld, *plan.kept))
+    for name in dict.fromkeys((*writes, *others)):
+        yield from _rows_of_child(name, writes.get(name), plan)
+
+
+def _rows_of_child(name: str, write: PlannedWrite | None, plan: Plan) -> Iterator[_Row]:
+    if write is not None and write.action is not Action.UPDATE:
+        yield (_SIGNS[write.action], name, ACTION_WORDS[write.action]), _COLOURS[write.action]
+        return
+    yield ("=" if write is None else "~", name), "dim" if write is None else "yellow"
+    changes = () if write is None else write.changes
+    for sign, colour, some in (("~", "yellow", changes), ("!", "yellow", plan.withheld), ("=", "dim", plan.kept)):
+        for change in some:
+            if _child_of(change.path) == name:
+                yield ("", *_row_below_child(change, sign)), colour
+
+
+def _child_of(path: Path) -> str:
+    """The child that a change is about; "" in any other plan."""
+    head = path.steps[0] if path.steps else ""
+    return head if isinstance(head, str) and "/" in head else ""
+
+
+def _row_below_child(change: FieldChange, sign: str) -> tuple[str, ...]:
+    """The change below the name of its child."""
+    inside = Path(change.path.steps[1:])
+    _, path, moved, why = _row(replace(change, path=inside), sign)
+    # Who owns it by now is told in words: nobody reads a reference.
+    return (f"{sign} {path}", "", _ADOPTED) if inside == _OWNER_REFERENCES else (f"{sign} {path}", moved, why)
+
+
+_FINDING_STYLES: Final[Mapping[PreviewFinding, str]] = {
+    PreviewFinding.IN_SYNC: "green",
+    PreviewFinding.ONE_TIME: "cyan",
+    PreviewFinding.HELD: "dim",
+    PreviewFinding.WAITING: "yellow",
+    PreviewFinding.WRITES: "yellow",
+    PreviewFinding.UNSETTLED: "red",
+    PreviewFinding.MASKED: "red",
+    PreviewFinding.FAILED: "red",
+}
+_FINDING_WORDS: Final[Mapping[PreviewFinding, str]] = {
+    PreviewFinding.ONE_TIME: "the cookie does not vouch for it; nothing to write, and fast again after that",
+    PreviewFinding.UNSETTLED: "nothing to write, and no cookie will ever vouch for it: it reads differently each time",
+    PreviewFinding.MASKED: "the cookie says in sync, and a full comparison does not",
+}
+
+
+def survey_view(found: PreviewReport) -> RenderableType:
+    """All of it; of those that are in sync only how many there are, and of many that are alike only some."""
+    loud = [one for one in found.found if one.finding is not PreviewFinding.IN_SYNC]
+    parts = list(
+        fold_similar(loud, _survey_lines, lambda one: (one.ref.kind, one.finding, one.fields, _finding_text(one)))
+    )
+    parts += [Text(_blocked_line(one), style="red") for one in found.blocked]
+    parts += [Text(f"not recorded: {one}", style="red") for one in found.missed]
+    return Group(*parts, survey_summary(found) if found.found else Text("Nothing is declared here."))
+
+
+def survey_summary(found: PreviewReport) -> RenderableType:
+    """How many there are of each kind and finding."""
+    findings = [one for one in PreviewFinding if found.with_findings(one)]
+    rows: list[tuple[tuple[str, ...], str]] = [
+        ((kind, *(str(counts.get(one, 0)) for one in findings)), "") for kind, counts in sorted(found.counts.items())
+    ]
+    return TextTable("KIND", *(one.value.upper() for one in findings)).lines(rows)
+
+
+def _survey_lines(one: PreviewResult) -> Iterator[RenderableType]:
+    plan, style = one.told, _FINDING_STYLES[one.finding]
+    yield Text(f"{one.ref} {one.finding.value}: {_finding_text(one)}", style=style)
+    if plan is not None and (plan.writes or plan.withheld):
+        yield plan_rows(plan)
+
+
+def _finding_text(one: PreviewResult) -> str:
+    if one.plan is None:
+        return one_line(one.trouble)
+    why = _FINDING_WORDS.get(one.finding, "") or one.plan.because or one.plan.decision.value
+    return f"{why}; without a cookie: {one_line(one.trouble)}" if one.trouble else why
+
+
+def _blocked_line(one: BlockedWrite) -> str:
+    whose = f", tried for {one.caller}" if one.caller else ""
+    fields = f": {', '.join(one.fields)}" if one.fields else ""
+    return one_line(f"blocked: {one}{whose}{fields}")

@@ -1,0 +1,153 @@
+"""A snapshot of the running process: queues, running steps, retries, rate limits, resources that are not ready."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from setpoint.clients.ratelimit.limiter import LimiterSnapshot, QuotaBudgets
+from setpoint.core.conditions import conditions_from_data, find_condition
+from setpoint.core.decide import Decision
+from setpoint.engine.ports import EventRecord, StepMetrics
+from setpoint.engine.resource import ResourceRef
+from setpoint.runtime.manager import Manager
+from setpoint.runtime.workqueue.scheduling import Priority
+
+READY, NOT_READY, DELETING = "ready", "not ready", "deleting"
+# Others have their turn after so many.
+_YIELD_EVERY: Final = 1000
+
+
+@dataclass(slots=True)
+class StepCounter:
+    """Counts steps on their way to the metrics."""
+
+    behind: StepMetrics
+    all: int = 0
+    hits: int = 0
+    misses: int = 0
+
+    def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
+        """See Metrics."""
+        self.all += 1
+        if decision:
+            is_hit = decision == Decision.IN_SYNC.value
+            self.hits += is_hit
+            self.misses += not is_hit
+        self.behind.step_finished(kind, outcome, decision, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStep:
+    """A step that is being taken: why, and for how long."""
+
+    ref: ResourceRef
+    trigger: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadyResource:
+    """A resource that is not as it should be, and what its status says."""
+
+    ref: ResourceRef
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSummary:
+    """What has to be counted or read: too dear to do all the time."""
+
+    # By kind, and by one of the words above.
+    resources: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    troubles: tuple[UnreadyResource, ...] = ()
+    notes: tuple[EventRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSnapshot:
+    """Everything. `delayed` looks are planned; `retries` were, so far, because of a failure."""
+
+    phase: str
+    seconds: float
+    kinds: tuple[str, ...]
+    depth: Mapping[Priority, int]
+    # The longest first.
+    busy: tuple[RunningStep, ...]
+    # Those that are to be retried, and why.
+    retrying: tuple[tuple[ResourceRef, str], ...]
+    delayed: int
+    retries: int
+    steps: StepCounter
+    services: LimiterSnapshot
+    survey: StoreSummary
+    # How many are held here, and how many there are; none for a process that looks after everything.
+    shards: tuple[int, int] | None = None
+
+
+def snapshot_process(
+    manager: Manager, began: float, steps: StepCounter, budgets: QuotaBudgets, survey: StoreSummary
+) -> ProcessSnapshot:
+    """The process now, with the last `survey` of it."""
+    queues = {one: one.queue.snapshot() for one in manager.controllers.values()}
+    depth: Counter[Priority] = Counter()
+    for snapshot in queues.values():
+        depth.update(snapshot.depth)
+    return ProcessSnapshot(
+        phase=manager.phase.value,
+        seconds=manager.engine.clock.monotonic() - began,
+        kinds=tuple(one.name for one in queues),
+        depth=depth,
+        busy=_running_steps(manager),
+        retrying=_retrying(manager),
+        delayed=sum(one.delayed for one in queues.values()),
+        retries=sum(one.retries for one in queues.values()),
+        steps=steps,
+        services=budgets.snapshot(),
+        survey=survey,
+        shards=None if manager.replica is None else (len(manager.replica.held), manager.replica.number),
+    )
+
+
+def _running_steps(manager: Manager) -> tuple[RunningStep, ...]:
+    now = manager.engine.clock.monotonic()
+    working = [pair for one in manager.controllers.values() for pair in one.working.items()]
+    found = [RunningStep(ref, trigger, now - since) for ref, (trigger, since) in working]
+    return tuple(sorted(found, key=lambda one: -one.seconds))
+
+
+def _retrying(manager: Manager) -> tuple[tuple[ResourceRef, str], ...]:
+    troubles = [pair for one in manager.controllers.values() for pair in one.troubles.items()]
+    return tuple((ref, str(error)) for ref, error in troubles)
+
+
+async def summarize_store(manager: Manager, most: int) -> StoreSummary:
+    """Everything counted, and at most so many troubles and notes."""
+    counts: Counter[tuple[str, str]] = Counter()
+    unready: list[ResourceRef] = []
+    for number, ref in enumerate(tuple(manager.heads), start=1):
+        head = manager.heads.get(ref)
+        if head is not None and (ref.group, ref.kind) in manager.controllers:
+            how = DELETING if head.is_deleting else READY if head.is_ready else NOT_READY
+            counts[ref.kind, how] += 1
+            if how != READY and len(unready) < most:
+                unready.append(ref)
+        if number % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+    troubles = [await _unready_resource(ref, manager) for ref in unready]
+    notes = await manager.engine.store.notes()
+    return StoreSummary(counts, tuple(troubles), notes[-most:])
+
+
+async def _unready_resource(ref: ResourceRef, manager: Manager) -> UnreadyResource:
+    resource = await manager.engine.store.get(ref)
+    ready = (
+        None if resource is None else find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
+    )
+    return (
+        UnreadyResource(ref, ready.reason, ready.message)
+        if ready is not None
+        else UnreadyResource(ref, "NotLookedAt", "")
+    )

@@ -1,0 +1,185 @@
+"""Progress while a command runs: a line per resource, a bar for a survey, a spinner.
+
+Drawn on a terminal; plain lines in a pipe.
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Final, Self
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from setpoint.cli.views.outcome import ACTION_WORDS, ExitCode, OutcomeSummary, summarize_outcome
+from setpoint.cli.views.table import one_line
+from setpoint.core.plan import Action
+from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.preview import PreviewResult
+from setpoint.errors import OperationRunning
+
+_NOT_STEPPED = OutcomeSummary("looking", "", "dim", ExitCode.WAITING)
+# Room for a word and a time beside a name.
+_MARGIN: Final = 20
+
+
+@dataclass(slots=True)
+class ResourceProgress:
+    """A line for each resource, kept up to date while it is open."""
+
+    console: Console
+    refs: Iterable[ResourceRef]
+    states: dict[ResourceRef, OutcomeSummary] = field(default_factory=dict)
+    _since: float = field(default_factory=time.monotonic)
+    _took: dict[ResourceRef, float] = field(default_factory=dict)
+    _begun: dict[ResourceRef, Action] = field(default_factory=dict)
+    _live: Live | None = None
+    _is_over: bool = False
+
+    def __enter__(self) -> Self:
+        self.states = dict.fromkeys(sorted(self.refs), _NOT_STEPPED)
+        # Colours may be forced upon a pipe; it cannot be drawn on all the same.
+        if self.console.is_interactive and self.console.file.isatty():
+            self._live = Live(get_renderable=self._drawn, console=self.console, refresh_per_second=8)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over = True
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def hear(self, ref: ResourceRef, outcome: StepOutcome) -> None:
+        """Takes note of what a step came to."""
+        state = self._with_what_was_begun(ref, outcome)
+        before = self.states.get(ref)
+        self.states[ref] = state
+        self._took[ref] = time.monotonic() - self._since
+        if self._live is None and state != before:
+            self.console.print(self._line(ref, state), soft_wrap=True)
+
+    def _with_what_was_begun(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
+        """How it stands; the end of an operation is the end of what it was begun for."""
+        if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
+            self._begun[ref] = Action(outcome.error.begun)
+        state = summarize_outcome(outcome)
+        if (
+            isinstance(outcome, Settled)
+            and not outcome.plan.writes
+            and state.code is ExitCode.DONE
+            and ref in self._begun
+        ):
+            return replace(state, word=ACTION_WORDS[self._begun[ref]])
+        return state
+
+    def _drawn(self) -> RenderableType:
+        return self._in_full() if self._is_over else self._at_a_glance()
+
+    def _at_a_glance(self) -> RenderableType:
+        """One line each, those that go on first when the screen is too small for all."""
+        room = max(1, self.console.height - 2)
+        refs = list(self.states)
+        if len(refs) > room:
+            refs = sorted(refs, key=lambda ref: self.states[ref].code is not ExitCode.WAITING)[:room]
+        table = Table.grid(padding=(0, 2))
+        for ref in refs:
+            state = self.states[ref]
+            cells = (str(ref), state.word, self._time(ref), one_line(state.detail))
+            table.add_row(*(Text(cell, overflow="ellipsis", no_wrap=True) for cell in cells), style=state.style)
+        return Group(table, *self._left_out(len(refs)))
+
+    def _left_out(self, shown: int) -> list[Text]:
+        if shown == len(self.states):
+            return []
+        done = sum(state.code is not ExitCode.WAITING for state in self.states.values())
+        total = len(self.states)
+        text = f"… and {total - shown} more; {done} of {total} done"
+        return [Text(text, style="dim", overflow="ellipsis", no_wrap=True)]
+
+    def _in_full(self) -> RenderableType:
+        """How it ended: no message is cut short, what does not fit beside a name stands below it."""
+        room = max(1, self.console.width - _MARGIN)
+        names = min(max((cell_len(str(ref)) for ref in self.states), default=1), room)
+        words = max((len(state.word) for state in self.states.values()), default=0)
+        parts: list[RenderableType] = []
+        for ref, state in self.states.items():
+            head = f"{ref!s:<{names}}  {state.word:<{words}}  {self._time(ref)}"
+            detail = one_line(state.detail)
+            line = f"{head}  {detail}" if detail else head
+            if cell_len(line) <= self.console.width or not detail:
+                parts.append(Text(line, style=state.style))
+            else:
+                parts += [Text(head, style=state.style), Padding(Text(detail, style=state.style), (0, 0, 0, 2))]
+        return Group(*parts)
+
+    def _time(self, ref: ResourceRef) -> str:
+        is_open = self.states[ref].code is ExitCode.WAITING
+        took = time.monotonic() - self._since if is_open else self._took.get(ref, 0.0)
+        return f"{took:.0f}s"
+
+    def _line(self, ref: ResourceRef, state: OutcomeSummary) -> Text:
+        detail = one_line(state.detail)
+        return Text(f"{ref} {state.word}" + (f": {detail}" if detail else ""), style=state.style)
+
+
+# In a pipe there is a line for each so many.
+_LINE_EVERY: Final = 1000
+
+
+def _progress_bar() -> Progress | None:
+    if not sys.stderr.isatty():
+        return None
+    parts = (TextColumn("looking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*parts, console=Console(stderr=True), transient=True)
+
+
+@dataclass(slots=True)
+class SurveyProgress:
+    """Open while everything is looked at. `total` is how much that is, where it is known."""
+
+    total: int | None = None
+    done: int = 0
+    _bar: Progress | None = field(default_factory=_progress_bar)
+    _task: TaskID = field(default=TaskID(0))
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=self.total)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def hear(self, _found: PreviewResult) -> None:
+        """One more was looked at."""
+        self.done += 1
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done)
+        elif self.done % _LINE_EVERY == 0:
+            of = "" if self.total is None else f" of {self.total}"
+            sys.stderr.write(f"{self.done}{of} looked at\n")
+
+
+@contextmanager
+def spinner(what: str) -> Iterator[None]:
+    """Seen by whoever sits there until it is over; a pipe gets nothing."""
+    if sys.stderr.isatty():
+        with Console(stderr=True, highlight=False).status(Text(what)):
+            yield
+    else:
+        yield

@@ -1,0 +1,351 @@
+"""The structural OpenAPI v3 schema of a struct type, for CustomResourceDefinitions, and the walk over its fields.
+
+Defaults are described but not set: the API server would write them into the author's spec. A recursive type is not
+expanded, since structural schemas cannot be recursive: below it any field is accepted.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from setpoint.core.schema.shape import AtomicList, Check, Field, KeyedList, MapShape, Mark, field_below, shape_of
+from setpoint.core.values.canonical import canonical
+from setpoint.core.values.json_types import Json, Missing
+
+StructClass: TypeAlias = type[msgspec.Struct]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaNode:
+    """A field, or what stands in a list or a map. `type` is without null."""
+
+    path: str
+    field: Field
+    type: inspect.Type
+    is_required: bool = False
+    is_nullable: bool = False
+    # The name in JSON; the struct that has the field, and the name that it has there.
+    name: str = ""
+    holder: StructClass | None = None
+    attribute: str = ""
+    # What stands beside the type, for those who do not write it below the field.
+    description: str = ""
+
+
+def root_node(type_: StructClass) -> SchemaNode:
+    """The whole of a struct type."""
+    return SchemaNode("", Field(shape_of(type_)), inspect.type_info(type_), is_required=True)
+
+
+def member_nodes(place: SchemaNode) -> Iterator[SchemaNode]:
+    """The fields of an object; none of anything else."""
+    if not isinstance(place.type, inspect.StructType):
+        return
+    for one in place.type.fields:
+        below = field_below(place.field, one.encode_name)
+        assert below is not None
+        path = f"{place.path}.{one.encode_name}".lstrip(".")
+        plain, is_nullable, description = _without_null(one.type)
+        names = (one.encode_name, place.type.cls, one.name)
+        yield SchemaNode(path, below, plain, one.required, is_nullable, *names, description)
+
+
+def item_node(place: SchemaNode) -> SchemaNode | None:
+    """What stands in a list or a map; None for anything else."""
+    match place.type:
+        case inspect.ListType(item_type=item) | inspect.DictType(value_type=item):
+            plain, is_nullable, _ = _without_null(item)
+            return SchemaNode(
+                f"{place.path}{_item_step(place.field)}", _item_field(place.field), plain, is_nullable=is_nullable
+            )
+        case _:
+            return None
+
+
+def _item_step(field: Field) -> str:
+    if isinstance(field.shape, KeyedList):
+        return f"[{','.join(f'{key}=…' for key in field.shape.keys)}]"
+    return "[…]"
+
+
+def _item_field(field: Field) -> Field:
+    if isinstance(field.shape, KeyedList):
+        return field.shape.item
+    if isinstance(field.shape, MapShape):
+        return field.shape.value
+    assert isinstance(field.shape, AtomicList)
+    return Field(field.shape.item)
+
+
+def _without_null(type_: inspect.Type) -> tuple[inspect.Type, bool, str]:
+    """The type without null and notes, whether it may be null, and what a note says of it."""
+    match type_:
+        case inspect.Metadata(type=inner, extra_json_schema=extra):
+            plain, is_nullable, deeper = _without_null(inner)
+            return plain, is_nullable, str((extra or {}).get("description", "")) or deeper
+        case inspect.UnionType(types=types) if any(isinstance(one, inspect.NoneType) for one in types):
+            rest = tuple(one for one in types if not isinstance(one, inspect.NoneType))
+            plain, _, description = _without_null(rest[0] if len(rest) == 1 else inspect.UnionType(rest))
+            return plain, True, description
+        case _:
+            return type_, False, ""
+
+
+OpenApiSchema: TypeAlias = dict[str, Json]
+# What the author of a type says of each of its fields, by the names that they have in Python.
+DescribeFields: TypeAlias = Callable[[StructClass], Mapping[str, str]]
+
+IMMUTABLE_MESSAGE: Final = (
+    "field is immutable: fixed when the object is created. Put the old value back, or delete the resource and apply it "
+    "again"
+)
+PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
+VALIDATIONS: Final = "x-kubernetes-validations"
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+_LINE_BREAK: Final = re.compile(r"\s*\n\s*")
+_WHOLE: Final = {(-(2**31), 2**31 - 1): "int32", (-(2**63), 2**63 - 1): "int64"}
+_FORMS: Final[Mapping[frozenset[type], OpenApiSchema]] = {
+    frozenset({str}): {"type": "string"},
+    frozenset({int}): {"type": "integer", "format": "int64"},
+}
+# Some services do not tell upper case from lower: whether that is a change is for the kind to say.
+_SAME_TEXT: Final = "self.lowerAscii() == oldSelf.lowerAscii()"
+_SAME: Final = "self == oldSelf"
+# In the order in which they are told.
+_MARK_TEXTS: Final = {
+    Mark.IMMUTABLE: "Immutable.",
+    Mark.PROTECTED: "Protected: left out, the live value stands.",
+    Mark.CHOSEN: "Left out, the service chooses.",
+    Mark.WRITE_ONLY: "Write-only.",
+    Mark.ASKED: "Sent when it changes: after that the service has the last word.",
+    Mark.OUTPUT_ONLY: "Set by the service.",
+}
+
+
+def schema_of(type_: StructClass, describe: DescribeFields) -> OpenApiSchema:
+    """The schema of a struct type. TypeError names the field whose type has none."""
+    return schema_of_node(root_node(type_), describe)
+
+
+def schema_of_node(place: SchemaNode, describe: DescribeFields) -> OpenApiSchema:
+    """The schema of one field and everything below it."""
+    return _SchemaWriter(describe).schema(place)
+
+
+class _SchemaWriter:
+    """Writes schemas, inside the types that it is in already."""
+
+    def __init__(
+        self, describe: DescribeFields, inside: tuple[StructClass, ...] = (), *, has_past: bool = True
+    ) -> None:
+        self._describe = describe
+        self._inside = inside
+        # Whether a cluster knows which old value is this one's: not so in a list that is replaced whole.
+        self._has_past = has_past
+
+    def schema(self, place: SchemaNode) -> OpenApiSchema:
+        described = self._description(place)
+        return {
+            **({"description": described} if described else {}),
+            **self._form(place),
+            **({"nullable": True} if _is_nullable(place) else {}),
+            **_rules(list(self._checks(place))),
+        }
+
+    def _description(self, place: SchemaNode) -> str:
+        holder, below = place.holder, place.attribute
+        told = place.description or ("" if holder is None else self._describe(holder).get(below, ""))
+        parts = [
+            told,
+            _choices(place),
+            _default(place),
+            *(word for mark, word in _MARK_TEXTS.items() if _has(place, mark)),
+        ]
+        return " ".join(part for part in parts if part)
+
+    def _form(self, place: SchemaNode) -> OpenApiSchema:
+        match place.type:
+            case inspect.StructType(cls=cls):
+                return (
+                    {"type": "object", PRESERVE_UNKNOWN_FIELDS: True}
+                    if cls in self._inside
+                    else self._object(place, cls)
+                )
+            case inspect.ListType():
+                return self._list(place, place.type)
+            case inspect.DictType():
+                return self._map(place, place.type)
+            case inspect.UnionType(types=types) if {type(one) for one in types} == {inspect.IntType, inspect.StrType}:
+                return {"x-kubernetes-int-or-string": True}
+            case inspect.UnionType() | inspect.AnyType():
+                return {PRESERVE_UNKNOWN_FIELDS: True}
+            case _:
+                return _scalar(place)
+
+    def _object(self, place: SchemaNode, cls: StructClass) -> OpenApiSchema:
+        below = _SchemaWriter(self._describe, (*self._inside, cls), has_past=self._has_past)
+        members = list(member_nodes(place))
+        required: list[Json] = [one.name for one in members if one.is_required]
+        properties = {one.name: below.schema(one) for one in members}
+        return {
+            "type": "object",
+            **({"properties": properties} if properties else {}),
+            **({"required": required} if required else {}),
+        }
+
+    def _list(self, place: SchemaNode, type_: inspect.ListType) -> OpenApiSchema:
+        inside = item_node(place)
+        assert inside is not None
+        keys = _keys(place, inside)
+        below = _SchemaWriter(self._describe, self._inside, has_past=self._has_past and bool(keys))
+        kind: OpenApiSchema = (
+            {_LIST_TYPE: "map", "x-kubernetes-list-map-keys": keys} if keys else {_LIST_TYPE: "atomic"}
+        )
+        bounds = _bounds({"minItems": type_.min_length, "maxItems": type_.max_length})
+        return {"type": "array", "items": below.schema(inside), **bounds, **kind}
+
+    def _map(self, place: SchemaNode, type_: inspect.DictType) -> OpenApiSchema:
+        inside = item_node(place)
+        assert inside is not None
+        bounds = _bounds({"minProperties": type_.min_length, "maxProperties": type_.max_length})
+        return {"type": "object", "additionalProperties": self.schema(inside), **bounds}
+
+    def _checks(self, place: SchemaNode) -> Iterator[Check]:
+        choices = _values(place.type)
+        if choices and _is_nullable(place):
+            # An enum would refuse null.
+            yield Check(f"self in {_text(choices)}", f"write {_listed(choices)}")
+        cls = place.type.cls if isinstance(place.type, inspect.StructType) else None
+        yield from getattr(cls, "__checks__", ())
+        if _has(place, Mark.IMMUTABLE) and self._has_past:
+            yield Check(_unchanged(place.type), IMMUTABLE_MESSAGE)
+
+
+# --- What a field says of itself -------------------------------------------------------------------------------------
+
+
+def _has(place: SchemaNode, mark: Mark) -> bool:
+    return mark in place.field.marks
+
+
+def _is_nullable(place: SchemaNode) -> bool:
+    return place.is_nullable or None in _all_values(place.type)
+
+
+def _choices(place: SchemaNode) -> str:
+    values = _values(place.type)
+    return f"One of {', '.join(map(_text, values))}." if values else ""
+
+
+def _default(place: SchemaNode) -> str:
+    default = place.field.default
+    if place.is_required or isinstance(default, Missing) or default in ({}, []):
+        return ""
+    return f"Default: {_text(default)}."
+
+
+def _listed(values: Iterable[Json]) -> str:
+    *most, last = map(_text, values)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _text(value: Json) -> str:
+    return canonical(value).decode()
+
+
+def _values(type_: inspect.Type) -> list[Json]:
+    return [value for value in _all_values(type_) if value is not None]
+
+
+def _all_values(type_: inspect.Type) -> tuple[Json, ...]:
+    match type_:
+        case inspect.LiteralType(values=values):
+            return values
+        case inspect.EnumType(cls=cls):
+            return tuple(one.value for one in cls)
+        case _:
+            return ()
+
+
+def _keys(place: SchemaNode, inside: SchemaNode) -> list[Json]:
+    """What tells the elements of a list apart, where a cluster can go by it: all of it has to be there."""
+    if not isinstance(place.field.shape, KeyedList):
+        return []
+    keys = place.field.shape.keys
+    sure = {one.name for one in member_nodes(inside) if one.is_required and not one.is_nullable}
+    return list(keys) if set(keys) <= sure else []
+
+
+def _unchanged(type_: inspect.Type) -> str:
+    match type_:
+        case inspect.StrType():
+            return _SAME_TEXT
+        case inspect.StructType(cls=cls):
+            return str(getattr(cls, "__unchanged__", _SAME))
+        case _:
+            return _SAME
+
+
+# --- Parts of a schema -----------------------------------------------------------------------------------------------
+
+
+def _rules(checks: list[Check]) -> OpenApiSchema:
+    rules: list[Json] = [
+        {
+            "rule": _LINE_BREAK.sub(" ", one.cel.strip()),
+            "message": one.message,
+            **({"fieldPath": f".{one.field}"} if one.field else {}),
+        }
+        for one in checks
+    ]
+    return {VALIDATIONS: rules} if rules else {}
+
+
+def _scalar(place: SchemaNode) -> OpenApiSchema:
+    match place.type:
+        case inspect.StrType() as text:
+            bounds = {"minLength": text.min_length, "maxLength": text.max_length, "pattern": text.pattern}
+            return {"type": "string", **_bounds(bounds)}
+        case inspect.BoolType():
+            return {"type": "boolean"}
+        case inspect.IntType() as whole:
+            return _integer(whole)
+        case inspect.FloatType() as real:
+            return {"type": "number", "format": "double", **_range(real.ge, real.gt, real.le, real.lt)}
+        case inspect.LiteralType() | inspect.EnumType():
+            return _choice(place)
+        case _:
+            raise _no_form(place)
+
+
+def _integer(whole: inspect.IntType) -> OpenApiSchema:
+    format_ = _WHOLE.get((whole.ge or 0, whole.le or 0))
+    if format_ is not None:
+        return {"type": "integer", "format": format_}
+    return {"type": "integer", "format": "int64", **_range(whole.ge, whole.gt, whole.le, whole.lt)}
+
+
+def _range(ge: Json, gt: Json, le: Json, lt: Json) -> OpenApiSchema:
+    low = {"minimum": gt, "exclusiveMinimum": True} if gt is not None else _bounds({"minimum": ge})
+    high = {"maximum": lt, "exclusiveMaximum": True} if lt is not None else _bounds({"maximum": le})
+    return {**low, **high}
+
+
+def _choice(place: SchemaNode) -> OpenApiSchema:
+    values = _values(place.type)
+    form = _FORMS.get(frozenset(map(type, values)))
+    if form is None:
+        raise _no_form(place)
+    return {**form} if _is_nullable(place) else {**form, "enum": values}
+
+
+def _no_form(place: SchemaNode) -> TypeError:
+    return TypeError(f"{place.path}: {type(place.type).__name__} has no form that a cluster could check")
+
+
+def _bounds(found: Mapping[str, Json]) -> OpenApiSchema:
+    return {name: bound for name, bound in found.items() if bound is not None}

@@ -1,0 +1,174 @@
+"""Field policy: which rule decides a field that the spec leaves out, compiled from the author's annotations."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from setpoint.core.schema.shape import (
+    AtomicList,
+    Field,
+    KeyedList,
+    ObjectShape,
+    Shape,
+    atomic_ancestor,
+    field_at,
+    field_below,
+)
+from setpoint.core.values.paths import Path, PathStep, Selector
+from setpoint.errors import ManifestInvalid, UnknownField
+
+UNMANAGED: Final = "cnrm.cloud.google.com/unmanaged"
+DEFAULT_TO_GCP: Final = "cnrm.cloud.google.com/default-to-gcp-fields"
+IGNORE_UNSPECIFIED: Final = "cnrm.cloud.google.com/ignore-unspecified-fields"
+# What stands between commas, those inside brackets and quotes apart.
+_PART: Final = re.compile(r"""(?:"(?:\\.|[^"\\])*"|\[(?:"(?:\\.|[^"\\])*"|[^\]"])*\]|[^,])+""")
+
+
+class Rule(StrEnum):
+    """Why a field has the value it has, strongest first; shown to people as it is."""
+
+    UNMANAGED = "unmanaged"
+    SPEC = "spec"
+    LISTED = "default-to-gcp-fields"
+    IGNORED = "ignore-unspecified-fields"
+    PROTECTED = "protected"
+    FIXED = "immutable"
+    CHOSEN = "chosen by the service"
+    DEFAULT = "default"
+    PRUNED = "pruned"
+    # An explicit null: pruned, protected or not.
+    RELEASED = "released"
+    # Of what an owner makes: as it is generated, put back to that, or gone because it is no longer generated.
+    GENERATED = "generated"
+    MANAGED = "managed"
+    RETIRED = "no longer generated"
+    # A person's, where people may edit; and where what is generated has changed as well.
+    EDITED = "edited"
+    CONFLICTING = "edited, and generated anew"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPolicy:
+    """The rule for what the spec leaves out here and below, apart from the places listed `below`."""
+
+    rule: Rule
+    below: Mapping[PathStep, "CompiledPolicy"] = field(default_factory=dict)
+    # The rule again in the form the overlay asks for at every field.
+    unmanaged: bool = field(init=False)
+    keeps: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unmanaged", self.rule is Rule.UNMANAGED)
+        object.__setattr__(self, "keeps", self.rule in (Rule.LISTED, Rule.IGNORED))
+
+    def at(self, step: PathStep) -> "CompiledPolicy":
+        """The stance one step down."""
+        if not self.below:
+            return self
+        return self.below.get(step) or _UNIFORM[self.rule]
+
+    def strongest_listed_rule(self) -> Rule | None:
+        """The strongest rule of the places listed here or further down, if any is."""
+        rules = {below.rule for below in self.below.values()} | {
+            below.strongest_listed_rule() for below in self.below.values()
+        }
+        return next((rule for rule in (Rule.UNMANAGED, Rule.LISTED) if rule in {self.rule, *rules}), None)
+
+    def released(self) -> "CompiledPolicy":
+        """The stance under an explicit null: everything is given up but what is unmanaged."""
+        if self.unmanaged:
+            return self
+        below = {step: stance.released() for step, stance in self.below.items()}
+        return CompiledPolicy(Rule.RELEASED, below) if below else _UNIFORM[Rule.RELEASED]
+
+
+_UNIFORM: Final = {rule: CompiledPolicy(rule) for rule in Rule}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPolicy:
+    """The author's annotations on fields. A listed path stands for everything below it."""
+
+    unmanaged: tuple[Path, ...] = ()
+    listed: tuple[Path, ...] = ()
+    unspecified: Rule = Rule.PRUNED
+    stance: CompiledPolicy = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        listed = [path.steps for path in self.listed]
+        unmanaged = [path.steps for path in self.unmanaged]
+        object.__setattr__(self, "stance", _compile(self.unspecified, listed, unmanaged))
+
+    @staticmethod
+    def parse(annotations: Mapping[str, str], shape: ObjectShape) -> "FieldPolicy":
+        """The policy these annotations ask for; an unknown path names the nearest real ones."""
+        return FieldPolicy(
+            _paths(annotations, UNMANAGED, shape),
+            _paths(annotations, DEFAULT_TO_GCP, shape),
+            _unspecified(annotations),
+        )
+
+    def on_create(self) -> "FieldPolicy":
+        """The policy while there is no live object: what is unmanaged starts as the spec says."""
+        return FieldPolicy((), self.unmanaged + self.listed, self.unspecified) if self.unmanaged else self
+
+
+def _compile(
+    rule: Rule, listed: Sequence[tuple[PathStep, ...]], unmanaged: Sequence[tuple[PathStep, ...]]
+) -> CompiledPolicy:
+    if () in unmanaged:
+        return _UNIFORM[Rule.UNMANAGED]
+    if () in listed:
+        rule = Rule.LISTED
+    heads = dict.fromkeys(steps[0] for steps in (*listed, *unmanaged) if steps)
+    return CompiledPolicy(rule, {head: _compile(rule, _after(head, listed), _after(head, unmanaged)) for head in heads})
+
+
+def _after(head: PathStep, paths: Sequence[tuple[PathStep, ...]]) -> list[tuple[PathStep, ...]]:
+    return [steps[1:] for steps in paths if steps and steps[0] == head]
+
+
+def _unspecified(annotations: Mapping[str, str]) -> Rule:
+    text = annotations.get(IGNORE_UNSPECIFIED, "false")
+    if text not in ("true", "false"):
+        raise ManifestInvalid(f'{IGNORE_UNSPECIFIED} is {text!r}: write "true" or "false"')
+    return Rule.IGNORED if text == "true" else Rule.PRUNED
+
+
+def _paths(annotations: Mapping[str, str], key: str, shape: ObjectShape) -> tuple[Path, ...]:
+    parts = (part.strip() for part in _PART.findall(annotations.get(key, "")))
+    try:
+        return tuple(_real_path(part, shape) for part in parts if part)
+    except UnknownField as error:
+        raise UnknownField(f"{key}: {error}", error.nearest) from error
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{key}: {error}") from error
+
+
+def _real_path(text: str, shape: ObjectShape) -> Path:
+    """The path that `text` writes, its selectors in the order of the list's keys."""
+    path = Path.parse(text)
+    field_at(shape, path)
+    whole = atomic_ancestor(shape, path)
+    if whole != path:
+        what = "a list" if isinstance(field_at(shape, whole).shape, AtomicList) else "a reference"
+        raise UnknownField(f"{path} points into {what} that is one unit: name {whole} itself", (str(whole),))
+    here: Field | None = Field(shape)
+    steps: list[PathStep] = []
+    for step in path.steps:
+        assert here is not None
+        steps.append(_in_key_order(step, here.shape))
+        here = field_below(here, step)
+    return Path(tuple(steps))
+
+
+def _in_key_order(step: PathStep, shape: Shape) -> PathStep:
+    if isinstance(step, Selector) and isinstance(shape, KeyedList):
+        return Selector(tuple((key, dict(step.pairs)[key]) for key in shape.keys))
+    return step
+
+
+PRUNE: Final = FieldPolicy()
+IGNORE: Final = FieldPolicy(unspecified=Rule.IGNORED)

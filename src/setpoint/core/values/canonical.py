@@ -1,0 +1,280 @@
+"""Canonical bytes of a JSON value, their digest, and JSON equality.
+
+The bytes are those of RFC 8785 wherever it is defined, so that another language can recompute a digest. Integers beyond
+±2**53 keep their exact digits: two different int64 never share a digest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from json.encoder import encode_basestring
+from typing import Final, TypeAlias
+from uuid import UUID
+
+import msgspec
+import orjson
+from msgspec import inspect
+
+from setpoint.core.values.json_types import Json, number_text, same_number
+from setpoint.core.values.paths import Path
+from setpoint.errors import NotJson
+
+JsonOrStruct: TypeAlias = Json | msgspec.Struct
+
+_CONTAINERS: Final = frozenset((dict, list))
+# The nesting orjson takes; the exact route draws the line at the same depth.
+MAX_DEPTH: Final = 254
+
+
+def canonical(value: JsonOrStruct) -> bytes:
+    """The canonical bytes of `value`; NotJson when it has no JSON form."""
+    if isinstance(value, msgspec.Struct):
+        text = _struct_text(value)
+        return text if text is not None else canonical(_to_builtins(value))
+    text = _fast_text(value)
+    return text if text is not None else _exact_text(value)
+
+
+def digest(value: JsonOrStruct) -> str:
+    """SHA-256 of the canonical bytes of `value`, in lower-case hex."""
+    return sha256_hex(canonical(value))
+
+
+def sha256_hex(body: bytes) -> str:
+    """SHA-256 of bytes as they came, in lower-case hex: equal bodies need no decoding."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def same(a: JsonOrStruct, b: JsonOrStruct) -> bool:
+    """Whether `a` and `b` are one JSON value: 1 is 1.0, True is not 1, the order of keys is nothing."""
+    if a is b:
+        return True
+    kind, other = type(a), type(b)
+    if kind is str and other is str:
+        return a == b
+    if kind in _CONTAINERS and other in _CONTAINERS:
+        return encodes_same(a, b) or _same_parts(a, b)
+    return _same_scalars(a, b) if _is_scalar(a) or _is_scalar(b) else _same_parts(_to_builtins(a), _to_builtins(b))
+
+
+def _is_scalar(value: JsonOrStruct) -> bool:
+    return value is None or isinstance(value, (str, bool, int, float))
+
+
+def _same_scalars(a: JsonOrStruct, b: JsonOrStruct) -> bool:
+    if isinstance(a, str):
+        return isinstance(b, str) and a == b
+    if a is None or b is None or isinstance(a, bool) or isinstance(b, bool):
+        return False
+    return isinstance(a, (int, float)) and isinstance(b, (int, float)) and same_number(a, b)
+
+
+def encodes_same(a: JsonOrStruct, b: JsonOrStruct) -> bool:
+    """A quick yes for two lists or objects. A no says nothing: 1 and 1.0 are packed differently."""
+    try:
+        return _packed(a) == _packed(b)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+
+
+def _same_parts(a: object, b: object) -> bool:
+    try:
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            return len(a) == len(b) and all(key in b and same(value, b[key]) for key, value in a.items())
+        if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            return len(a) == len(b) and all(map(same, a, b))
+    except RecursionError:
+        raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle") from None
+    return False
+
+
+def _to_builtins(value: JsonOrStruct) -> Json:
+    """A struct as plain objects and lists, without its unset fields; anything else as it is."""
+    if isinstance(value, msgspec.Struct):
+        tree: Json = msgspec.to_builtins(value, str_keys=True)
+        return tree
+    return value
+
+
+# --- The fast route: another library's bytes, once they are proven to be the canonical ones -------------------------
+
+_OPTIONS: Final = (
+    orjson.OPT_SORT_KEYS
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+)
+_sorted_json: Final = msgspec.json.Encoder(order="sorted").encode
+_msgpack: Final = msgspec.msgpack.Encoder().encode
+_packed: Final = msgspec.msgpack.Encoder(order="sorted").encode
+# MessagePack writes every double behind this byte, so bytes without it hold none. Other values may hold the byte
+# too: then a walk has to tell.
+_DOUBLE: Final = b"\xcb"
+_NOT_FLOATS: Final = frozenset((str, int, bool, type(None)))
+_BELOW_ASTRAL: Final = bytes(range(0xF0))
+_PLAIN_TYPES: Final = (
+    inspect.StrType,
+    inspect.IntType,
+    inspect.BoolType,
+    inspect.NoneType,
+    inspect.FloatType,
+    inspect.LiteralType,
+)
+
+
+def _fast_text(value: Json) -> bytes | None:
+    """orjson's bytes where they are canonical: no float in them, and no key that sorts differently as UTF-16."""
+    try:
+        text = orjson.dumps(value, option=_OPTIONS)
+        proven = _DOUBLE not in _msgpack(value) or _holds_no_float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return text if proven and _sorts_alike(text) else None
+
+
+def _holds_no_float(value: Json) -> bool:
+    """Whether a walk finds nothing but text, whole numbers, true, false and null; it has to end: no cycles."""
+    todo = [value]
+    for node in todo:
+        if isinstance(node, dict):
+            todo.extend(node.values())
+        elif isinstance(node, list | tuple):
+            todo.extend(node)
+        elif type(node) not in _NOT_FLOATS:
+            return False
+    return True
+
+
+def _struct_text(value: msgspec.Struct) -> bytes | None:
+    """msgspec's bytes under the same proof, for types whose encoding holds nothing but plain JSON."""
+    if not _is_plain_type(type(value)):
+        return None
+    try:
+        text = _sorted_json(value)
+        proven = _DOUBLE not in _msgpack(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return text if proven and _sorts_alike(text) else None
+
+
+def _sorts_alike(text: bytes) -> bool:
+    """Whether UTF-8 and UTF-16 order agree for every key in `text`: they do where no character is astral."""
+    return text.isascii() or not text.translate(None, _BELOW_ASTRAL)
+
+
+@cache
+def _is_plain_type(type_: type[msgspec.Struct]) -> bool:
+    """Whether every value of `type_` encodes to what the exact route would print, floats apart."""
+    try:
+        todo: list[inspect.Type] = [inspect.type_info(type_)]
+    except TypeError:
+        return False
+    seen: set[type] = set()
+    for node in todo:
+        match node:
+            case inspect.StructType(cls=cls, fields=fields):
+                todo.extend(field.type for field in fields if cls not in seen)
+                seen.add(cls)
+            case inspect.UnionType(types=types):
+                todo.extend(types)
+            case inspect.ListType(item_type=item) | inspect.DictType(key_type=inspect.StrType(), value_type=item):
+                todo.append(item)
+            case _ if isinstance(node, _PLAIN_TYPES):
+                pass
+            case _:
+                return False
+    return True
+
+
+# --- The exact route: every byte decided here ------------------------------------------------------------------------
+
+
+def _exact_text(value: Json) -> bytes:
+    return "".join(_ExactEncoder().write(value)).encode()
+
+
+class _ExactEncoder:
+    """The pieces of one text, and the way to the value it is at: errors name it."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._way: list[str | int] = []
+
+    def write(self, value: object) -> list[str]:
+        """The pieces so far, with those of `value` at the end."""
+        match value:
+            case str():
+                self._pieces.append(self._string(value))
+            case bool():
+                self._pieces.append("true" if value else "false")
+            case int() | float():
+                self._pieces.append(self._number(value))
+            case None:
+                self._pieces.append("null")
+            case _:
+                self._container(value)
+        return self._pieces
+
+    def _container(self, value: object) -> None:
+        if len(self._way) >= MAX_DEPTH:
+            raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle")
+        match value:
+            case Mapping():
+                self._object(value)
+            case list() | tuple():
+                self._array(value)
+            case Enum():
+                self.write(value.value)
+            case UUID():
+                self.write(str(value))
+            case _:
+                raise self._refused(f"a {type(value).__name__} has no JSON form: use text, a number, a list or a map")
+
+    def _object(self, value: Mapping[object, object]) -> None:
+        comma = "{"
+        for key in self._sorted(value):
+            self._pieces.append(f"{comma}{self._string(key)}:")
+            self._way.append(key)
+            self.write(value[key])
+            self._way.pop()
+            comma = ","
+        self._pieces.append("{}" if comma == "{" else "}")
+
+    def _array(self, value: list[object] | tuple[object, ...]) -> None:
+        comma = "["
+        for position, item in enumerate(value):
+            self._pieces.append(comma)
+            self._way.append(position)
+            self.write(item)
+            self._way.pop()
+            comma = ","
+        self._pieces.append("[]" if comma == "[" else "]")
+
+    def _sorted(self, value: Mapping[object, object]) -> list[str]:
+        keys = [key for key in value if isinstance(key, str)]
+        if len(keys) < len(value):
+            wrong = next(key for key in value if not isinstance(key, str))
+            raise self._refused(f"the key {wrong!r} is a {type(wrong).__name__}: JSON keys are text, put it in quotes")
+        if all(map(str.isascii, keys)):
+            return sorted(keys)
+        return sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+
+    def _string(self, text: str) -> str:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                why = f"text with a lone surrogate at position {error.start} has no UTF-8 form"
+                raise self._refused(why) from error
+        return encode_basestring(text)
+
+    def _number(self, value: int | float) -> str:
+        try:
+            return number_text(value)
+        except ValueError as error:
+            raise self._refused(str(error)) from error
+
+    def _refused(self, why: str) -> NotJson:
+        at = Path(tuple(self._way))
+        return NotJson(f"{at}: {why}" if at else why)

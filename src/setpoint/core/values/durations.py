@@ -1,0 +1,34 @@
+"""Durations in Go's syntax: `1h30m`, `90s`, `500ms`; a plain number is seconds."""
+
+import re
+from typing import Final
+
+from setpoint.core.values.json_types import Json
+from setpoint.errors import ManifestInvalid
+
+_NANOSECONDS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,  # the micro sign
+    "μs": 10**3,  # the Greek letter
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_PART: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_NANOSECONDS)})")
+_WHOLE: Final = re.compile(rf"(?:{_PART.pattern})+")
+# What Go can hold.
+_MAX_SECONDS: Final = 2**63 / 10**9
+
+
+def parse_duration(duration: Json) -> float:
+    """The seconds of a duration above 0; ManifestInvalid for anything else."""
+    seconds: int | float = 0
+    if isinstance(duration, str) and _WHOLE.fullmatch(duration):
+        seconds = sum(float(count) * _NANOSECONDS[unit] for count, unit in _PART.findall(duration)) / 10**9
+    elif isinstance(duration, int | float) and not isinstance(duration, bool):
+        seconds = duration
+    if not 0 < seconds < _MAX_SECONDS:
+        raise ManifestInvalid(f"{duration!r} is no duration above 0: write 1h30m, 90s, 500ms or a number of seconds")
+    return float(seconds)

@@ -1,0 +1,201 @@
+"""YAML documents: reading with the line of each value, and writing text that reads back as the same value.
+
+Plain scalars follow Kubernetes' rules; dates and times stay text. Tags and merge keys are refused. Aliases are
+expanded up to a limit, and cyclic ones are refused.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias
+
+import yaml
+from yaml.representer import BaseRepresenter
+
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path
+from setpoint.errors import ManifestInvalid
+
+MAX_VALUES: Final = 200_000
+_MAX_DEPTH: Final = 200
+_WIDTH: Final = 80
+_NULL: Final = frozenset(("", "~", "null", "Null", "NULL"))
+_TRUE: Final = frozenset(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"))
+_FALSE: Final = frozenset(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"))
+_WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_REAL: Final = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
+_BASED: Final = re.compile(r"0x[0-9a-fA-F]+|0o?[0-7]+")
+_DEFAULT_TAGS: Final = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "seq", "map"))
+
+
+_Start: TypeAlias = yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent
+
+
+@dataclass(frozen=True, slots=True)
+class YamlDocument:
+    """One document: its value, and the line on which each value begins, from 1."""
+
+    value: Json
+    source: str
+    lines: Mapping[Path, int]
+
+    def where(self, path: Path) -> str:
+        """`file:line` of the value at `path`, or of the nearest one around it that is there."""
+        while path not in self.lines and path:
+            path = path.parent
+        return f"{self.source}:{self.lines[path]}"
+
+
+def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
+    """The documents in `text`, empty ones left out; ManifestInvalid says where it stops being YAML, and why."""
+    try:
+        found = list(_documents(yaml.parse(text, Loader=yaml.CBaseLoader), source))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise ManifestInvalid(f"{source}:{line}: this is not YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ManifestInvalid(f"{source}:1: this is not YAML: {str(error).splitlines()[0]}") from error
+    return tuple(document for document in found if document.value is not None)
+
+
+def write_document(value: Json) -> str:
+    """The text of a document, in the order that `value` has, which `read_documents` takes for the same value."""
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_WIDTH
+    )
+    return text
+
+
+def _represent_text(writer: BaseRepresenter, text: str) -> yaml.ScalarNode:
+    """Text that would be read as something else goes into quotes: PyYAML alone goes by rules that are not ours."""
+    style = None if isinstance(_scalar(text), str) else "'"
+    is_plain = all(one.isprintable() or one == "\n" for one in text)
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style if is_plain else '"')
+
+
+class _Dumper(yaml.CSafeDumper):
+    yaml_representers: ClassVar = {**yaml.CSafeDumper.yaml_representers, str: _represent_text}
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[YamlDocument]:
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent):
+            reader = _Reader(events, source)
+            value = reader.value(next(events), Path())
+            yield YamlDocument(value, source, reader.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """A value that aliases may stand for, and how many values it holds, aliases in it followed."""
+
+    value: Json
+    size: int
+
+
+class _Reader:
+    """One document on its way from events to values: never deeper, nor larger, than it may get."""
+
+    def __init__(self, events: Iterator[yaml.Event], source: str) -> None:
+        self.lines: dict[Path, int] = {}
+        self._events = events
+        self._source = source
+        # None while the value is still being read: an alias to it would be a cycle.
+        self._anchors: dict[str, _Anchored | None] = {}
+        self._size = 0
+
+    def value(self, event: yaml.Event, at: Path) -> Json:
+        """The value that begins with `event`, its lines on record."""
+        self.lines[at] = _line(event)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        assert isinstance(event, yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent)
+        self._check(event, at)
+        before = self._size
+        self._count(1, event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        value = self._own_value(event, at)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, self._size - before)
+        return value
+
+    def _own_value(self, event: _Start, at: Path) -> Json:
+        match event:
+            case yaml.ScalarEvent():
+                text: str = event.value
+                return text if event.style else _scalar(text)
+            case yaml.SequenceStartEvent():
+                return self._array(at)
+            case _:
+                return self._object(at)
+
+    def _array(self, at: Path) -> Json:
+        items: list[Json] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self.value(event, at / len(items)))
+        return items
+
+    def _object(self, at: Path) -> Json:
+        result: dict[str, Json] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._key(event)
+            if key in result:
+                raise self._refused(event, f"the key {key!r} stands twice: keep one of them")
+            result[key] = self.value(next(self._events), at / key)
+        return result
+
+    def _key(self, event: yaml.Event) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._refused(event, "a key has to be text: write a name")
+        if event.value == "<<" and not event.style:
+            raise self._refused(event, "merge keys (<<) are not supported: write the fields out")
+        key: str = event.value
+        return key
+
+    def _alias(self, event: yaml.AliasEvent) -> Json:
+        if event.anchor not in self._anchors:
+            raise self._refused(event, f"there is no anchor &{event.anchor} before this alias")
+        found = self._anchors[event.anchor]
+        if found is None:
+            raise self._refused(event, "an alias leads back into itself: write the value out")
+        self._count(found.size, event)
+        return found.value
+
+    def _check(self, event: _Start, at: Path) -> None:
+        if event.tag is not None and event.tag not in _DEFAULT_TAGS:
+            raise self._refused(event, f"the tag {event.tag!r} is not supported: write the value without it")
+        if len(at.steps) > _MAX_DEPTH:
+            raise self._refused(event, f"nested deeper than {_MAX_DEPTH} levels: write it flatter")
+
+    def _count(self, more: int, event: yaml.Event) -> None:
+        self._size += more
+        if self._size > MAX_VALUES:
+            raise self._refused(event, f"the aliases expand to more than {MAX_VALUES} values: write less of it")
+
+    def _refused(self, event: yaml.Event, why: str) -> ManifestInvalid:
+        return ManifestInvalid(f"{self._source}:{_line(event)}: {why}")
+
+
+def _line(event: yaml.Event) -> int:
+    assert event.start_mark is not None
+    return event.start_mark.line + 1
+
+
+def _scalar(text: str) -> Json:
+    """What a plain scalar means."""
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if len(text) > 400:
+        return text
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _BASED.fullmatch(text):
+        return int(text, 16) if text.startswith("0x") else int(text.replace("o", ""), 8)
+    return float(text) if _REAL.fullmatch(text) else text

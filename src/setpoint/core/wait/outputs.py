@@ -1,0 +1,224 @@
+"""Outputs: the value that a resource offers to its dependants, in three states that survive storage.
+
+Only a `field` wait makes an output: the object pruned to the path that was waited for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, assert_never
+
+from setpoint.core.unstructured import without_volatile
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at, value_below
+from setpoint.core.wait.judge import (
+    ObjectFound,
+    ObjectNotFound,
+    ReadFailed,
+    Satisfied,
+    TimedOut,
+    Unsatisfiable,
+    Unsatisfied,
+    WaitObservation,
+    is_present_at,
+    judge,
+)
+from setpoint.core.wait.wait_for import FieldWait, WaitCriterion
+from setpoint.errors import Blocked, ManifestInvalid, NotJson
+
+# Why a value that was known is not known any more.
+DISAPPEARED: Final = "disappeared"
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """Not tracked: nothing is waited for, or no value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """Tracked, and not there: dependants block.
+
+    `since` is when it became unknown, and stays while `reason` changes; "" when nobody knows any more. `last` is
+    the value that was known before, for people to see; no dependant gets it.
+    """
+
+    reason: str
+    since: str
+    last: Json | Missing = MISSING
+
+    # As JSON: Python takes Unknown(…, 1) and Unknown(…, True) for the same.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and same(to_data(self), to_data(other))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """Here it is: the object cut to the path that was waited for."""
+
+    value: Json
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Known) and same(self.value, other.value)
+
+
+OutputState: TypeAlias = Null | Unknown | Known
+
+
+def to_data(output: OutputState) -> dict[str, Json]:
+    """`output` as it is stored."""
+    match output:
+        case Null():
+            return {"state": "null"}
+        case Unknown(reason, since, last):
+            stored: dict[str, Json] = {"state": "unknown", "reason": reason, "since": since}
+            return stored if last is MISSING else {**stored, "last": last}
+        case Known(value):
+            return {"state": "known", "value": value}
+        case _:
+            assert_never(output)
+
+
+def from_data(data: object) -> OutputState:
+    """The output that `to_data` stored. What cannot be read is Unknown, so dependants block and the wait runs again."""
+    if not isinstance(data, Mapping):
+        return _unreadable("it is not a map")
+    try:
+        canonical(data)
+    except NotJson as error:
+        return _unreadable(str(error))
+    match data:
+        case {"state": "null"}:
+            return Null()
+        case {"state": "unknown", "reason": str(reason), "since": str(since)}:
+            return Unknown(reason, since, data.get("last", MISSING))
+        case {"state": "known", "value": value}:
+            return Known(value)
+        case _:
+            return _unreadable("it is none of null, unknown with reason and since, known with value")
+
+
+def _unreadable(why: str) -> Unknown:
+    return Unknown(f"the stored output cannot be read: {why}", "")
+
+
+# --- Cutting ---------------------------------------------------------------------------------------------------------
+
+
+def prune(tree: Json, path: Path) -> Json | Missing:
+    """`tree` cut to `path`, all of the way kept: what `get_at` finds in it is what it finds in `tree`.
+
+    An element keeps its position (null stands for those before it), or, under a selector, the fields it is
+    selected by.
+    """
+    holders: list[Json] = []
+    cut = tree
+    for step in path.steps:
+        below = value_below(cut, step)
+        if below is MISSING:
+            return MISSING
+        holders.append(cut)
+        cut = below
+    for holder, step in zip(reversed(holders), reversed(path.steps), strict=True):
+        cut = _wrap(cut, step, holder)
+    return cut
+
+
+def _wrap(cut: Json, step: PathStep, holder: Json) -> Json:
+    match step:
+        case str():
+            return {step: cut}
+        case int():
+            return [*(None for _ in range(step)), cut]
+        case Selector(pairs):
+            element = value_below(holder, step)
+            assert isinstance(element, Mapping)
+            assert isinstance(cut, Mapping)
+            return [{**{name: element[name] for name, _ in pairs}, **cut}]
+        case _:
+            assert_never(step)
+
+
+# --- The rules -------------------------------------------------------------------------------------------------------
+
+
+def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous: OutputState, now: str) -> OutputState:
+    """What the resource offers after this observation, given what it offered before."""
+    if not isinstance(wait, FieldWait):
+        return Null()
+    last = _last_value(previous, wait.path)
+    match observation:
+        case ObjectFound(live):
+            found = _found(wait, live, last)
+        case ObjectNotFound(what):
+            found = f"{what} does not exist yet" if last is MISSING else DISAPPEARED
+        case ReadFailed(why):
+            found = f"the read failed: {why}"
+        case TimedOut(why):
+            found = f"the wait timed out: {why}"
+        case _:
+            assert_never(observation)
+    if isinstance(found, Known):
+        return found
+    since = previous.since if isinstance(previous, Unknown) else now
+    return Unknown(found, since or now, last)
+
+
+def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | str:
+    """The value, or the reason why there is none."""
+    match judge(wait, live):
+        case Satisfied():
+            return _storable(prune(live, wait.path))
+        case Unsatisfiable(reason, message):
+            return f"{reason}: {message}"
+        case Unsatisfied(missing):
+            gone = last is not MISSING and not is_present_at(live, wait.path)
+            return DISAPPEARED if gone else missing
+        case verdict:
+            assert_never(verdict)
+
+
+def _storable(value: Json | Missing) -> Known | str:
+    assert value is not MISSING
+    known = Known(without_volatile(value, Path(())))
+    try:
+        canonical(to_data(known))
+    except NotJson as error:
+        return f"the value cannot be stored: {error}"
+    return known
+
+
+def _last_value(previous: OutputState, path: Path) -> Json | Missing:
+    """The value known before, unless it was cut to another path: then it is no news of this one."""
+    match previous:
+        case Null():
+            return MISSING
+        case Known(value) | Unknown(last=value):
+            return MISSING if get_at(value, path) is MISSING else value
+        case _:
+            assert_never(previous)
+
+
+def value_at(output: OutputState, path: Path, source: str) -> Json:
+    """The value at `path` for a dependant of `source`. Blocked while it is unknown; ManifestInvalid when not tracked.
+
+    Null is no value: it may stand for an element that was cut away.
+    """
+    match output:
+        case Null():
+            raise ManifestInvalid(
+                f"{path} of {source} is not tracked: add waitFor.field to {source}, such as waitFor: {{field: {path}}}"
+            )
+        case Unknown(reason, since):
+            for_how_long = f", unknown since {since}" if since else ""
+            raise Blocked(f"waiting for {path} of {source}{for_how_long}: {reason}")
+        case Known(value):
+            found = get_at(value, path)
+            if found is MISSING or found is None:
+                raise Blocked(
+                    f"waiting for {path} of {source}: it is not in the value that {source} waits for; "
+                    f"if it never comes, wait for it there (waitFor.field)"
+                )
+            return found
+        case _:
+            assert_never(output)

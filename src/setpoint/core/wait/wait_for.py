@@ -1,0 +1,201 @@
+"""`waitFor` of a manifest: the criteria, their parsing, and the key under which a wait stays satisfied."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, assert_never
+
+from setpoint.core.conditions import ConditionStatus
+from setpoint.core.unstructured import count_at, text_at, volatile_step
+from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, nearest
+from setpoint.errors import ManifestInvalid, UnknownField
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWait:
+    """Until there is something at `path`. The only wait that makes an output."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValueWait:
+    """Until every path has its value."""
+
+    values: tuple[tuple[Path, Json], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionWait:
+    """Until the condition of this type has this status."""
+
+    type: str
+    status: ConditionStatus = "True"
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutWait:
+    """Until the workload runs what its spec says, and nothing older."""
+
+
+WaitCriterion: TypeAlias = FieldWait | FieldValueWait | ConditionWait | RolloutWait
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """A wait, and the one budget for all of it: to exist, to be seen, to be satisfied."""
+
+    wait: WaitCriterion
+    timeout_seconds: float = 600.0
+
+
+# --- The manifest form -----------------------------------------------------------------------------------------------
+
+
+def parse_wait(data: object) -> WaitFor:
+    """The wait that `waitFor` in a manifest writes; ManifestInvalid or UnknownField names the member at fault."""
+    members = _members(data, "waitFor", (*_READERS, "timeout"))
+    given = [name for name in _READERS if name in members]
+    if len(given) != 1:
+        found = f"it has {' and '.join(given)}" if given else "it has none"
+        raise ManifestInvalid(f"waitFor: give exactly one of {', '.join(_READERS)}; {found}")
+    wait = _READERS[given[0]](members[given[0]])
+    return WaitFor(wait, _timeout(members["timeout"])) if "timeout" in members else WaitFor(wait)
+
+
+def wait_to_data(wait_for: WaitFor) -> dict[str, Json]:
+    """The manifest form of `wait_for`; `parse_wait` reads it back."""
+    return {**_wait_data(wait_for.wait), "timeout": wait_for.timeout_seconds}
+
+
+def _wait_data(wait: WaitCriterion) -> dict[str, Json]:
+    match wait:
+        case FieldWait(path):
+            return {"field": str(path)}
+        case FieldValueWait(values):
+            return {"fieldValue": {str(path): value for path, value in values}}
+        case ConditionWait(type_, status):
+            return {"condition": {"type": type_, "status": status}}
+        case RolloutWait():
+            return {"rollout": True}
+        case _:
+            assert_never(wait)
+
+
+def _members(data: object, where: str, known: tuple[str, ...]) -> Mapping[str, Json]:
+    if not isinstance(data, Mapping):
+        raise ManifestInvalid(f"{where} is {data!r}: write a map with {', '.join(known)}")
+    canonical(data)
+    for name in data:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(known)}"
+            raise UnknownField(f"{where}.{name}: no such member; {hint}", near)
+    return data
+
+
+def _read_field(data: Json) -> WaitCriterion:
+    path = _path(data, "waitFor.field")
+    step = volatile_step(path)
+    if step is not None:
+        raise ManifestInvalid(
+            f"waitFor.field is {path}: {step} changes without anybody's doing, and is no value for others. "
+            "To wait for what it is to be, write fieldValue"
+        )
+    return FieldWait(path)
+
+
+def _read_field_value(data: Json) -> WaitCriterion:
+    if not isinstance(data, Mapping) or not data:
+        raise ManifestInvalid(
+            f'waitFor.fieldValue is {data!r}: write a map of paths, such as {{"status.phase": "Running"}}'
+        )
+    values = {_path(text, "waitFor.fieldValue"): value for text, value in data.items()}
+    if len(values) < len(data):
+        raise ManifestInvalid("waitFor.fieldValue names one path twice: give each path one value")
+    return FieldValueWait(tuple(values.items()))
+
+
+_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+
+
+def _read_condition(data: Json) -> WaitCriterion:
+    members = {"type": data} if isinstance(data, str) else _members(data, "waitFor.condition", ("type", "status"))
+    type_ = members.get("type")
+    if not isinstance(type_, str) or not _TYPE.fullmatch(type_):
+        raise ManifestInvalid(
+            f'waitFor.condition.type is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
+        )
+    match members.get("status", "True"):
+        case "True" | "False" | "Unknown" as status:
+            return ConditionWait(type_, status)
+        case bool() as status:
+            # YAML reads a bare True as a boolean; only one thing can be meant.
+            return ConditionWait(type_, "True" if status else "False")
+        case other:
+            raise ManifestInvalid(f'waitFor.condition.status is {other!r}: write "True", "False" or "Unknown"')
+
+
+def _read_rollout(data: Json) -> WaitCriterion:
+    if data is not True:
+        raise ManifestInvalid(f"waitFor.rollout is {data!r}: write true, or leave it out")
+    return RolloutWait()
+
+
+_READERS: Final[dict[str, Callable[[Json], WaitCriterion]]] = {
+    "field": _read_field,
+    "fieldValue": _read_field_value,
+    "condition": _read_condition,
+    "rollout": _read_rollout,
+}
+
+
+def _path(data: Json, where: str) -> Path:
+    if not isinstance(data, str) or not data:
+        raise ManifestInvalid(f"{where} is {data!r}: write a path such as status.loadBalancer.ingress")
+    try:
+        return Path.parse(data)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{where}: {error}") from error
+
+
+def _timeout(data: Json) -> float:
+    try:
+        return parse_duration(data)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"waitFor.timeout: {error}") from error
+
+
+# --- Satisfaction ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfactionKey:
+    """What a satisfied wait holds for: this object, this generation, this wait. Stored as its text."""
+
+    uid: str
+    generation: int
+    wait_digest: str
+
+    def __str__(self) -> str:
+        return f"{self.uid}/{self.generation}/{self.wait_digest}"
+
+
+def satisfaction_key(wait: WaitCriterion, live: Json) -> SatisfactionKey | Missing:
+    """The key for `wait` on `live`; `MISSING` without a uid, since then nobody can tell it from its successor.
+
+    The timeout is no part of it: more patience does not make a satisfied wait unsatisfied. Kinds without a
+    generation have 0, as Kubernetes' own types do.
+    """
+    uid = text_at(live, "metadata", "uid")
+    if not uid:
+        return MISSING
+    return SatisfactionKey(uid, count_at(live, "metadata", "generation"), wait_digest(wait))
+
+
+def wait_digest(wait: WaitCriterion) -> str:
+    """What stands for the wait itself."""
+    return digest(_wait_data(wait))

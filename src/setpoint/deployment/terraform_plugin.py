@@ -1,0 +1,113 @@
+"""Terraform plugin folder: launcher scripts and their paths, and our PEP 440 versions as semantic versions."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Final
+
+from setpoint import __version__
+from setpoint.errors import UserError
+
+_PRE_RELEASES: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
+_PEP_440: Final = re.compile(
+    r"(?P<release>\d+(?:\.\d+){0,2})"
+    r"(?:(?P<word>a|b|rc)(?P<number>\d+)|\.dev(?P<dev>\d+))?"
+    r"(?:\+(?P<local>[a-z0-9]+(?:\.[a-z0-9]+)*))?"
+)
+_SEMANTIC: Final = re.compile(r"\d+\.\d+\.\d+(?:-[0-9a-z.]+)?(?:\+[0-9a-z.]+)?")
+
+
+def semantic_version(version: str) -> str:
+    """The version for Terraform, in the same order: 1.2rc1 becomes 1.2.0-rc.1, 1.2.dev3 becomes 1.2.0-0.dev.3."""
+    found = _PEP_440.fullmatch(version)
+    if found is None:
+        raise UserError(
+            f"{version} is no version for Terraform: install one such as 1.2.3, 1.2.3rc1 or 1.2.3.dev1 of setpoint"
+        )
+    release = [int(one) for one in found["release"].split(".")]
+    numbers = ".".join(str(one) for one in (*release, 0, 0)[:3])
+    local = f"+{found['local']}" if found["local"] else ""
+    return f"{numbers}{_pre_release(found)}{local}"
+
+
+def _pre_release(found: "re.Match[str]") -> str:
+    """What makes it come before the release."""
+    if found["word"]:
+        return f"-{_PRE_RELEASES[found['word']]}.{int(found['number'])}"
+    # A number comes before every word: before alpha, as it does here.
+    return f"-0.dev.{int(found['dev'])}" if found["dev"] else ""
+
+
+def require_semantic_version(release: str) -> str:
+    """A version that somebody wrote as Terraform does."""
+    if not _SEMANTIC.fullmatch(release):
+        raise UserError(f"{release!r} is no version as Terraform writes it: write 1.2.3 or 1.2.3-rc.1")
+    return release
+
+
+PROGRAM: Final = "terraform-provider-setpoint"
+SOURCE: Final = "setpoint/setpoint"
+# Where Terraform and OpenTofu look when a configuration names no host.
+HOSTS: Final = ("registry.terraform.io", "registry.opentofu.org")
+PLATFORMS: Final = ("linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64")
+# The folder of pointers, within that of the user's settings.
+POINTERS: Final = PurePosixPath("setpoint", PROGRAM)
+
+# Lock files have a hash of it: nothing of a machine may be in it. Terraform shows the first line of standard output.
+_LAUNCHER: Final = """\
+#!/bin/sh
+# Starts the provider of setpoint VERSION for Terraform. This text is the same on every machine.
+pointer="${XDG_CONFIG_HOME:-$HOME/.config}/POINTERS/SEMANTIC"
+here=$(command -v PROGRAM)
+there=
+if [ -r "$pointer" ]; then
+  IFS= read -r there < "$pointer"
+fi
+for found in "$here" "$there"; do
+  if [ -f "$found" ] && [ -x "$found" ]; then
+    exec "$found" VERSION "$there"
+  fi
+done
+lacks="setpoint VERSION is not here: PROGRAM is not on the PATH, and $pointer names no program."
+todo="Run: pip install setpoint==VERSION && setpoint terraform install"
+if [ -n "$TF_PLUGIN_MAGIC_COOKIE" ]; then
+  echo "$lacks $todo"
+fi
+echo "$lacks $todo" >&2
+exit 1
+"""
+_REQUIRED: Final = """\
+terraform {
+  required_providers {
+    setpoint = {
+      source  = "SOURCE"
+      version = "SEMANTIC"
+    }
+  }
+}
+"""
+
+
+def launcher(version: str = __version__) -> str:
+    """What Terraform starts: a script that finds the program of this version, by the PATH or by a pointer."""
+    words = {"VERSION": version, "SEMANTIC": semantic_version(version), "PROGRAM": PROGRAM, "POINTERS": str(POINTERS)}
+    return _filled(_LAUNCHER, words)
+
+
+def required_providers(version: str = __version__) -> str:
+    """What a configuration says to get this version."""
+    return _filled(_REQUIRED, {"SOURCE": SOURCE, "SEMANTIC": semantic_version(version)})
+
+
+def launcher_paths(release: str) -> tuple[PurePosixPath, ...]:
+    """Where launchers are in a folder of plugins: for every host and platform. `release` is as Terraform takes it."""
+    return tuple(
+        PurePosixPath(host, SOURCE, release, platform, f"{PROGRAM}_v{release}")
+        for host in HOSTS
+        for platform in PLATFORMS
+    )
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text

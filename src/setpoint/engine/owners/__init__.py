@@ -1,0 +1,5 @@
+"""Owners: resources that stand for several child objects, merged with other writers' edits field by field.
+
+`children` observes and plans, `reconcile` creates, updates and deletes, `status` reports. Called by
+`step.reconcile`; reaches children through the store alone.
+"""

@@ -1,0 +1,161 @@
+"""Deletes the live object of a resource that is being deleted, or that is to be replaced.
+
+Deletion goes by the location on record: by then the references may be gone.
+"""
+
+from dataclasses import replace
+from typing import Any, Final, NoReturn
+
+from setpoint.core.decide import Decision
+from setpoint.core.plan import Action, Plan, PlannedWrite, plan_delete
+from setpoint.engine import conditions
+from setpoint.engine.capabilities import SupportsAliases, SupportsReplace
+from setpoint.engine.context import (
+    DELETION_DEFENDER,
+    DELETION_POLICY,
+    FINALIZER,
+    Gone,
+    KindStepContext,
+    Management,
+    PlannedStep,
+    StepOutcome,
+    management_of,
+)
+from setpoint.engine.kind import Absent, AnyKind, Intent, Location, Present, observe_decoded
+from setpoint.engine.resource import Resource
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.execute import stop_for_operation
+from setpoint.engine.step.finish import plan_paused
+from setpoint.errors import DeletionHeld, LocationChanged, OperationRunning
+
+_NEVER_MADE: Final = "nothing was made for it yet: there is nothing to delete"
+
+
+async def plan_deletion(context: KindStepContext) -> PlannedStep:
+    """The step that deletes the object, or leaves it where it is to stay, and then releases the resource."""
+    location = context.state.location
+    if FINALIZER not in context.resource.finalizers:
+        return PlannedStep(_nothing_to_delete(_NEVER_MADE), _already_gone)
+    if context.management is Management.PAUSED:
+        return plan_paused(context)
+    if location is None:
+        return PlannedStep(_nothing_to_delete(_NEVER_MADE), lambda: _remove_finalizer(context))
+    if is_abandoned(context.resource, context.kind):
+        kept = _nothing_to_delete(f"the resource goes, and {location} stays as it is")
+        return PlannedStep(kept, lambda: _remove_finalizer(context))
+    _require_deletable(context.resource)
+    look = await observe_decoded(location, context.kind)
+    if isinstance(look, Absent):
+        return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
+    return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, look))
+
+
+def may_resume_deletion(context: KindStepContext) -> bool:
+    """Whether the step of a resource being deleted asks about an operation that is still on record."""
+    is_kept = context.state.location is None or is_abandoned(context.resource, context.kind)
+    return FINALIZER in context.resource.finalizers and not is_kept and not is_deletion_held(context.resource)
+
+
+async def _delete(context: KindStepContext, location: Location, look: Present[Any]) -> StepOutcome:
+    operation = await context.kind.delete(location, look, context.resource)
+    if operation is not None:
+        context = replace(context, state=replace(context.state, operation=operation))
+        await stop_for_operation(operation, context)
+    if isinstance(await observe_decoded(location, context.kind), Present):
+        raise OperationRunning(f"{location} was deleted and can still be seen", after=1)
+    return await _record_deleted(context)
+
+
+async def _record_deleted(context: KindStepContext) -> StepOutcome:
+    # Finalizers of other controllers may keep the resource for a while yet.
+    return await _remove_finalizer(await context.tell(conditions.DELETED))
+
+
+def _nothing_to_delete(because: str) -> Plan:
+    return Plan(Decision.INTENT_CHANGED, because=because)
+
+
+async def _already_gone() -> StepOutcome:
+    return Gone()
+
+
+def is_abandoned(resource: Resource, kind: AnyKind) -> bool:
+    """Whether the object is to stay: by its deletion policy, or because nothing is ever written."""
+    by_annotation = resource.annotations.get(DELETION_POLICY) == "abandon"
+    is_observed = management_of(resource.annotations) is Management.OBSERVE
+    return by_annotation or kind.abandons(resource) or is_observed
+
+
+def is_deletion_held(resource: Resource) -> bool:
+    """Whether it may be that nobody wants this one deleted: its whole kind goes, as when something is uninstalled."""
+    return resource.is_deleting and DELETION_DEFENDER in resource.finalizers
+
+
+def _require_deletable(resource: Resource) -> None:
+    if is_deletion_held(resource):
+        raise DeletionHeld(
+            f"the finalizer {DELETION_DEFENDER} says that nothing may be deleted yet. Config Connector takes it off, "
+            "unless its "
+            "kind is being deleted altogether; where Config Connector is gone, `setpoint migrate --from "
+            "config-connector --finish` takes it off. To let go of the resource and leave the object alone, annotate "
+            f"it with {DELETION_POLICY}: abandon"
+        )
+
+
+async def _remove_finalizer(context: KindStepContext) -> StepOutcome:
+    rest = tuple(one for one in context.resource.finalizers if one != FINALIZER)
+    await context.engine.store.set_finalizers(context.resource, rest)
+    return Gone()
+
+
+async def must_replace(context: KindStepContext, intent: Intent) -> bool:
+    """Whether the object of before is there, is another one, and is to go. LocationChanged when it may not."""
+    before = context.state.location
+    if before is None or before == intent.location:
+        return False
+    kind = context.kind
+    if isinstance(kind, SupportsAliases) and await kind.is_same_object(context.resource, intent.location):
+        return False
+    if isinstance(await observe_decoded(before, kind), Absent):
+        return False
+    if (
+        isinstance(kind, SupportsReplace)
+        and kind.may_replace(context.resource)
+        and context.management is Management.FULL
+    ):
+        # What is to outlive its resource outlives its place in it, too.
+        return _was_written(context.state) and not is_abandoned(context.resource, kind)
+    raise LocationChanged(
+        f"{context.resource.ref} stands for {before} and cannot move to {intent.location}: "
+        "put the old name or reference back, or delete the resource and apply it again"
+    )
+
+
+def _was_written(memory: StoredState) -> bool:
+    """Whether anything was sent to the object on record: one that was only meant to be taken over is another's."""
+    is_under_way = memory.creating is not None or memory.operation is not None
+    return memory.cookie is not None or memory.attempt is not None or is_under_way
+
+
+def plan_replacement(context: KindStepContext, plan: Plan) -> PlannedStep:
+    """The step of a resource whose object has to go before the other is made; `plan` is for that other."""
+    return PlannedStep(_as_replace_plan(plan), lambda: _delete_replaced(context))
+
+
+async def _delete_replaced(context: KindStepContext) -> NoReturn:
+    """Deletes the object of before, and ends the step: the next one makes the other, once this one is gone."""
+    before = context.state.location
+    assert before is not None
+    look = await observe_decoded(before, context.kind)
+    if isinstance(look, Present):
+        operation = await context.kind.delete(before, look, context.resource)
+        if operation is not None:
+            context = replace(context, state=replace(context.state, operation=operation))
+            await stop_for_operation(operation, context)
+    raise OperationRunning(f"{before} gives way", after=0, begun=Action.REPLACE.value)
+
+
+def _as_replace_plan(plan: Plan) -> Plan:
+    """The plan of a step for an object in the place of another: that one goes even where nothing else is left to do."""
+    writes = plan.writes or (PlannedWrite(Action.REPLACE, "replace"),)
+    return replace(plan, writes=tuple(replace(write, action=Action.REPLACE, name="replace") for write in writes))

@@ -1,0 +1,288 @@
+"""Previews: what the next step of a resource would write, planned with its cookie and without it.
+
+A cookie saves work and must never hide a difference. What it hides is reported as masked; a cookie that no longer
+matches though nothing is to be written costs one full comparison. Previews read through an overlay store, which
+refuses writes.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, NoReturn
+
+from setpoint.core.decide import Cookie, Decision
+from setpoint.core.plan import Hold, Plan
+from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.engine.context import EngineContext, Management, management_of
+from setpoint.engine.intent import resolve_ignoring_readiness
+from setpoint.engine.kind import Absent, Reconciliation, observe_decoded
+from setpoint.engine.owners.children import observe_children
+from setpoint.engine.ports import EVERYTHING, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.plan import live_digest
+from setpoint.engine.step.reconcile import preview
+from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, StoreError, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayStore:
+    """Reads the drafts first, then the store behind them."""
+
+    behind: Store
+    resources: Mapping[ResourceRef, Resource]
+
+    @property
+    def collects(self) -> bool:
+        """As the store does."""
+        return self.behind.collects
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        """The draft, or what the store has."""
+        return self.resources.get(ref) or await self.behind.get(ref)
+
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
+        """What the store has."""
+        return await self.behind.list(query)
+
+    def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
+        """What the store has."""
+        return self.behind.pages(query, size)
+
+    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
+        """What happens in the store."""
+        return self.behind.watch(since, query)
+
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+        """What the store has."""
+        return await self.behind.notes(ref)
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """What the store has."""
+        return await self.behind.leases(prefix)
+
+    async def apply(self, manifest: JsonObject) -> Resource:
+        """Refused."""
+        _refuse("apply")
+
+    async def create(self, document: JsonObject) -> Resource:
+        """Refused."""
+        _refuse("create")
+
+    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
+        """Refused."""
+        _refuse("replace")
+
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+        """Refused."""
+        _refuse("update_status")
+
+    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+        """Refused."""
+        _refuse("set_finalizers")
+
+    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
+        """Refused."""
+        _refuse("annotate")
+
+    async def delete(self, ref: ResourceRef) -> Resource | None:
+        """Refused."""
+        _refuse("delete")
+
+    async def note(self, note: EventRecord) -> None:
+        """Refused."""
+        _refuse("note")
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """Refused."""
+        _refuse("acquire")
+
+    async def release(self, lease: Lease) -> None:
+        """Refused."""
+        _refuse("release")
+
+    async def close(self) -> None:
+        """The store behind is its opener's to close."""
+
+
+def _refuse(what: str) -> NoReturn:
+    raise StoreError(f"{what}: a plan writes nothing, and this was about to")
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentDigests:
+    """What a look finds. `live` is None where there is no object, and `body` where its bytes do not count."""
+
+    intent: str
+    live: str | None
+    body: str | None = None
+    # Of each value that nobody may see, by the field that it is for.
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cookie(self) -> Cookie | None:
+        """The cookie of both."""
+        return None if self.live is None else Cookie(self.intent, self.live)
+
+
+async def current_digests(resource: Resource, engine: EngineContext) -> CurrentDigests:
+    """How `resource` stands. What it refers to has to be there, and counts as it is."""
+    owner = engine.owners.get((resource.ref.group, resource.ref.kind))
+    if owner is not None:
+        family = await observe_children(resource, owner, engine.store)
+        seen = family.live_digest
+        return CurrentDigests(family.intent, None if isinstance(seen, Missing) else seen)
+    intent = await resolve_ignoring_readiness(resource, engine)
+    look = await observe_decoded(intent.location, engine.kind_of(resource))
+    if isinstance(look, Absent):
+        return CurrentDigests(intent.digest, None, None, intent.resolved.versions)
+    live = live_digest(look)
+    assert not isinstance(live, Missing)
+    return CurrentDigests(intent.digest, live, look.body, intent.resolved.versions)
+
+
+_log: Final = logging.getLogger(__name__)
+
+
+class PreviewFinding(StrEnum):
+    """What became of a resource under both looks, the quietest first."""
+
+    IN_SYNC = "in sync"
+    # The cookie cannot vouch for it any more, and nothing is to be written: a close look, and it is fast again.
+    ONE_TIME = "one-time"
+    # Something differs and is not written: by the author's word, because others contest it, or because it is of no use.
+    HELD = "held"
+    # What it needs is not there yet; then it is written.
+    WAITING = "waiting"
+    WRITES = "writes"
+    # Nothing is to be written, and the look after the next is a close one again.
+    UNSETTLED = "unsettled"
+    # The cookie says that nothing is to be done, and there is.
+    MASKED = "masked"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewResult:
+    """One resource: what was found, both plans, and why there is none where there is none.
+
+    `plan` is what the next step would do; `whole` is what it would do without a cookie. Where only that is missing,
+    `trouble` is why the service, or the kind, would refuse it.
+    """
+
+    ref: ResourceRef
+    finding: PreviewFinding
+    plan: Plan | None = None
+    whole: Plan | None = None
+    trouble: str = ""
+
+    @property
+    def told(self) -> Plan | None:
+        """The plan that somebody should look at."""
+        return self.whole if self.finding is PreviewFinding.MASKED else self.plan
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that would be written, that are held back, or that a cookie hides."""
+        told = self.told
+        changes = () if told is None else (*told.changes, *told.withheld)
+        return tuple(dict.fromkeys(str(change.path) for change in changes))
+
+    @property
+    def writes_nothing(self) -> bool:
+        """Whether nothing is written, now or once its time has come."""
+        is_observed = self.plan is not None and self.plan.held is Hold.OBSERVED
+        return self.finding in (PreviewFinding.IN_SYNC, PreviewFinding.ONE_TIME) or (
+            self.finding is PreviewFinding.HELD and is_observed
+        )
+
+    def to_data(self) -> dict[str, Json]:
+        """All of it as plain JSON: stable member names, what there is none of left out."""
+        group, kind, namespace, name = self.ref
+        data: dict[str, Json] = {"group": group, "kind": kind, "namespace": namespace, "name": name}
+        data |= {"finding": self.finding.value, "fields": list(self.fields)}
+        if self.plan is None:
+            return {**data, "error": self.trouble}
+        data["plan"] = self.plan.to_data()
+        if self.whole is None:
+            return {**data, "withoutCookieError": self.trouble}
+        # What would be done without a cookie is told where it is something else.
+        return data if _does_the_same(self.plan, self.whole) else {**data, "withoutCookie": self.whole.to_data()}
+
+
+async def preview_with_and_without_cookie(ref: ResourceRef, engine: EngineContext) -> PreviewResult:
+    """Both plans of `ref`, and what they come to. Whatever stops them is a finding: others are looked at still."""
+    try:
+        plan = await preview(ref, engine)
+        try:
+            whole = await preview(ref, engine, trust_cookie=False)
+        except (UserError, RemoteRefused) as error:
+            # To find that out, something had to differ.
+            return PreviewResult(ref, _without_whole(plan), plan, None, str(error))
+        return PreviewResult(ref, await _finding(ref, engine, plan, whole), plan, whole)
+    except NotReady as error:
+        return PreviewResult(ref, PreviewFinding.WAITING, trouble=str(error))
+    except SetpointError as error:
+        return PreviewResult(ref, PreviewFinding.FAILED, trouble=str(error))
+    except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to leave the others out
+        _log.exception("preview broke", extra={"ref": str(ref)})
+        # Without its text, which may hold what nobody should see.
+        bug = Bug(f"{type(error).__name__} in the preview of {ref}: a bug of ours; the log has its traceback")
+        return PreviewResult(ref, PreviewFinding.FAILED, trouble=str(bug))
+
+
+def _without_whole(plan: Plan) -> PreviewFinding:
+    """What it means that the step could do something, or nothing, and that without a cookie it could not."""
+    if plan.writes:
+        return PreviewFinding.WRITES
+    return PreviewFinding.HELD if plan.withheld else PreviewFinding.MASKED
+
+
+def _does_the_same(one: Plan, other: Plan) -> bool:
+    return one.writes == other.writes and one.withheld == other.withheld
+
+
+async def _finding(ref: ResourceRef, engine: EngineContext, plan: Plan, whole: Plan) -> PreviewFinding:
+    if plan.writes:
+        return PreviewFinding.WRITES
+    if plan.decision is Decision.IN_SYNC:
+        return PreviewFinding.MASKED if whole.writes or whole.withheld else PreviewFinding.IN_SYNC
+    if plan.withheld:
+        return PreviewFinding.HELD
+    resource = await engine.store.get(ref)
+    if resource is None or resource.is_deleting:
+        return PreviewFinding.IN_SYNC
+    return await _finding_without_cookie(resource, engine)
+
+
+async def _finding_without_cookie(resource: Resource, engine: EngineContext) -> PreviewFinding:
+    """What it means that nothing is to be written though no cookie said so."""
+    seen = await current_digests(resource, engine)
+    attempt = StoredState.of(resource).attempt
+    if attempt is not None and attempt.unconverged_at is not None and attempt.unconverged_at == seen.cookie:
+        # All of it was sent, and the service did not keep it: nothing is sent again until something moves.
+        return PreviewFinding.HELD
+    if seen.cookie is None or not _keeps_a_cookie(resource, engine):
+        return PreviewFinding.IN_SYNC
+    return PreviewFinding.ONE_TIME if await _is_fast_after(seen, resource, engine) else PreviewFinding.UNSETTLED
+
+
+def _keeps_a_cookie(resource: Resource, engine: EngineContext) -> bool:
+    if management_of(resource.annotations) is not Management.FULL:
+        return False
+    kind = engine.kinds.get((resource.ref.group, resource.ref.kind))
+    return kind is None or kind.reconciliation is Reconciliation.STATEFUL
+
+
+async def _is_fast_after(seen: CurrentDigests, resource: Resource, engine: EngineContext) -> bool:
+    """Whether the cookie that the next step makes vouches for what the step after it sees."""
+    settled = with_cookie(resource, seen.cookie, seen.body)
+    second = replace(engine, store=OverlayStore(engine.store, {resource.ref: settled}))
+    return (await preview(resource.ref, second)).decision is Decision.IN_SYNC
+
+
+def with_cookie(resource: Resource, cookie: Cookie | None, body: str | None = None) -> Resource:
+    """The resource as if its last step had left this cookie, and nothing else to do."""
+    memory = replace(StoredState.of(resource), cookie=cookie, body=body, attempt=None)
+    return Resource({**resource.document, "status": memory.into(resource.status, with_cookie=True)})

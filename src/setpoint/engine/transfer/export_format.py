@@ -1,0 +1,332 @@
+"""An export: its documents, and the stored state of an exported resource in the terms of another store.
+
+First a header, then a document for each object and each resource, then an end: a truncated export is never taken
+for a whole. Digests of intents and versions of secrets cover uids and revisions, which every store assigns anew;
+where they stand for the same thing in both stores, the new ones replace the old, and everything else is carried
+over as it is.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from setpoint.core.decide import Cookie
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.core.values.yaml_documents import YamlDocument
+from setpoint.engine.context import MANAGEMENT
+from setpoint.engine.oscillation import Oscillations
+from setpoint.engine.resource import SECRET, Resource, ResourceRef
+from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, RECONCILE_REQUESTED, StoredState, WriteAttempt
+from setpoint.errors import ManifestInvalid, NotJson
+
+API_VERSION: Final = "setpoint.dev/v1alpha1"
+HEADER, END = "Export", "ExportEnd"
+FORMAT: Final = 1
+# The member of a document with what another store has to know besides.
+FACTS: Final = "export"
+_ROOT: Final = Path()
+
+S = TypeVar("S", bound=Struct)
+
+
+class ExportHeader(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an export comes from. `paused`: from there, nobody touches the objects any more."""
+
+    setpoint: str
+    at: str
+    store: str
+    secrets: bool
+    paused: bool
+
+
+class ResourceFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a resource came to in its store."""
+
+    # The digest of its intent; none where what it refers to was not there.
+    intent: str | None
+    # The version that each secret had, by the field that it is for.
+    versions: dict[str, str]
+    # Whether the status speaks of the spec as it is.
+    observed: bool
+    # Whether somebody has asked for its deletion.
+    deleting: bool = False
+
+
+class ObjectFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which state of a plain object this is: its uid and its revision."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedResource:
+    """A resource as its author wrote it and as the engine remembers it; `place` is where its document stands."""
+
+    resource: Resource
+    facts: ResourceFacts
+    place: str = ""
+
+    @property
+    def ref(self) -> ResourceRef:
+        """Which resource."""
+        return self.resource.ref
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedObject:
+    """An object that nobody takes steps for, whole: a Secret with its values, a ConfigMap."""
+
+    resource: Resource = field(repr=False)
+    facts: ObjectFacts
+    place: str = ""
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it has values that nobody may see."""
+        return (self.ref.group, self.ref.kind) == SECRET
+
+    @property
+    def ref(self) -> ResourceRef:
+        """Which object."""
+        return self.resource.ref
+
+
+ExportedItem: TypeAlias = ExportedObject | ExportedResource
+
+
+@dataclass(frozen=True, slots=True)
+class StoreExport:
+    """One export, or several that were handed over together."""
+
+    headers: tuple[ExportHeader, ...]
+    objects: tuple[ExportedObject, ...]
+    resources: tuple[ExportedResource, ...]
+
+    @property
+    def items(self) -> tuple[ExportedItem, ...]:
+        """All of it, plain objects first."""
+        return (*self.objects, *self.resources)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nobody touches the objects any more from where this came from."""
+        return all(header.paused for header in self.headers)
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+def export_documents(export: StoreExport) -> Iterator[JsonObject]:
+    """Everything that is to be written down, in order."""
+    (header,) = export.headers
+    yield {"apiVersion": API_VERSION, "kind": HEADER, "format": FORMAT, **msgspec.to_builtins(header)}
+    for item in export.items:
+        yield {**item.resource.document, FACTS: msgspec.to_builtins(item.facts)}
+    yield {"apiVersion": API_VERSION, "kind": END, "documents": len(export.items)}
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_export(documents: Sequence[YamlDocument]) -> StoreExport:
+    """The exports in `documents`, as one; ManifestInvalid names the document and what is wrong with it."""
+    headers: list[ExportHeader] = []
+    items: list[ExportedItem] = []
+    left = iter(documents)
+    for document in left:
+        headers.append(_header(document))
+        items += _read_items(document, left)
+    _refuse_duplicates(items)
+    objects = tuple(one for one in items if isinstance(one, ExportedObject))
+    resources = tuple(one for one in items if isinstance(one, ExportedResource))
+    return StoreExport(tuple(headers), objects, resources)
+
+
+def _header(document: YamlDocument) -> ExportHeader:
+    value, place = document.value, document.where(_ROOT)
+    if not is_export_header(value):
+        raise ManifestInvalid(
+            f"{place}: this is no export: `setpoint export` makes one; `setpoint apply` takes manifests"
+        )
+    members = {name: one for name, one in _tree(value, place).items() if name not in ("apiVersion", "kind")}
+    form = members.pop("format", None)
+    if not same(form, FORMAT):
+        maker = members.get("setpoint", "the version that made it")
+        raise ManifestInvalid(f"{place}: an export of format {form!r} cannot be read here: use setpoint {maker}")
+    return _converted(members, ExportHeader, place)
+
+
+def _read_items(header: YamlDocument, left: Iterator[YamlDocument]) -> list[ExportedItem]:
+    items: list[ExportedItem] = []
+    for document in left:
+        if _is(END, document.value):
+            _require_all(document, len(items))
+            return items
+        if is_export_header(document.value):
+            break
+        items.append(_item(document))
+    raise ManifestInvalid(f"{header.where(_ROOT)}: this export breaks off: its last document is missing; export again")
+
+
+def _require_all(end: YamlDocument, found: int) -> None:
+    place = end.where(_ROOT)
+    told = _tree(end.value, place).get("documents")
+    if not same(told, found):
+        raise ManifestInvalid(f"{place}: {told} documents should stand before this, and {found} do: export again")
+
+
+def _item(document: YamlDocument) -> ExportedItem:
+    place = document.where(_ROOT)
+    tree = dict(_tree(document.value, place))
+    facts = tree.pop(FACTS, None)
+    resource = Resource(_checked(tree, document))
+    is_plain = isinstance(facts, dict) and set(facts) == {"version"}
+    if is_plain or (resource.ref.group, resource.ref.kind) == SECRET:
+        return ExportedObject(resource, _converted(facts, ObjectFacts, place, f"{FACTS}: "), place)
+    return ExportedResource(resource, _converted(facts, ResourceFacts, place, f"{FACTS}: "), place)
+
+
+def _checked(tree: dict[str, Json], document: YamlDocument) -> JsonObject:
+    """The document of a resource, in the namespace that it will have."""
+    metadata = tree.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    for path, value, kind in (
+        ("apiVersion", tree.get("apiVersion"), str),
+        ("kind", tree.get("kind"), str),
+        ("metadata.name", metadata.get("name"), str),
+        ("status", tree.get("status", {}), dict),
+    ):
+        if not isinstance(value, kind):
+            raise ManifestInvalid(
+                f"{document.where(Path.parse(path))}: {path} is missing or of another type: export again"
+            )
+    try:
+        canonical(tree)
+    except NotJson as error:
+        raise ManifestInvalid(f"{document.where(_ROOT)}: {error}") from error
+    return {**tree, "metadata": {**metadata, "namespace": metadata.get("namespace") or "default"}}
+
+
+def _refuse_duplicates(items: Sequence[ExportedItem]) -> None:
+    seen: dict[ResourceRef, str] = {}
+    for item in items:
+        first = seen.setdefault(item.ref, item.place)
+        if first != item.place:
+            raise ManifestInvalid(f"{item.place}: {item.ref} stands at {first} already: keep one of them")
+
+
+def is_export_header(value: Json) -> bool:
+    """Whether an export begins with this document."""
+    return _is(HEADER, value)
+
+
+def _is(kind: str, value: Json) -> bool:
+    return isinstance(value, Mapping) and (value.get("apiVersion"), value.get("kind")) == (API_VERSION, kind)
+
+
+def _tree(value: Json, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ManifestInvalid(f"{place}: a document of an export is a map: export again")
+    return value
+
+
+def _converted(value: object, type_: type[S], place: str, at: str = "") -> S:
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        raise ManifestInvalid(f"{place}: {at}{error}: export again with this version of setpoint") from error
+
+
+_OBSERVED: Final = "observedGeneration"
+# What a resource said of its management before an export paused it; empty when it said nothing.
+MANAGEMENT_BEFORE: Final = "setpoint.dev/management-before-export"
+# Written by the engine, or on its behalf: no author's.
+ENGINE_ANNOTATIONS: Final = (COOKIE_ANNOTATION, RECONCILE_REQUESTED, MANAGEMENT_BEFORE)
+
+
+@dataclass(frozen=True, slots=True)
+class StateTranslation:
+    """What stands in the new store for what stood in the old one: intents by their digest, secrets by their version."""
+
+    intents: Mapping[str, str] = field(default_factory=dict)
+    # By the field that the secret is for, and its old version.
+    versions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # Live objects by their digest, and by that of their bytes, where they read differently.
+    lives: Mapping[str, str] = field(default_factory=dict)
+
+    def intent(self, digest: str) -> str:
+        """The digest in the new store; the old one where nothing there is known to be the same."""
+        return self.intents.get(digest, digest)
+
+    def cookie(self, cookie: Cookie) -> Cookie:
+        """The cookie in the new store: the live object is the same, however it reads there."""
+        return Cookie(self.intent(cookie.intent), self.live(cookie.live))
+
+    def live(self, digest: str) -> str:
+        """The digest of the same live object, however it reads there."""
+        return self.lives.get(digest, digest)
+
+    def secrets(self, versions: Mapping[str, str]) -> Mapping[str, str]:
+        """The versions in the new store."""
+        return {name: self.versions.get((name, version), version) for name, version in versions.items()}
+
+
+def initial_status(item: ExportedResource, generation: int) -> JsonObject:
+    """The status as it can be written before anything is known of what is around: it speaks of `generation`, or not."""
+    status = item.resource.status
+    if _OBSERVED not in status:
+        return status
+    return {**status, _OBSERVED: generation if item.facts.observed else generation - 1}
+
+
+def translated_status(item: ExportedResource, generation: int, translation: StateTranslation) -> JsonObject:
+    """The status in the terms of the new store; the cookie stays where it was kept."""
+    status = initial_status(item, generation)
+    if not status:
+        return status
+    return translate_state(StoredState.of(item.resource), translation).into(status, with_cookie=COOKIE in status)
+
+
+def translated_annotations(item: ExportedResource, translation: StateTranslation) -> Mapping[str, str | None]:
+    """The annotations that are not left to an apply, as they are to be; None for those that are to go."""
+    said = item.resource.annotations
+    found: dict[str, str | None] = {name: said.get(name) for name in (*ENGINE_ANNOTATIONS, MANAGEMENT)}
+    cookie = Cookie.parse(said.get(COOKIE_ANNOTATION))
+    return found if cookie is None else {**found, COOKIE_ANNOTATION: str(translation.cookie(cookie))}
+
+
+def manifest_of(resource: Resource) -> JsonObject:
+    """The author's part of an exported resource, or Secret."""
+    annotations = {name: text for name, text in resource.annotations.items() if name not in ENGINE_ANNOTATIONS}
+    metadata = {"name": resource.ref.name, "namespace": resource.ref.namespace}
+    author = {name: value for name, value in resource.document.items() if name not in ("metadata", "status")}
+    return {**author, "metadata": {**metadata, "labels": dict(resource.labels), "annotations": annotations}}
+
+
+def translate_state(memory: StoredState, translation: StateTranslation) -> StoredState:
+    """The memory in the terms that hold elsewhere."""
+    return replace(
+        memory,
+        cookie=None if memory.cookie is None else translation.cookie(memory.cookie),
+        attempt=None if memory.attempt is None else _attempt(memory.attempt, translation),
+        secrets=translation.secrets(memory.secrets),
+        contests=_contests(memory.contests, translation),
+        body=None if memory.body is None else translation.live(memory.body),
+        creating=None if memory.creating is None else translation.secrets(memory.creating),
+        wait=None if memory.wait is None else replace(memory.wait, intent=translation.intent(memory.wait.intent)),
+    )
+
+
+def _contests(contests: Oscillations, translation: StateTranslation) -> Oscillations:
+    fields = (one if one.begun is None else replace(one, begun=translation.live(one.begun)) for one in contests.fields)
+    return Oscillations(translation.intent(contests.intent), tuple(fields))
+
+
+def _attempt(attempt: WriteAttempt, translation: StateTranslation) -> WriteAttempt:
+    unconverged_at = None if attempt.unconverged_at is None else translation.cookie(attempt.unconverged_at)
+    return replace(attempt, intent=translation.intent(attempt.intent), unconverged_at=unconverged_at)

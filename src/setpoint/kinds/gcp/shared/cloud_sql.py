@@ -1,0 +1,81 @@
+"""What the Cloud SQL kinds share: the parent instance, secrets of a spec, operations."""
+
+import re
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from setpoint.clients.google.calls import GoogleCall, GoogleService
+from setpoint.clients.google.client import GoogleClient, SqlOperation, decode_response, sql_operation
+from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import ManifestInvalid
+from setpoint.kinds.gcp.shared.config_connector import SpecReference, project_of, relative_link, resource_id
+
+INSTANCE_REF: Final = "spec.instanceRef"
+_INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
+
+
+class _Engine(Struct, frozen=True):
+    databaseVersion: str = ""
+
+
+_engine: Final = msgspec.json.Decoder(_Engine)
+
+
+def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
+    """`projects/p/instances/i`: the instance's own project counts, for that is where everything in it is."""
+    if INSTANCE_REF in resolved.resources:
+        instance = resolved.resources[INSTANCE_REF]
+        return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
+    external = ref.external
+    assert isinstance(external, str)
+    found = relative_link(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
+    if _INSTANCE.fullmatch(found) is None:
+        raise ManifestInvalid(
+            f"{resource.ref}: {INSTANCE_REF}.external is {external!r}: write the instance's name, "
+            "or projects/…/instances/…"
+        )
+    return found
+
+
+class SecretKeyLike(Protocol):
+    """A key of a Secret, as authors write it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+
+
+def secret_dependency(
+    at: str, value: object, where: SecretKeyLike | None, resource: Resource
+) -> SecretKeyReference | None:
+    """The key that the secret in the field `at` is under; None for one that is written out."""
+    if isinstance(value, str) == (where is not None):
+        raise ManifestInvalid(f"{resource.ref}: {at} needs value or valueFrom, and not both: write one of them")
+    if where is None:
+        return None
+    return SecretKeyReference(at, ResourceRef("", "Secret", resource.ref.namespace, where.name), where.key)
+
+
+async def is_mysql(project: str, instance: str, google: GoogleClient) -> bool:
+    """Whether the instance is one of MySQL; one that is not there is not."""
+    body = await google.get(GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance)))
+    return body is not None and decode_response(_engine, body, f"instance {instance}").databaseVersion.startswith(
+        "MYSQL"
+    )
+
+
+def pending_operation(operation: SqlOperation | None, project: str) -> RemoteOperation | None:
+    """The operation to wait for; None when the answer says that it is done already."""
+    if operation is None or operation.is_done:
+        return None
+    return RemoteOperation(f"projects/{project}/operations/{operation.name}")
+
+
+async def is_operation_done(operation: str, google: GoogleClient) -> bool:
+    """Whether `projects/p/operations/o` is done; one no longer on record is, and the next look tells how it ended."""
+    body = await google.get(GoogleCall(GoogleService.SQL, tuple(operation.split("/"))))
+    return body is None or sql_operation(body).is_done

@@ -1,0 +1,56 @@
+"""The default user of a new instance: removed from MySQL, and given the root password on every engine."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from setpoint.clients.google.client import GoogleClient, SqlOperation, decode_response, sql_operation
+from setpoint.engine.kind import Location
+from setpoint.errors import RemoteConflict
+from setpoint.kinds.gcp.sql_instance.requests import project_and_instance, users_call
+
+ROOT: Final = "root"
+# By the name of the engine.
+_DEFAULT_USER: Final = {"MYSQL": ROOT, "POSTGRES": "postgres", "SQLSERVER": "sqlserver"}
+
+
+class _User(Struct, frozen=True):
+    name: str = ""
+    host: str = ""
+
+
+class _Users(Struct, frozen=True):
+    items: list[_User] = []
+
+
+_decoder: Final = msgspec.json.Decoder(_Users)
+
+
+async def remove_root_user(location: Location, google: GoogleClient) -> SqlOperation | None:
+    """Removes the users called root, one after the other; what there is to wait for before this is asked again."""
+    body = await google.get(users_call(location))
+    users = [] if body is None else decode_response(_decoder, body, f"{location}/users").items
+    for user in users:
+        if user.name == ROOT:
+            answer = await google.delete(users_call(location, {"host": user.host, "name": ROOT}))
+            operation = None if answer is None else sql_operation(answer)
+            if operation is not None and not operation.is_done:
+                return operation
+    return None
+
+
+async def set_root_password(
+    location: Location, database_version: str, password: str, google: GoogleClient
+) -> SqlOperation:
+    """Gives the engine's first user this password; where there is no such user any more, there is one again."""
+    engine = database_version.partition("_")[0]
+    name = _DEFAULT_USER.get(engine, ROOT)
+    who = {"host": "%", "name": name} if engine == "MYSQL" else {"name": name}
+    _, instance = project_and_instance(location)
+    body = {"instance": instance, **who, "password": password}
+    try:
+        return sql_operation(await google.put(users_call(location, who), body))
+    except RemoteConflict:
+        # No such user: the author wants one now.
+        return sql_operation(await google.post(users_call(location), body))

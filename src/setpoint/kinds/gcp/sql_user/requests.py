@@ -1,0 +1,81 @@
+"""Requests for a SQLUser: the query that selects the user, and the bodies of insert and update."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from setpoint.clients.google.client import GoogleClient
+from setpoint.core.plan import PlannedWrite
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.kind import Intent
+from setpoint.engine.resource import Resource
+from setpoint.kinds.gcp.shared.cloud_sql import is_mysql
+from setpoint.kinds.gcp.sql_user.live import ANY_HOST, SqlUser, SqlUserLocation, parse_user_location
+from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, NEVER_EXPIRES
+
+
+async def user_query(
+    place: SqlUserLocation, resource: Resource, live: SqlUser, google: GoogleClient
+) -> Mapping[str, str]:
+    """The user by the name that the service has for it, from the host on record, or else as the service says."""
+    host = place.host or live.host
+    if not host and resource.spec.get("host") == ANY_HOST and await is_mysql(place.project, place.instance, google):
+        # The list leaves the host out. Where there are no hosts, it is the author who says too much.
+        host = ANY_HOST
+    return {"host": host, "name": live.name} if host else {"name": live.name}
+
+
+_PASSWORD: Final = Path(("spec", "password"))
+_POLICY: Final = Path(("spec", "passwordPolicy"))
+_UNSET: Final[Mapping[str, Json]] = {
+    "allowedFailedAttempts": 0,
+    "enableFailedAttemptsCheck": False,
+    "enablePasswordVerification": False,
+    "passwordExpirationDuration": NEVER_EXPIRES,
+}
+
+
+def insert_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
+    """A new user; what is as it would be anyway is left out."""
+    place, user = parse_user_location(intent.location), _spec(wanted)
+    host, policy = intent.resource.spec.get("host"), _policy(user)
+    body: dict[str, Json] = {"host": host} if host else {}
+    body |= {"instance": place.instance, "name": place.name, **_password(user)}
+    if policy:
+        body["passwordPolicy"] = policy
+    return body if user.get("type", BUILT_IN) == BUILT_IN else {**body, "type": user["type"]}
+
+
+def update_body(wanted: JsonObject, write: PlannedWrite) -> dict[str, Json]:
+    """What `write` has to send. The password only if it is another one; the policy always whole, or not at all."""
+    user, paths = _spec(wanted), [change.path for change in write.changes]
+    members = _password(user) if _PASSWORD in paths else {}
+    policy = _policy(user)
+    if any(_POLICY.covers(path) for path in paths):
+        # The service takes it for the whole policy. The duration alone has no word for "unset".
+        unset = {name: value for name, value in _UNSET.items() if value != NEVER_EXPIRES}
+        members["passwordPolicy"] = {**unset, **policy}
+    elif policy and members:
+        members["passwordPolicy"] = policy
+    return members
+
+
+def _spec(wanted: JsonObject) -> Mapping[str, Json]:
+    spec = wanted["spec"]
+    assert isinstance(spec, Mapping)
+    return spec
+
+
+def _password(user: Mapping[str, Json]) -> dict[str, Json]:
+    """Nothing when it is not ours to set: unmanaged, for example."""
+    password = user.get("password")
+    text = password.get("value") if isinstance(password, Mapping) else None
+    return {"password": text} if isinstance(text, str) else {}
+
+
+def _policy(user: Mapping[str, Json]) -> dict[str, Json]:
+    """What the policy sets; nothing in it is a default."""
+    policy = user.get("passwordPolicy")
+    members = policy if isinstance(policy, Mapping) else {}
+    return {name: members[name] for name, unset in _UNSET.items() if not same(members.get(name, unset), unset)}

@@ -1,0 +1,288 @@
+"""managedFields: which field manager owns which fields (`fieldsV1`), and the values of owned fields.
+
+`f:name` is a member of an object, `k:{"name":"x"}` a list element by its keys, `v:"x"` one by its value, `i:0` one by
+its index; `.` is the field itself. A field set without anything below is owned as a whole.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final, TypeAlias
+
+import msgspec
+
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.paths import Path, PathStep, Selector, get_at, remove_at, scalar_text, set_at
+from setpoint.engine.resource import ResourceRef
+
+FieldSet: TypeAlias = Mapping[str, "FieldSet"]
+NO_FIELDS: Final[FieldSet] = {}
+_SELF: Final = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What stands at each place that is owned; and of each keyed list the order in which its owned elements stand."""
+
+    leaves: Mapping[Path, Json] = field(default_factory=dict)
+    orders: Mapping[Path, tuple[PathStep, ...]] = field(default_factory=dict)
+
+    def to_data(self) -> dict[str, Json]:
+        """All of it under the text of its place."""
+        orders = {str(path): [str(Path((step,))) for step in steps] for path, steps in self.orders.items()}
+        return {"leaves": {str(path): value for path, value in self.leaves.items()}, "orders": orders}
+
+
+def project(value: Json, fields: FieldSet, others: FieldSet = NO_FIELDS) -> Projection:
+    """What of `value` stands at `fields`. An empty object or list that `others` put something into is still empty.
+
+    Nobody owns an object as a whole: without fields there is nothing.
+    """
+    leaves: dict[Path, Json] = {}
+    orders: dict[Path, tuple[PathStep, ...]] = {}
+    for path, found in _walk(value, fields, others, Path()) if _below(fields) else ():
+        if isinstance(found, _Order):
+            orders[path] = found.steps
+        else:
+            leaves[path] = found
+    return Projection(leaves, orders)
+
+
+def union(one: FieldSet, other: FieldSet) -> FieldSet:
+    """The fields that are in either."""
+    if not one or not other:
+        return one or other
+    both = {**one, **other}
+    for step in one.keys() & other.keys():
+        both[step] = union(one[step], other[step])
+    return both
+
+
+def owned_below(fields: FieldSet, value: Json, path: Path) -> FieldSet | None:
+    """What of `fields` is at or below `path` of `value`: none of it where they end before; None for none at all."""
+    if not _below(fields):
+        return None
+    for wanted in path.steps:
+        below = _below(fields)
+        if not below:
+            return NO_FIELDS
+        reached = next(((step, found) for step, found in _children(value, below) if _is_at(found, wanted)), None)
+        if reached is None:
+            return None
+        fields, value = below[reached[0]], reached[1].value
+    return fields
+
+
+def extract(value: Json, fields: FieldSet) -> Json:
+    """`value` with nothing in it but what stands at `fields`."""
+    below = _below(fields)
+    if not below:
+        return value
+    children = sorted(_children(value, below), key=lambda found: found[1].position)
+    found = {step: extract(child.value, below[step]) for step, child in children}
+    if isinstance(value, dict):
+        return {step.removeprefix("f:"): one for step, one in found.items()}
+    return [{**_keys(step), **one} if isinstance(one, dict) else one for step, one in found.items()]
+
+
+# --- The walk --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    steps: tuple[PathStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A value below another: the step of a path that leads to it, and where it stands in a list."""
+
+    step: PathStep
+    value: Json
+    position: int = -1
+
+
+def _walk(value: Json, fields: FieldSet, others: FieldSet, at: Path) -> Iterator[tuple[Path, Json | _Order]]:
+    below = _below(fields)
+    if not below:
+        yield at, _whole(value, others)
+        return
+    found = list(_children(value, below))
+    for step, child in found:
+        yield from _walk(child.value, below[step], others.get(step, NO_FIELDS), at / child.step)
+    keyed = {child.position: child.step for step, child in found if step.startswith("k:")}
+    if len(keyed) > 1:
+        yield at, _Order(tuple(keyed[position] for position in sorted(keyed)))
+
+
+def _below(fields: FieldSet) -> FieldSet:
+    return {step: one for step, one in fields.items() if step != _SELF} if _SELF in fields else fields
+
+
+def _whole(value: Json, others: FieldSet) -> Json:
+    if _below(others) and isinstance(value, dict | list):
+        # Were it one unit, whoever puts something into it would own all of it.
+        return {} if isinstance(value, dict) else []
+    return value
+
+
+def _children(value: Json, below: FieldSet) -> Iterator[tuple[str, _Child]]:
+    """Those of the fields that are there."""
+    for step in below:
+        child = _child(value, step)
+        if child is not None:
+            yield step, child
+
+
+def _child(value: Json, step: str) -> _Child | None:
+    sort, text = step[:2], step[2:]
+    if isinstance(value, dict):
+        found = value.get(text, MISSING) if sort == "f:" else MISSING
+        return None if isinstance(found, Missing) else _Child(text, found)
+    if not isinstance(value, list) or sort == "f:":
+        return None
+    position = _position(value, sort, text)
+    return None if position is None else _Child(_named(sort, text), value[position], position)
+
+
+def _position(elements: Sequence[Json], sort: str, text: str) -> int | None:
+    if sort == "i:":
+        return int(text) if text.isdecimal() and int(text) < len(elements) else None
+    wanted = _decoded(text)
+    matches = _has_keys if sort == "k:" else same
+    return next((index for index, one in enumerate(elements) if matches(one, wanted)), None)
+
+
+def _has_keys(element: Json, wanted: Json) -> bool:
+    return (
+        isinstance(element, dict)
+        and isinstance(wanted, dict)
+        and all(name in element and same(element[name], value) for name, value in wanted.items())
+    )
+
+
+def _named(sort: str, text: str) -> PathStep:
+    if sort == "i:":
+        return int(text)
+    value = _decoded(text)
+    if sort == "k:" and isinstance(value, dict):
+        return Selector(tuple((name, scalar_text(one) or "") for name, one in value.items()))
+    return scalar_text(value) or text
+
+
+def _is_at(child: _Child, wanted: PathStep) -> bool:
+    """Whether a step that somebody wrote means this one: by fewer keys, or by its position, too."""
+    if isinstance(wanted, Selector):
+        return wanted.matches(child.value)
+    return child.step == wanted or (isinstance(wanted, int) and child.position == wanted)
+
+
+def _keys(step: str) -> dict[str, Json]:
+    found = _decoded(step[2:]) if step.startswith("k:") else {}
+    return dict(found) if isinstance(found, dict) else {}
+
+
+@lru_cache(maxsize=4096)
+def _decoded(text: str) -> Json:
+    try:
+        value: Json = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return value
+
+
+# Each KubernetesObject is a manager of its own: this, its namespace and its name.
+PREFIX: Final = "setpoint/"
+APPLY, UPDATE = "Apply", "Update"
+_LONGEST: Final = 128
+_MANAGED: Final = Path(("metadata", "managedFields"))
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedFieldsEntry:
+    """A manager, how it wrote, and what it owns."""
+
+    manager: str
+    operation: str
+    fields: FieldSet
+    subresource: str = ""
+
+    @property
+    def is_setpoint(self) -> bool:
+        """Whether it is a KubernetesObject."""
+        return self.manager.startswith(PREFIX) and self.operation == APPLY and not self.subresource
+
+
+def field_manager_of(ref: ResourceRef) -> str:
+    """What a KubernetesObject is called as a manager; a name that would be too long ends in a digest of it."""
+    name = f"{PREFIX}{ref.namespace}/{ref.name}"
+    if len(name) <= _LONGEST:
+        return name
+    trace = sha256(name.encode()).hexdigest()[:16]
+    return f"{name[: _LONGEST - len(trace) - 1]}~{trace}"
+
+
+def managed_fields_of(live: Json) -> tuple[ManagedFieldsEntry, ...]:
+    """All of them."""
+    found = get_at(live, _MANAGED)
+    return tuple(_entries(found if isinstance(found, list) else ()))
+
+
+def _entries(entries: list[Json] | tuple[()]) -> Iterator[ManagedFieldsEntry]:
+    for entry in entries:
+        fields = entry.get("fieldsV1") if isinstance(entry, dict) else None
+        if isinstance(fields, dict):
+            texts = (text_at(entry, name) for name in ("manager", "operation", "subresource"))
+            manager, operation, subresource = texts
+            yield ManagedFieldsEntry(manager, operation, fields, subresource)
+
+
+def setpoint_fields(live: Json) -> FieldSet:
+    """What KubernetesObjects own."""
+    found = NO_FIELDS
+    for owner in managed_fields_of(live):
+        if owner.is_setpoint:
+            found = union(found, owner.fields)
+    return found
+
+
+def manager_fields(live: Json, manager: str) -> FieldSet | None:
+    """What one of them owns; None when it has nothing to do with the object."""
+    return next((one.fields for one in managed_fields_of(live) if one.is_setpoint and one.manager == manager), None)
+
+
+def foreign_fields(live: Json) -> FieldSet:
+    """What anybody else owns."""
+    found = NO_FIELDS
+    for owner in managed_fields_of(live):
+        if not owner.is_setpoint:
+            found = union(found, owner.fields)
+    return found
+
+
+def setpoint_projection(live: Json) -> Projection:
+    """What stands where KubernetesObjects own something."""
+    return project(live, setpoint_fields(live), foreign_fields(live))
+
+
+def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterable[Path]) -> Json:
+    """`wanted` with each of `paths` left as it is in `live`.
+
+    What we own there is sent as it is: what an owner leaves out is deleted. What is not ours is left out.
+    """
+    for path in paths:
+        wanted = _with_ignored_field(wanted, live, owned, path)
+    return wanted
+
+
+def _with_ignored_field(wanted: Json, live: Json, owned: FieldSet, path: Path) -> Json:
+    value, ours = get_at(live, path), owned_below(owned, live, path)
+    if ours is None or isinstance(value, Missing):
+        return remove_at(wanted, path)
+    if any(not isinstance(step, str) for step in path.steps) and isinstance(get_at(wanted, path.parent), Missing):
+        # The element around it is to go.
+        return wanted
+    return set_at(wanted, path, extract(value, ours))

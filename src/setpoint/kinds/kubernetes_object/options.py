@@ -1,0 +1,138 @@
+"""Options of a KubernetesObject besides its manifest: wait, ignored fields, deletion; and the intent of an apply."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import UNSET
+
+from setpoint.core.redaction import is_secret
+from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
+from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path, Selector
+from setpoint.core.wait.rollout import require_rollout
+from setpoint.core.wait.wait_for import FieldWait, RolloutWait, WaitFor, parse_wait
+from setpoint.engine.kind import Intent
+from setpoint.engine.resource import Resource
+from setpoint.errors import ManifestInvalid
+from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
+from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
+from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, PropagationPolicy
+
+# Lifts the protection of a resource whose deletion was asked for: then its spec is past.
+DELETE_PROTECTION: Final = "setpoint.dev/delete-protection"
+_DELETION_SECONDS: Final = 300.0
+# What makes the object this one, and no other.
+_IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionSettings:
+    """How an object is deleted."""
+
+    is_protected: bool
+    propagation: PropagationPolicy
+    seconds: float
+
+
+def wait_of(resource: Resource) -> WaitFor | None:
+    """What is waited for; ManifestInvalid for a wait that means nothing, or would show what nobody may see."""
+    data = resource.spec.get("waitFor")
+    if data is None:
+        return None
+    try:
+        wait_for = parse_wait(data)
+        tree = manifest_of(resource, spec_of(resource)).tree
+        if isinstance(wait_for.wait, RolloutWait):
+            require_rollout(tree)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{resource.ref}: spec.{error}") from error
+    if isinstance(wait_for.wait, FieldWait) and is_secret(tree):
+        _refuse_to_show(wait_for.wait.path, resource)
+    return wait_for
+
+
+def _refuse_to_show(path: Path, resource: Resource) -> None:
+    if path.steps[:1] != ("metadata",) and path.steps[:1] != ("type",):
+        raise ManifestInvalid(
+            f"{resource.ref}: spec.waitFor.field is {path}: the values of a Secret do not become outputs, for "
+            "anybody to read; wait for something else"
+        )
+
+
+def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:
+    """The paths of `ignoreFields`; ManifestInvalid for one that means nothing."""
+    texts = spec.ignoreFields
+    if texts is None or texts is UNSET:
+        return ()
+    return tuple(_ignored(text, f"{resource.ref}: spec.ignoreFields[{index}]") for index, text in enumerate(texts))
+
+
+def _ignored(text: str, where: str) -> Path:
+    try:
+        path = Path.parse(text)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{where}: {error}") from error
+    if not path or any(path.covers(one) for one in _IDENTITY):
+        raise ManifestInvalid(f"{where} is {text!r}: what makes the object this one cannot be left to others")
+    if any(isinstance(step, Selector) and not step.pairs for step in path.steps):
+        raise ManifestInvalid(f"{where} is {text!r}: write a path such as spec.replicas")
+    return path
+
+
+def deletion_settings_of(resource: Resource, spec: KubernetesObjectSpec) -> DeletionSettings:
+    """How the object is deleted; ManifestInvalid for a timeout that is no duration."""
+    said = spec.deletion
+    propagation: PropagationPolicy = "Background"
+    seconds = _DELETION_SECONDS
+    if said is not None and said is not UNSET:
+        if said.propagation is not None and said.propagation is not UNSET:
+            propagation = said.propagation
+        if said.timeout is not None and said.timeout is not UNSET:
+            seconds = _seconds(said.timeout, resource)
+    is_lifted = resource.annotations.get(DELETE_PROTECTION) == "false"
+    return DeletionSettings(spec.deleteProtection is True and not is_lifted, propagation, seconds)
+
+
+def _seconds(timeout: str | int, resource: Resource) -> float:
+    try:
+        return parse_duration(timeout)
+    except ManifestInvalid as error:
+        raise ManifestInvalid(f"{resource.ref}: spec.deletion.timeout: {error}") from error
+
+
+def refuse_field_policies(resource: Resource) -> None:
+    """ManifestInvalid for annotations by which other kinds leave fields to others."""
+    for annotation in (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED):
+        if annotation in resource.annotations:
+            raise ManifestInvalid(
+                f"{resource.ref}: {annotation} is not for objects of a cluster, where what a manifest leaves out is "
+                "left alone anyway: list what is to be left to others in spec.ignoreFields"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyIntent:
+    """An object, who asks for it, what is left to others, and how far one may go."""
+
+    tree: dict[str, Json]
+    manager: str
+    ignored_fields: tuple[Path, ...]
+    removal: DeletionSettings
+    force_conflicts: bool
+    may_replace: bool
+
+
+def apply_intent_of(intent: Intent) -> ApplyIntent:
+    """What `intent` asks for; what it is not to follow for a while is left alone, too."""
+    resource = intent.resource
+    spec, declared = spec_of(resource), intent.declared
+    written = declared.tree["spec"]
+    assert isinstance(written, dict)
+    tree = written["manifest"]
+    assert isinstance(tree, dict)
+    ignored_fields = (*ignored_fields_of(resource, spec), *declared.policy.unmanaged)
+    flags = spec.forceConflicts is True, spec.replace is True
+    return ApplyIntent(
+        tree, field_manager_of(resource.ref), ignored_fields, deletion_settings_of(resource, spec), *flags
+    )

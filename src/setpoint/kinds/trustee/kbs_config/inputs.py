@@ -1,0 +1,75 @@
+"""The ConfigMaps and Secrets that a KbsConfig names, and a digest of their contents that restarts pods."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.errors import DependencyNotFound
+from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
+from setpoint.kinds.typed_spec import Maybe
+
+# Where trustee-operator keeps the versions of ConfigMaps; here, those of Secrets too.
+VERSIONS_ANNOTATION: Final = "kbs.confidentialcontainers.org/configmap-versions"
+_SHORT: Final = 16
+
+
+class InputObject(NamedTuple):
+    """An object that a Trustee is made of."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def input_objects(spec: KbsConfigSpec) -> tuple[InputObject, ...]:
+    """What has to be there before the first pod can start: each once, ConfigMaps first."""
+    config_maps = [InputObject("ConfigMap", name) for name in _named(_config_maps(spec))]
+    secrets = [InputObject("Secret", name) for name in _named(_secrets(spec))]
+    return tuple(dict.fromkeys([*config_maps, *secrets]))
+
+
+def _config_maps(spec: KbsConfigSpec) -> Iterator[Maybe[str]]:
+    yield spec.kbsConfigMapName
+    yield spec.kbsRvpsRefValuesConfigMapName
+    yield spec.kbsAttestationPolicyConfigMapName
+    yield spec.kbsGpuAttestationPolicyConfigMapName
+    yield spec.kbsResourcePolicyConfigMapName
+    if not spec.is_all_in_one:
+        yield spec.kbsAsConfigMapName
+        yield spec.kbsRvpsConfigMapName
+
+
+def _secrets(spec: KbsConfigSpec) -> Iterator[Maybe[str]]:
+    yield spec.kbsAuthSecretName
+    yield from (entry.secretName for entry in spec.cert_cache)
+    yield from spec.https_pair or ()
+    yield from spec.token_pair or ()
+    yield from spec.secret_resources
+
+
+def _named(names: Iterator[Maybe[str]]) -> Iterator[str]:
+    return (name for name in names if name)
+
+
+def input_versions(spec: KbsConfigSpec, found: Mapping[InputObject, JsonObject]) -> str:
+    """The trace of all contents: another one means other pods, for what they mounted does not follow.
+
+    DependencyNotFound names what is not there.
+    """
+    needed = input_objects(spec)
+    missing = [str(part) for part in needed if part not in found]
+    if missing:
+        raise DependencyNotFound(f"not found: {', '.join(missing)}: create them in the same namespace")
+    return ",".join(f"{part.name}:{_content_digest(part, found[part])}" for part in needed)
+
+
+def _content_digest(part: InputObject, live: JsonObject) -> str:
+    contents: dict[str, Json] = {name: live.get(name) for name in ("data", "binaryData") if live.get(name)}
+    if part.kind == "Secret":
+        # Whoever reads the trace must not be able to try out what is in a Secret: that takes its uid, too.
+        contents["uid"] = text_at(live, "metadata", "uid")
+    return digest(contents)[:_SHORT]

@@ -1,0 +1,317 @@
+"""The state of Cloud SQL, and its long-running operations: pending, running, done. A change takes effect at the end."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeAlias, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from setpoint.core.values.canonical import same
+from setpoint.localcloud import api_errors
+from setpoint.localcloud.clock import timestamp
+from setpoint.localcloud.faults import Faults
+from setpoint.localcloud.json_body import JsonBody, member, with_member, without_member
+from setpoint.localcloud.routing import ServiceCall
+from setpoint.localcloud.sql.defaults import API
+
+
+class DatabaseUser(Struct, frozen=True):
+    """A database user. Of the password only a salted hash is kept; no hash means that nobody can log in."""
+
+    name: str
+    host: str
+    resource: JsonBody
+    salt: str = ""
+    password_hash: str = ""
+
+
+class StoredInstance(Struct):
+    """An instance with all that lives in it. `resource` is what GET answers, as long as nothing is going on."""
+
+    resource: JsonBody
+    users: list[DatabaseUser]
+    databases: dict[str, JsonBody]
+    # Outputs that somebody changed behind our back; they outlive the next write.
+    overrides: JsonBody = field(default_factory=dict)
+
+
+class PutInstance(Struct, frozen=True, tag="put-instance"):
+    """The instance becomes this."""
+
+    resource: JsonBody
+
+
+class RemoveInstance(Struct, frozen=True, tag="remove-instance"):
+    """The instance goes, with everything in it."""
+
+
+class PutUser(Struct, frozen=True, tag="put-user"):
+    """The user of this name and host becomes this."""
+
+    user: DatabaseUser
+
+
+class RemoveUser(Struct, frozen=True, tag="remove-user"):
+    """The user goes."""
+
+    name: str
+    host: str
+
+
+class PutDatabase(Struct, frozen=True, tag="put-database"):
+    """The database of this name becomes this."""
+
+    name: str
+    resource: JsonBody
+
+
+class RemoveDatabase(Struct, frozen=True, tag="remove-database"):
+    """The database goes."""
+
+    name: str
+
+
+OperationEffect: TypeAlias = PutInstance | RemoveInstance | PutUser | RemoveUser | PutDatabase | RemoveDatabase
+
+
+class LongRunningOperation(Struct):
+    """A long-running operation. Its effect comes at `ends`, or never when there is an `error`."""
+
+    name: str
+    project: str
+    type: str
+    target_id: str
+    target_link: str
+    # The instance it changes, and all the instances that cannot be written to meanwhile.
+    key: str
+    locks: list[str]
+    inserted: float
+    starts: float
+    ends: float
+    effect: OperationEffect
+    error: JsonBody | None = None
+    is_finished: bool = False
+
+
+class SqlState(Struct):
+    """All instances and operations of all projects. An instance's key is `<project>/<name>`."""
+
+    instances: dict[str, StoredInstance] = field(default_factory=dict)
+    operations: dict[str, LongRunningOperation] = field(default_factory=dict)
+    # When each name was set free, in seconds since the epoch.
+    deleted: dict[str, float] = field(default_factory=dict)
+    # How many operations there have ever been.
+    count: int = 0
+
+
+# Recorded as done in the very answer to the request.
+_IMMEDIATE: Final = frozenset({"CREATE_USER", "UPDATE_USER", "DELETE_USER", "CREATE_DATABASE"})
+_CREATING: Final = frozenset({"CREATE", "CREATE_REPLICA", "CLONE"})
+# The first part of the time an operation is only waiting.
+_PENDING_SHARE: Final = 0.25
+_MAX_FINISHED: Final = 1000
+_VOLATILE: Final = ("settings.settingsVersion", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTiming:
+    """How long operations take, and how long the name of a deleted instance cannot be used again."""
+
+    operation_seconds: float = 0.5
+    name_reserved_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class CloudSql:
+    """The service: what it remembers, how fast it is, and what it was told to do wrong."""
+
+    state: SqlState
+    faults: Faults
+    pace: OperationTiming
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRequest:
+    """An operation that is to be started."""
+
+    type: str
+    project: str
+    instance: str
+    effect: OperationEffect
+    # Where it differs from the instance itself.
+    target_id: str | None = None
+    target_link: str | None = None
+    also_locks: tuple[str, ...] = ()
+
+
+def start_operation(sql: CloudSql, wanted: OperationRequest, now: datetime) -> JsonBody:
+    """The operation as the request is answered with it; a short one is done already."""
+    sql.state.count += 1
+    name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{wanted.project}/operations/{sql.state.count}"))
+    key = f"{wanted.project}/{wanted.instance}"
+    seconds = 0.0 if wanted.type in _IMMEDIATE else sql.pace.operation_seconds
+    target_id = wanted.target_id or wanted.instance
+    begin = now.timestamp()
+    operation = LongRunningOperation(
+        name=name,
+        project=wanted.project,
+        type=wanted.type,
+        target_id=target_id,
+        target_link=wanted.target_link or f"{API}/projects/{wanted.project}/instances/{target_id}",
+        key=key,
+        locks=[key, *wanted.also_locks],
+        inserted=begin,
+        starts=begin + seconds * _PENDING_SHARE,
+        ends=begin + seconds,
+        effect=wanted.effect,
+        error=sql.faults.operation_error(wanted.type, target_id),
+    )
+    sql.state.operations[name] = operation
+    finish_due_operations(sql, now)
+    drop_oldest_operations(sql.state)
+    return operation_view(operation, now)
+
+
+def operation_view(operation: LongRunningOperation, now: datetime) -> JsonBody:
+    """The operation as GET answers."""
+    result: JsonBody = {
+        "insertTime": _time(operation.inserted),
+        "kind": "sql#operation",
+        "name": operation.name,
+        "operationType": operation.type,
+        "selfLink": f"{API}/projects/{operation.project}/operations/{operation.name}",
+        "status": "PENDING",
+        "targetId": operation.target_id,
+        "targetLink": operation.target_link,
+        "targetProject": operation.project,
+        "user": "user@example.com",
+    }
+    if now.timestamp() >= operation.starts:
+        result |= {"startTime": _time(operation.starts), "status": "RUNNING"}
+    if operation.is_finished:
+        result |= {"endTime": _time(operation.ends), "status": "DONE"}
+        if operation.error is not None:
+            result["error"] = operation.error
+    return result
+
+
+def running_operations(state: SqlState, key: str) -> Iterator[LongRunningOperation]:
+    """The operations that keep the instance busy."""
+    return (one for one in state.operations.values() if not one.is_finished and key in one.locks)
+
+
+def refuse_while_busy(state: SqlState, key: str) -> None:
+    """Refuses when an operation on the instance is not done yet."""
+    if any(running_operations(state, key)):
+        raise api_errors.operation_in_progress()
+
+
+def finish_due_operations(sql: CloudSql, now: datetime) -> None:
+    """Carries out every operation whose time has come, in the order of their ends."""
+    due = [one for one in sql.state.operations.values() if not one.is_finished and one.ends <= now.timestamp()]
+    for operation in sorted(due, key=lambda one: one.ends):
+        operation.is_finished = True
+        instance = sql.state.instances.get(operation.key)
+        if instance is None:
+            continue
+        if operation.error is None:
+            apply_effect(sql, operation, instance)
+        elif operation.type in _CREATING:
+            instance.resource = {**instance.resource, "state": "FAILED"}
+
+
+def apply_effect(sql: CloudSql, operation: LongRunningOperation, instance: StoredInstance) -> None:
+    """Does what the operation was for."""
+    match operation.effect:
+        case PutInstance(resource):
+            commit_instance(sql, instance, resource)
+            bump_primary_version(sql, operation, instance)
+        case RemoveInstance():
+            del sql.state.instances[operation.key]
+            sql.state.deleted[operation.key] = operation.ends
+            bump_primary_version(sql, operation, instance)
+        case PutUser(user):
+            put_user(instance, replace(user, resource=sql.faults.rewritten(user.resource)))
+        case RemoveUser(name, host):
+            remove_user(instance, name, host)
+        case PutDatabase(name, resource):
+            instance.databases[name] = sql.faults.rewritten(resource)
+        case RemoveDatabase(name):
+            instance.databases.pop(name, None)
+        case _:
+            assert_never(operation.effect)
+
+
+def put_user(instance: StoredInstance, user: DatabaseUser) -> None:
+    """The user of that name and host becomes this one."""
+    remove_user(instance, user.name, user.host)
+    instance.users = [*instance.users, user]
+
+
+def remove_user(instance: StoredInstance, name: str, host: str) -> None:
+    """The user of that name and host is gone."""
+    instance.users = [one for one in instance.users if (one.name, one.host) != (name, host)]
+
+
+def commit_instance(sql: CloudSql, instance: StoredInstance, resource: JsonBody) -> None:
+    """The instance becomes `resource`; the version of its settings moves if anything but the state does."""
+    before, after = instance.resource, sql.faults.rewritten(resource)
+    is_change = not same(_without_volatile(before), _without_volatile(after))
+    instance.resource = with_member(after, "settings.settingsVersion", _version_after(before, moves=is_change))
+
+
+def bump_primary_version(sql: CloudSql, operation: LongRunningOperation, instance: StoredInstance) -> None:
+    """A replica that comes or goes moves the version of its primary's settings."""
+    primary = sql.state.instances.get(primary_key(operation.project, instance.resource))
+    if primary is not None and operation.type in ("CREATE_REPLICA", "DELETE"):
+        version = _version_after(primary.resource, moves=True)
+        primary.resource = with_member(primary.resource, "settings.settingsVersion", version)
+
+
+def primary_key(project: str, resource: JsonBody) -> str:
+    """The key of an instance's primary; of no instance when it has none."""
+    name = str(resource.get("masterInstanceName", ""))
+    return f"{project}/{name.rpartition(':')[2]}"
+
+
+def drop_oldest_operations(state: SqlState) -> None:
+    """Keeps the list of finished operations from growing for ever."""
+    for name in [one.name for one in state.operations.values() if one.is_finished][:-_MAX_FINISHED]:
+        del state.operations[name]
+
+
+def _without_volatile(resource: JsonBody) -> JsonBody:
+    for path in _VOLATILE:
+        resource = without_member(resource, path)
+    return resource
+
+
+def _version_after(resource: JsonBody, *, moves: bool) -> str:
+    version = int(resource["settings"].get("settingsVersion", "0"))
+    return str(version + 1 if moves else version)
+
+
+def _time(seconds: float) -> str:
+    return timestamp(datetime.fromtimestamp(seconds, UTC))
+
+
+def running_instance(sql: CloudSql, call: ServiceCall) -> StoredInstance:
+    """The instance that the path names, if one can look into it."""
+    instance = sql.state.instances.get(f"{call.part('project')}/{call.part('instance')}")
+    if instance is None:
+        raise api_errors.no_instance()
+    is_stopped = member(instance.resource, "settings.activationPolicy") == "NEVER"
+    if is_stopped or instance.resource.get("state") != "RUNNABLE":
+        raise api_errors.not_running()
+    return instance
+
+
+def body_for_path(call: ServiceCall, body: JsonBody) -> JsonBody:
+    """`body`, if it does not speak of another instance than the path does."""
+    for name in ("instance", "project"):
+        if body.get(name, call.part(name)) != call.part(name):
+            raise api_errors.invalid(f"The {name} in the body ({body[name]}) is not the one in the path")
+    return body

@@ -1,0 +1,212 @@
+"""A session for one KubernetesObject, in a memory store that lasts as long as one call.
+
+The stored state comes from the caller and goes back to it.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
+from setpoint.core.decide import Decision
+from setpoint.core.plan import Plan, PlannedWrite
+from setpoint.core.redaction import is_secret, is_secret_path
+from setpoint.core.values.canonical import canonical, digest
+from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.paths import Path, scalar_text, value_below
+from setpoint.engine.context import FINALIZER, EngineContext, Stopped, SystemClock
+from setpoint.engine.drivers.runner import StepRunner
+from setpoint.engine.intent import check_manifest, resolve_intent
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, Unchanged
+from setpoint.engine.ports import Clock
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import StoredState
+from setpoint.engine.step.reconcile import preview
+from setpoint.errors import ManifestInvalid, RemoteUnavailable, SetpointError
+from setpoint.kinds.kubernetes_object.clusters import Clusters
+from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
+from setpoint.kinds.kubernetes_object.managed_fields import (
+    NO_FIELDS,
+    field_manager_of,
+    foreign_fields,
+    manager_fields,
+    project,
+)
+from setpoint.kinds.kubernetes_object.remote import DryRunResult
+from setpoint.kinds.kubernetes_object.spec import GROUP, NAME, VERSION, LiveObject
+from setpoint.stores.memory import MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSession:
+    """One cluster, as one user."""
+
+    client: KubernetesClient
+    clusters: Clusters
+    clock: Clock
+
+    @staticmethod
+    def at(connection: ClusterConnection) -> "ClusterSession":
+        """The cluster of a connection; nothing is asked of it yet."""
+        client = KubernetesClient(connection)
+        return ClusterSession(client, Clusters(own=client), SystemClock())
+
+
+# How much of a digest is shown: enough to see that a value is another one.
+_SHOWN: Final = 12
+# Say nothing that the object's own name does not say.
+_IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
+
+
+def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> dict[str, str]:
+    """What `manager` declares of an object: each value as text, by its place."""
+    leaves = project(of, manager_fields(of, manager) or NO_FIELDS, foreign_fields(of)).leaves
+    apart = (*left_out, *_IDENTITY)
+    shown = {path: value for path, value in leaves.items() if not any(one.covers(path) for one in apart)}
+    return {str(path): _text(path, value, of) for path, value in sorted(shown.items(), key=lambda one: str(one[0]))}
+
+
+def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
+    """What stands at these places of an object now, whoever put it there; what is not there is left out."""
+    found: dict[str, str] = {}
+    for place in places:
+        try:
+            path = Path.parse(place)
+        except ManifestInvalid:
+            # Written by somebody who knew other places.
+            continue
+        value = _value_at(of, path)
+        if not isinstance(value, Missing):
+            found[place] = _text(path, value, of)
+    return found
+
+
+def _value_at(of: Json, path: Path) -> Json | Missing:
+    found: Json | Missing = of
+    for step in path.steps:
+        found = _member(found, step) if isinstance(found, list) and isinstance(step, str) else value_below(found, step)
+    return found
+
+
+def _member(elements: Sequence[Json], text: str) -> Json | Missing:
+    """An element of a set, which is told by itself."""
+    return next((one for one in elements if scalar_text(one) == text), MISSING)
+
+
+def _text(path: Path, value: Json, of: Json) -> str:
+    if is_secret(of) and is_secret_path(path):
+        return f"(hidden, sha256 {digest([value])[:_SHOWN]})"
+    return value if isinstance(value, str) else canonical(value).decode()
+
+
+NO_STATE: Final[JsonObject] = {}
+
+
+@dataclass(slots=True)
+class _RecordingKind(KubernetesObjectKind):
+    """The kind, with what the cluster last said."""
+
+    live: Json = None
+    foreseen: DryRunResult | None = None
+
+    async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
+        """Always the whole object."""
+        found = await KubernetesObjectKind.observe(self, location)
+        self.live = found.whole if isinstance(found, Present) else None
+        return found
+
+    async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
+        """See Rehearsable."""
+        # A forecast shows what becomes of every field. So whoever but changed one, and does not declare it, is no
+        # obstacle, whether or not the manifest has changed as well.
+        self.foreseen = await self.remote.forecast(intent, look, Decision.DRIFTED)
+        return self.foreseen.writes
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectForecast:
+    """What keeping the object would do: the plan, the object as it is, and as it would be."""
+
+    plan: Plan
+    live: Json
+    after: Json
+
+
+class ObjectSession:
+    """An object that is to be as `spec`, the spec of a KubernetesObject, says. `name` is that of its keeper."""
+
+    def __init__(self, site: ClusterSession, name: str, spec: JsonObject, memory: JsonObject = NO_STATE) -> None:
+        self.ref: Final = ResourceRef(GROUP, NAME, site.client.connection.namespace, name)
+        self.manager: Final = field_manager_of(self.ref)
+        self._kind = _RecordingKind(site.clusters, site.clock)
+        self._store = MemoryStore(site.clock, lambda: str(uuid.uuid4()))
+        self._world = EngineContext(self._store, site.clock, {(GROUP, NAME): self._kind})
+        self._spec = spec
+        self._memory = memory
+
+    async def check(self) -> None:
+        """ManifestInvalid for what no cluster could take. No cluster is asked."""
+        check_manifest(await self._opened(), self._kind)
+
+    async def look(self) -> Json:
+        """The object as it is; None when there is none."""
+        await self._kind.observe(await self.location())
+        return self._kind.live
+
+    async def location(self) -> Location:
+        """Where it is."""
+        return (await resolve_intent(await self._opened(), self._world)).location
+
+    async def forecast(self) -> ObjectForecast:
+        """What `keep` would do now. What would stop it is raised."""
+        await self._opened()
+        plan = await preview(self.ref, self._world)
+        live, foreseen = self._kind.live, self._kind.foreseen
+        return ObjectForecast(plan, live, live if foreseen is None else foreseen.after)
+
+    async def keep(self, seconds: float) -> SetpointError | None:
+        """Has the object be as it should, within so many seconds; what stood in the way, if anything did."""
+        await self._opened()
+        return await self._run(seconds)
+
+    async def remove(self, seconds: float) -> SetpointError | None:
+        """Has the object go; what stood in the way, if anything did."""
+        resource = await self._opened()
+        location = await self.location()
+        memory = replace(StoredState.of(resource), location=location)
+        resource = await self._store.update_status(resource, memory.into(resource.status, with_cookie=True))
+        await self._store.set_finalizers(resource, (FINALIZER,))
+        await self._store.delete(self.ref)
+        return await self._run(seconds)
+
+    async def memory(self) -> JsonObject:
+        """What is to be handed in the next time."""
+        found = await self._store.get(self.ref)
+        return self._memory if found is None else found.status
+
+    @property
+    def live(self) -> Json:
+        """The object, as it was last seen; None when there was none."""
+        return self._kind.live
+
+    def fields(self, of: Json, left_out: Sequence[Path] = ()) -> dict[str, str]:
+        """What is declared of an object here."""
+        return declared_fields(of, self.manager, left_out)
+
+    async def _run(self, seconds: float) -> SetpointError | None:
+        run = StepRunner(self._world, trigger="its author's word", asked=True)
+        outcome = (await run.until_done([self.ref], seconds)).get(self.ref)
+        if outcome is None:
+            return RemoteUnavailable(f"{self.ref}: nothing came of it within {seconds:g} s")
+        return outcome.error if isinstance(outcome, Stopped) else None
+
+    async def _opened(self) -> Resource:
+        found = await self._store.get(self.ref)
+        if found is not None:
+            return found
+        metadata: Json = {"name": self.ref.name, "namespace": self.ref.namespace}
+        members: JsonObject = {"kind": NAME, "metadata": metadata, "spec": dict(self._spec)}
+        made = await self._store.apply({"apiVersion": f"{GROUP}/{VERSION}", **members})
+        return await self._store.update_status(made, self._memory) if self._memory else made

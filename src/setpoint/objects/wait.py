@@ -1,0 +1,97 @@
+"""Waits for an object that another controller manages: the object, and even its kind, may not exist yet."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from setpoint.core.unstructured import text_at
+from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.wait.judge import (
+    ObjectFound,
+    ObjectNotFound,
+    Satisfied,
+    Unsatisfiable,
+    Unsatisfied,
+    WaitVerdict,
+    judge_observation,
+)
+from setpoint.core.wait.outputs import Known, Null, output_of
+from setpoint.core.wait.wait_for import WaitFor, satisfaction_key
+from setpoint.engine.drivers.object_watch import ObjectWatch, ObjectWatches
+from setpoint.engine.kind import Present
+from setpoint.errors import OperationRunning, RemoteUnavailable, WaitFailed, WaitTimedOut
+from setpoint.kinds.kubernetes_object.clusters import OWN, ObjectLocation
+from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
+from setpoint.objects.session import ClusterSession
+
+# What is not there may be of a kind that nobody can be asked to tell of.
+_ABSENT_S: Final = 2.0
+_PRESENT_S: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class SatisfiedWait:
+    """A wait that is over: the value, where it was one that was waited for, and what it was satisfied for."""
+
+    value: Json
+    key: str
+
+
+class ObjectWait:
+    """An object in a cluster, by its name."""
+
+    def __init__(self, site: ClusterSession, api_version: str, kind: str, names: tuple[str, str]) -> None:
+        namespace, name = names
+        self._site = site
+        self._place = ObjectLocation(OWN, api_version, kind, namespace or site.client.connection.namespace, name)
+        self._kind = KubernetesObjectKind(site.clusters, site.clock)
+
+    async def look(self) -> Json:
+        """The object as it is; None when there is none."""
+        found = await self._kind.observe(self._place.location)
+        return found.whole if isinstance(found, Present) else None
+
+    def met(self, wait_for: WaitFor, live: Json) -> SatisfiedWait | None:
+        """The wait, if it is satisfied by that very object."""
+        if not isinstance(judge_observation(wait_for.wait, ObjectFound(live), MISSING), Satisfied):
+            return None
+        output = output_of(wait_for.wait, ObjectFound(live), Null(), "")
+        return SatisfiedWait(output.value if isinstance(output, Known) else None, self.key(wait_for, live))
+
+    def key(self, wait_for: WaitFor, live: Json) -> str:
+        """What stays satisfied: this wait, of this object, as it is meant to be now."""
+        found = satisfaction_key(wait_for.wait, live)
+        return "" if isinstance(found, Missing) else str(found)
+
+    async def until(self, wait_for: WaitFor) -> SatisfiedWait:
+        """The wait once it is satisfied; WaitTimedOut or WaitFailed say what is missing. One budget for all of it."""
+        ears = ObjectWatches(self._site.clock)
+        try:
+            return await self._until(wait_for, ears.on(self._kind, self._place.location))
+        finally:
+            await ears.close()
+
+    async def _until(self, wait_for: WaitFor, ear: ObjectWatch) -> SatisfiedWait:
+        clock = self._site.clock
+        end = clock.monotonic() + wait_for.timeout_seconds
+        uid: str | Missing = MISSING
+        while True:
+            live, verdict = await self._judged(wait_for, uid)
+            found = None if live is None else self.met(wait_for, live)
+            if found is not None:
+                return found
+            uid = text_at(live, "metadata", "uid") or uid
+            left = end - clock.monotonic()
+            if isinstance(verdict, Unsatisfiable):
+                raise WaitFailed(f"{self._place.title}: {verdict.reason}: {verdict.message}")
+            if left <= 0:
+                missing = verdict.missing if isinstance(verdict, Unsatisfied) else ""
+                raise WaitTimedOut(f"not within {wait_for.timeout_seconds:g} s: {missing}")
+            await ear.wait_for_change(min(left, _ABSENT_S if live is None else _PRESENT_S))
+
+    async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, WaitVerdict]:
+        try:
+            live = await self.look()
+        except (OperationRunning, RemoteUnavailable) as error:
+            return None, Unsatisfied(str(error))
+        seen = ObjectNotFound(self._place.title) if live is None else ObjectFound(live)
+        return live, judge_observation(wait_for.wait, seen, uid)

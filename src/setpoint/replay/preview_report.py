@@ -1,0 +1,117 @@
+"""The preview of a whole store: the plan of every resource, with its cookie and without it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from setpoint.clients.ratelimit.fair_queue import on_behalf_of
+from setpoint.clients.write_guard import BlockedWrite, BlockedWrites
+from setpoint.core.values.canonical import digest
+from setpoint.core.values.json_types import Json
+from setpoint.engine.context import EngineContext
+from setpoint.engine.resource import ResourceRef
+from setpoint.engine.step.preview import PreviewFinding, PreviewResult, preview_with_and_without_cookie
+from setpoint.replay.dry_run import dry_run_requests
+
+# Resources that are looked at together: services share out turns of their own.
+MAX_CONCURRENT: Final = 20
+
+
+def _ignore_progress(_found: PreviewResult) -> None:
+    """Nobody waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewReport:
+    """What every resource comes to, sorted by ref, and every write that was tried meanwhile."""
+
+    found: tuple[PreviewResult, ...] = ()
+    blocked: tuple[BlockedWrite, ...] = ()
+    # What a recorded world was asked for in vain.
+    missed: tuple[str, ...] = ()
+    # What would be sent for those that would be written to, as far as that is known.
+    requests: Mapping[ResourceRef, tuple[BlockedWrite, ...]] = field(default_factory=dict)
+    # By kind: how often each finding was made.
+    counts: Mapping[str, Mapping[PreviewFinding, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds: dict[str, Counter[PreviewFinding]] = {}
+        for one in self.found:
+            kinds.setdefault(one.ref.kind, Counter())[one.finding] += 1
+        object.__setattr__(self, "counts", kinds)
+
+    def with_findings(self, *findings: PreviewFinding) -> tuple[PreviewResult, ...]:
+        """Those that one of these was found of."""
+        return tuple(one for one in self.found if one.finding in findings)
+
+    def to_data(self) -> dict[str, Json]:
+        """The report as plain JSON, with stable member names: the same world gives the same, byte for byte."""
+        return {
+            "summary": {
+                kind: {finding.value: counts[finding] for finding in PreviewFinding if counts[finding]}
+                for kind, counts in sorted(self.counts.items())
+            },
+            "resources": [self.data_of(one) for one in self.found],
+            "blocked": [_blocked_data(one) for one in self.blocked],
+            "missed": list(self.missed),
+        }
+
+    def data_of(self, one: PreviewResult) -> dict[str, Json]:
+        """What is found of one resource, as plain JSON."""
+        requests = self.requests.get(one.ref, ())
+        return {**one.to_data(), "requests": [_request_data(each) for each in requests]} if requests else one.to_data()
+
+
+async def preview_all(
+    refs: Iterable[ResourceRef],
+    engine: EngineContext,
+    blocks: BlockedWrites,
+    heard: Callable[[PreviewResult], None] = _ignore_progress,
+) -> PreviewReport:
+    """What these come to, and what was tried to be written while they were looked at."""
+    turns, requests = asyncio.Semaphore(MAX_CONCURRENT), dict[ResourceRef, tuple[BlockedWrite, ...]]()
+
+    async def look(ref: ResourceRef) -> PreviewResult:
+        async with turns:
+            with on_behalf_of(ref, failed=False):
+                found = await preview_with_and_without_cookie(ref, engine)
+                requests[ref] = await dry_run_requests(found, engine, blocks)
+        heard(found)
+        return found
+
+    found = await asyncio.gather(*map(look, sorted(refs)))
+    return PreviewReport(tuple(found), _each_once(blocks.writes), requests=requests)
+
+
+def _each_once(writes: Iterable[BlockedWrite]) -> tuple[BlockedWrite, ...]:
+    """Both looks try the same; and who tried first depends on who was answered first."""
+    found = {digest(msgspec.to_builtins(one)): one for one in writes}
+    return tuple(sorted(found.values(), key=lambda one: (str(one), one.caller)))
+
+
+async def managed_refs(engine: EngineContext) -> Sequence[ResourceRef]:
+    """Every resource that a kind or an owner looks after here."""
+    listing = await engine.store.list()
+    return [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in engine.resource_types]
+
+
+def _blocked_data(one: BlockedWrite) -> Json:
+    found: Json = msgspec.to_builtins(one)
+    return found
+
+
+def _request_data(one: BlockedWrite) -> Json:
+    """Whose it is, is known. A file keeps no order of members."""
+    fields: list[Json] = [*sorted(one.fields)]
+    head: dict[str, Json] = {"way": one.way, "method": one.method, "target": one.target}
+    return {**head, "body": _in_order(one.body), "fields": fields}
+
+
+def _in_order(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _in_order(member) for name, member in sorted(value.items())}
+    return [_in_order(one) for one in value] if isinstance(value, list | tuple) else value

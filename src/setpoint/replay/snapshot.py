@@ -1,0 +1,192 @@
+"""The store, the environment variables and the clock at one point in time, for recording and for replay: read-only."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from setpoint.clients.write_guard import BlockedWrites
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import EVERYTHING, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import NotRecorded, StoreError
+
+STORE_CHANNEL: Final = "store"
+
+
+@dataclass(slots=True)
+class StoreSnapshot:
+    """All that a store had. What it did not list is asked for `behind` it, once; without one, NotRecorded is raised.
+
+    `absent` are those that were asked for and not there. `is_whole`: the store lists all that there is.
+    """
+
+    resources: dict[ResourceRef, Resource]
+    revision: Revision
+    blocks: BlockedWrites
+    collects: bool = False
+    is_whole: bool = True
+    absent: set[ResourceRef] = field(default_factory=set)
+    # Those of the resources that the store did not list.
+    besides: set[ResourceRef] = field(default_factory=set)
+    behind: Store | None = None
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        """What it was then."""
+        found = self.resources.get(ref)
+        if found is not None or ref in self.absent or self.is_whole:
+            return found
+        if self.behind is None:
+            raise NotRecorded(f"{ref} was not asked for when this world was recorded: record it again")
+        found = await self.behind.get(ref)
+        if found is None:
+            self.absent.add(ref)
+        else:
+            self.resources[ref] = found
+            self.besides.add(ref)
+        return found
+
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
+        """Those that the store listed then."""
+        found = (one for ref, one in sorted(self.resources.items()) if ref not in self.besides and _matches(one, query))
+        return ResourceList(tuple(found), self.revision)
+
+    async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
+        """The same in pieces."""
+        whole = (await self.list(query)).resources
+        for start in range(0, max(1, len(whole)), size):
+            yield ResourceList(whole[start : start + size], self.revision)
+
+    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
+        """Nothing ever happens here."""
+        raise StoreError("a moment that is past does not change: there is nothing to watch")
+
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+        """None: they are no part of a plan."""
+        return ()
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """None: nobody works here."""
+        return ()
+
+    async def apply(self, manifest: JsonObject) -> Resource:
+        """Blocked."""
+        self._block("apply", str(Resource(manifest).ref), dict(manifest))
+
+    async def create(self, document: JsonObject) -> Resource:
+        """Blocked."""
+        self._block("create", str(Resource(document).ref), dict(document))
+
+    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
+        """Blocked."""
+        self._block("replace", str(seen.ref), dict(document))
+
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+        """Blocked."""
+        self._block("update_status", str(resource.ref), {"status": dict(status)})
+
+    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+        """Blocked."""
+        self._block("set_finalizers", str(resource.ref), {"metadata": {"finalizers": list(finalizers)}})
+
+    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
+        """Blocked."""
+        self._block("annotate", str(resource.ref), {"metadata": {"annotations": dict(annotations)}})
+
+    async def delete(self, ref: ResourceRef) -> Resource | None:
+        """Blocked."""
+        self._block("delete", str(ref))
+
+    async def note(self, note: EventRecord) -> None:
+        """Blocked."""
+        self._block("note", str(note.ref), {"reason": note.reason, "message": note.message})
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """Blocked."""
+        self._block("acquire", name)
+
+    async def release(self, lease: Lease) -> None:
+        """Blocked."""
+        self._block("release", lease.name)
+
+    async def close(self) -> None:
+        """The store behind is its opener's to close."""
+
+    def _block(self, verb: str, target: str, body: Json = None) -> NoReturn:
+        raise self.blocks.stop(STORE_CHANNEL, verb, target, body)
+
+
+async def take_snapshot(store: Store, blocks: BlockedWrites, *, is_whole: bool) -> StoreSnapshot:
+    """The store as it is now; what it does not list is read when it is asked for."""
+    listing = await store.list(EVERYTHING)
+    resources = {one.ref: one for one in listing.resources}
+    return StoreSnapshot(resources, listing.revision, blocks, store.collects, is_whole, behind=store)
+
+
+def _matches(resource: Resource, query: ResourceQuery) -> bool:
+    ref = resource.ref
+    return (
+        query.group in (None, ref.group)
+        and query.kind in (None, ref.kind)
+        and query.namespace in (None, ref.namespace)
+        and all(resource.labels.get(key) == text for key, text in query.labels.items())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingEnvironment(Mapping[str, str]):
+    """An environment that notes what it is asked for, and whether that is there."""
+
+    source: Mapping[str, str] = field(repr=False)
+    asked: dict[str, str | None]
+
+    def __getitem__(self, name: str) -> str:
+        self.asked[name] = self.source.get(name)
+        return self.source[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.source)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEnvironment(Mapping[str, str]):
+    """An environment as it was; NotRecorded for what nobody asked."""
+
+    known: Mapping[str, str | None]
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.known:
+            raise NotRecorded(f"the variable {name} was not asked for when this world was recorded: record it again")
+        found = self.known[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, text in self.known.items() if text is not None)
+
+    def __len__(self) -> int:
+        return sum(text is not None for text in self.known.values())
+
+
+@dataclass(frozen=True, slots=True)
+class FixedClock:
+    """It is `at` for ever; how long something takes is still told."""
+
+    at: str
+
+    def now(self) -> str:
+        """See Clock."""
+        return self.at
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        await asyncio.sleep(seconds)

@@ -1,0 +1,169 @@
+"""The file of a recorded world: a header, then one line per resource and per response, compressed."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import UserError
+from setpoint.replay.http_recording import HttpRecording, RecordedResponse, RequestKey
+
+FORMAT: Final = 1
+
+
+class WorldHeader(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a world comes from, and how much there is of it: a part is never taken for the whole."""
+
+    setpoint: str
+    at: str
+    store: str
+    revision: str
+    # Whether the store collects what its owner left, and whether it lists all that there is.
+    collects: bool
+    whole: bool
+    # The cluster of those who name none.
+    cluster: str = ""
+    # What was asked of the environment, and what there was.
+    environment: dict[str, str | None] = {}
+    resources: int = 0
+    absent: int = 0
+    answers: int = 0
+    world: int = FORMAT
+
+
+class _Format(Struct, frozen=True):
+    """What every header says, of whatever format."""
+
+    world: int
+    setpoint: str = "the version that made it"
+
+
+class _ResourceLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A resource; `besides` if the store did not list it."""
+
+    document: msgspec.Raw
+    besides: bool = False
+
+
+class _AbsentLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """One that was asked for and was not there."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class _ResponseLine(Struct, frozen=True, forbid_unknown_fields=True):
+    way: str
+    method: str
+    target: str
+    form: str
+    body: str
+    reply: RecordedResponse
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedWorld:
+    """One world: what its store had, and what services and clusters answered."""
+
+    header: WorldHeader
+    resources: tuple[Resource, ...]
+    # Those of the resources that the store did not list, and those that were not there.
+    besides: frozenset[ResourceRef]
+    absent: frozenset[ResourceRef]
+    http_recording: HttpRecording
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+def pack_world(world: RecordedWorld) -> bytes:
+    """The world as bytes: the same for the same world."""
+    lines = b"".join(b"%b\n" % msgspec.json.encode(one) for one in _lines(world))
+    # Without a time in it.
+    return gzip.compress(lines, mtime=0)
+
+
+def _lines(world: RecordedWorld) -> Iterator[Struct]:
+    counts = {
+        "resources": len(world.resources),
+        "absent": len(world.absent),
+        "answers": len(world.http_recording.replies),
+    }
+    yield msgspec.structs.replace(world.header, **counts)
+    for resource in sorted(world.resources, key=lambda one: one.ref):
+        yield _ResourceLine(msgspec.Raw(canonical(dict(resource.document))), resource.ref in world.besides)
+    for ref in sorted(world.absent):
+        yield _AbsentLine(*ref)
+    for question, reply in sorted(world.http_recording.replies.items(), key=lambda pair: pair[0]):
+        yield _ResponseLine(*question, reply)
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_world(path: Path) -> RecordedWorld:
+    """The world in a file; UserError says what is wrong with it."""
+    try:
+        return unpack_world(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise UserError(f"{path} is not there: `setpoint record --to {path}` makes it") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a file that `setpoint record` made") from error
+
+
+def unpack_world(world: bytes, path: str) -> RecordedWorld:
+    """The world that was packed; UserError says what is wrong with what is at `path`."""
+    lines = _text(world, path).split(b"\n")
+    try:
+        _require_format(lines, path)
+        header = msgspec.json.decode(lines[0], type=WorldHeader)
+        told, found = header.resources + header.absent + header.answers, len(lines) - 2
+        if found != told or lines[-1]:
+            raise UserError(f"{path} breaks off: {told} records should follow, and {found} do; record it again")
+        return _world(header, lines[1:-1])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is no recorded world that can be read here: {error}; record it again") from error
+
+
+def _text(world: bytes, path: str) -> bytes:
+    try:
+        return gzip.decompress(world)
+    except EOFError:
+        raise UserError(f"{path} breaks off: a part of a recorded world is of no use; record it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path} is no recorded world, or is damaged: {error}; `setpoint record` makes one") from error
+
+
+def _require_format(lines: list[bytes], path: str) -> None:
+    said = msgspec.json.decode(lines[0], type=_Format) if lines[0] else _Format(0)
+    if said.world != FORMAT:
+        raise UserError(f"{path}: a world of format {said.world} cannot be read here: use setpoint {said.setpoint}")
+
+
+def _world(header: WorldHeader, lines: list[bytes]) -> RecordedWorld:
+    kept, rest = lines[: header.resources], lines[header.resources :]
+    gone, answered = rest[: header.absent], rest[header.absent :]
+    documents = [_document(line) for line in kept]
+    absent = (msgspec.json.decode(line, type=_AbsentLine) for line in gone)
+    replies = (msgspec.json.decode(line, type=_ResponseLine) for line in answered)
+    return RecordedWorld(
+        header,
+        tuple(one for one, _ in documents),
+        frozenset(one.ref for one, is_besides in documents if is_besides),
+        frozenset(ResourceRef(one.group, one.kind, one.namespace, one.name) for one in absent),
+        HttpRecording({RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply for one in replies}),
+    )
+
+
+def _document(line: bytes) -> tuple[Resource, bool]:
+    kept = msgspec.json.decode(line, type=_ResourceLine)
+    return Resource(msgspec.json.decode(kept.document, type=dict[str, Any])), kept.besides

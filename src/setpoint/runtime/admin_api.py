@@ -1,0 +1,307 @@
+"""The local admin API: the process that holds a store applies, deletes and reconciles for other processes.
+
+They read the store themselves. The controllers reconcile as always; the results are in the statuses.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from setpoint import __version__
+from setpoint.clients.admin_api import (
+    ALIVE_PATH,
+    APPLY_PATH,
+    DELETE_PATH,
+    FAILURES_PATH,
+    HELLO_PATH,
+    RECONCILE_PATH,
+    ApplyRequest,
+    ProcessInfo,
+    ResourceName,
+    ResourceNames,
+    StepFailure,
+    StepFailures,
+    error_body,
+    is_trusted_peer,
+)
+from setpoint.core.conditions import conditions_from_data, find_condition
+from setpoint.core.values.canonical import same
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.conditions import PAUSED
+from setpoint.engine.context import EngineContext
+from setpoint.engine.dependency_graph import reconcile_order
+from setpoint.engine.intent import check_manifest
+from setpoint.engine.kind import Dependency
+from setpoint.engine.owners.children import is_unreconciled
+from setpoint.engine.references import dependencies_of
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, WriteConflict
+from setpoint.runtime.manager import Phase
+
+# The resource that a manifest would make; what is wrong with it is raised, and nothing is written.
+ManifestDryRun = Callable[[JsonObject], Awaitable[Resource]]
+
+# How often a writer may be overtaken by steps.
+_ANNOTATE_ATTEMPTS: Final = 20
+
+
+class RunningManager(Protocol):
+    """What the process shows of itself."""
+
+    @property
+    def phase(self) -> Phase:
+        """How far it has come."""
+        ...
+
+    def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
+        """Why the last step of `ref` stopped, when it is to be taken again."""
+        ...
+
+
+class AdminApi:
+    """The verbs. Each refuses once the process is stopping: nobody would take the steps."""
+
+    def __init__(self, engine: EngineContext, dry_run: ManifestDryRun, running: RunningManager) -> None:
+        self.ended = asyncio.Event()
+        self._world = engine
+        self._rehearse = dry_run
+        self._running = running
+
+    def hello(self) -> ProcessInfo:
+        """Who answers."""
+        return ProcessInfo(__version__, os.getpid(), self._running.phase.value)
+
+    def troubles(self, refs: Iterable[ResourceRef]) -> Mapping[ResourceRef, SetpointError]:
+        """Why those among them that are to be retried stopped."""
+        found = {ref: self._running.last_error_of(ref) for ref in refs}
+        return {ref: error for ref, error in found.items() if error is not None}
+
+    async def apply(self, manifests: Sequence[JsonObject]) -> Sequence[ResourceRef]:
+        """All are on record; or none is, and what is wrong is raised. What says nothing new is looked at as well."""
+        self._require_running()
+        drafts = await self._checked(manifests)
+        for draft, manifest in zip(drafts, manifests, strict=True):
+            await self._apply(draft, manifest)
+        return [draft.ref for draft in drafts]
+
+    async def delete(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
+        """All are gone, or marked for deletion."""
+        self._require_running()
+        self._require_handled(refs)
+        for ref in refs:
+            await self._delete(ref)
+        return refs
+
+    async def look(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
+        """Those that are there, each with a request for a look."""
+        self._require_running()
+        self._require_handled(refs)
+        return [ref for ref in refs if await self._request(ref)]
+
+    def _require_running(self) -> None:
+        if self._running.phase in (Phase.DRAINING, Phase.ENDED):
+            raise StoreInUse(f"process {os.getpid()} is stopping: run the command again when it has ended")
+
+    def _require_handled(self, refs: Iterable[ResourceRef]) -> None:
+        for ref in refs:
+            if (ref.group, ref.kind) not in self._world.resource_types and not is_unreconciled(ref, self._world):
+                handled = ", ".join(sorted(name for _, name in self._world.resource_types))
+                raise ManifestInvalid(
+                    f"{ref}: the running process {os.getpid()} handles only {handled}; "
+                    f"stop it, or start it with --kinds {ref.kind} as well"
+                )
+
+    async def _checked(self, manifests: Sequence[JsonObject]) -> Sequence[Resource]:
+        """The resources that the manifests would make; what is wrong with any of them, or all together, is raised."""
+        drafts: list[Resource] = []
+        dependencies: dict[ResourceRef, Sequence[Dependency]] = {}
+        for manifest in manifests:
+            draft = await self._rehearse(manifest)
+            if draft.ref in dependencies:
+                raise ManifestInvalid(f"{draft.ref} is declared twice: keep one of them")
+            drafts.append(draft)
+            dependencies[draft.ref] = self._needs(draft)
+            # There may be thousands, and others have to have their turn.
+            await asyncio.sleep(0)
+        reconcile_order(dependencies)
+        return drafts
+
+    def _needs(self, draft: Resource) -> Sequence[Dependency]:
+        self._require_handled((draft.ref,))
+        if is_unreconciled(draft.ref, self._world):
+            return ()
+        kind = self._world.resource_type_of(draft)
+        check_manifest(draft, kind)
+        return dependencies_of(draft, self._world.resource_types)
+
+    async def _apply(self, draft: Resource, manifest: JsonObject) -> None:
+        ref = draft.ref
+        before = await self._world.store.get(ref)
+        if before is None or is_unreconciled(ref, self._world) or not same(_body(before), _body(draft)):
+            # Looked at anyway, and its generation tells the new status from the old one.
+            await self._world.store.apply(manifest)
+        elif before.is_deleting:
+            # Whether that may still be said is for the store to judge, without a request in it.
+            await self._world.store.apply(manifest)
+            await self._request(ref)
+        else:
+            # In one write: a second one would cross the step that the first one brings about.
+            await self._world.store.apply(_with_annotation(manifest, self._new_request()))
+
+    async def _delete(self, ref: ResourceRef) -> None:
+        before = await self._world.store.get(ref)
+        left = await self._world.store.delete(ref)
+        # Otherwise the deletion itself makes the status change.
+        if left is not None and before is not None and (before.is_deleting or _was_paused(before)):
+            await self._request(ref)
+
+    def _new_request(self) -> str:
+        return f"{self._world.clock.now()}/{secrets.token_hex(4)}"
+
+    async def _request(self, ref: ResourceRef) -> bool:
+        """Whether the request is on record: the resource may be gone."""
+        text = self._new_request()
+        for _ in range(_ANNOTATE_ATTEMPTS):
+            resource = await self._world.store.get(ref)
+            if resource is None:
+                return False
+            try:
+                await self._world.store.annotate(resource, {RECONCILE_REQUESTED: text})
+            except WriteConflict:
+                continue
+            return True
+        raise StoreInUse(f"{ref} is written again and again: run the command again later")
+
+
+def _body(resource: Resource) -> JsonObject:
+    """What makes a new generation when it changes."""
+    return {name: value for name, value in resource.document.items() if name not in ("metadata", "status")}
+
+
+def _with_annotation(manifest: JsonObject, request: str) -> JsonObject:
+    metadata: Any = manifest["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), RECONCILE_REQUESTED: request}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _was_paused(resource: Resource) -> bool:
+    ready = find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
+    return ready is not None and ready.reason == PAUSED.reason
+
+
+T = TypeVar("T")
+
+_log: Final = logging.getLogger(__name__)
+_MAX_BODY_BYTES: Final = 64 * 2**20
+# A connection that is gone is noticed by writing to it.
+_HEARTBEAT_SECONDS: Final = 15.0
+
+
+def admin_routes(control: AdminApi) -> Sequence[web.RouteDef]:
+    """The verbs under their addresses."""
+
+    async def hello(_: web.Request) -> msgspec.Struct:
+        return control.hello()
+
+    async def apply(request: web.Request) -> msgspec.Struct:
+        asked = await _decode_body(request, ApplyRequest)
+        return _logged_names("applied", await control.apply([_tree(one) for one in asked.manifests]))
+
+    async def delete(request: web.Request) -> msgspec.Struct:
+        return _logged_names("deleted", await control.delete(_refs(await _decode_body(request, ResourceNames))))
+
+    async def look(request: web.Request) -> msgspec.Struct:
+        return _logged_names("asked to look", await control.look(_refs(await _decode_body(request, ResourceNames))))
+
+    async def troubles(request: web.Request) -> msgspec.Struct:
+        found = control.troubles(_refs(await _decode_body(request, ResourceNames)))
+        return StepFailures(tuple(StepFailure(ResourceName(*ref), error_body(error)) for ref, error in found.items()))
+
+    async def alive(request: web.Request) -> web.StreamResponse:
+        return await _stream_until_ended(control.ended, request) if _is_same_user(request) else web.Response(status=403)
+
+    return [
+        web.get(HELLO_PATH, _json_handler(hello)),
+        web.get(ALIVE_PATH, alive),
+        web.post(APPLY_PATH, _json_handler(apply)),
+        web.post(DELETE_PATH, _json_handler(delete)),
+        web.post(RECONCILE_PATH, _json_handler(look)),
+        web.post(FAILURES_PATH, _json_handler(troubles)),
+    ]
+
+
+def _json_handler(verb: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> Callable[..., Awaitable[web.Response]]:
+    async def answer(request: web.Request) -> web.Response:
+        try:
+            if not _is_same_user(request):
+                raise RemoteRefused(
+                    f"process {os.getpid()} belongs to another user: run the command as that user, or as root"
+                )
+            body, status = await verb(request), 200
+        except SetpointError as error:
+            body, status = error_body(error), 422
+        except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
+            _log.exception("request broke", extra={"path": request.path})
+            # Without its text, which may hold what nobody should see.
+            broke = Bug(f"{type(error).__name__} in the running process: a bug of ours; its log has the traceback")
+            body, status = error_body(broke), 500
+        return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")
+
+    return answer
+
+
+def _is_same_user(request: web.Request) -> bool:
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    return connection is not None and is_trusted_peer(connection)
+
+
+async def _decode_body(request: web.Request, form: type[T]) -> T:
+    body = bytearray()
+    async for piece in request.content.iter_any():
+        body += piece
+        if len(body) > _MAX_BODY_BYTES:
+            raise ManifestInvalid(f"larger than {_MAX_BODY_BYTES // 2**20} MiB: apply it in parts")
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ManifestInvalid(
+            f"the running process cannot read this ({error}): use the same version of setpoint for both"
+        ) from error
+
+
+def _tree(raw: msgspec.Raw) -> JsonObject:
+    tree: JsonObject = msgspec.json.decode(raw, type=dict)
+    return tree
+
+
+def _refs(names: ResourceNames) -> list[ResourceRef]:
+    return [ResourceRef(*msgspec.structs.astuple(name)) for name in names.names]
+
+
+def _logged_names(what: str, refs: Sequence[ResourceRef]) -> ResourceNames:
+    _log.info(what, extra={"resources": len(refs), "for": "another process"})
+    return ResourceNames(tuple(ResourceName(*ref) for ref in refs))
+
+
+async def _stream_until_ended(ended: asyncio.Event, request: web.Request) -> web.StreamResponse:
+    """An answer that does not end before the process does."""
+    response = web.StreamResponse()
+    try:
+        await response.prepare(request)
+        while not ended.is_set():
+            await response.write(b"\n")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_HEARTBEAT_SECONDS):
+                    await ended.wait()
+    except ConnectionError:
+        # Nobody waits for it any more.
+        pass
+    return response

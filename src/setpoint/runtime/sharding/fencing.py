@@ -1,0 +1,188 @@
+"""Fencing: steps run under the lease of their shard, and a store write without a valid lease is refused."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import TypeAlias, TypeVar
+
+from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
+from setpoint.core.values.json_types import JsonObject
+from setpoint.engine.context import StepOutcome, Stopped
+from setpoint.engine.ports import EVERYTHING, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import LeaseLost
+from setpoint.runtime.sharding.leases import HeldLease
+
+StepCall: TypeAlias = Callable[[], Awaitable[StepOutcome]]
+
+
+class HeldShard:
+    """Steps are taken under two leases: that of the shard, and that of the layout, which says what a shard is."""
+
+    def __init__(self, shard: int, held_lease: HeldLease, layout: HeldLease) -> None:
+        self.shard = shard
+        self.held_lease = held_lease
+        self._layout = layout
+        self.is_closing = False
+        self._processing = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._cuts: set[asyncio.Timeout] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether steps may be begun."""
+        return not (self.is_closing or self.held_lease.is_over or self._layout.is_over)
+
+    async def take(self, step: StepCall) -> StepOutcome:
+        """What the step comes to, or LeaseLost when it was cut short."""
+        try:
+            async with asyncio.timeout(None) as cut:
+                self._begin(cut)
+                try:
+                    with fenced_by(self._layout, self.held_lease):
+                        return await step()
+                finally:
+                    self._end(cut)
+        except TimeoutError:
+            return Stopped(LeaseLost(f"shard {self.shard} is not held here any more: its next holder goes on"))
+
+    def close(self) -> None:
+        """Begins no step any more; those in work go on."""
+        self.is_closing = True
+
+    def cut(self) -> bool:
+        """Nothing is begun or written any more, and the steps in work end where they are; whether there were any."""
+        self.is_closing = True
+        self.held_lease.end()
+        were_any = bool(self._cuts)
+        while self._cuts:
+            self._cuts.pop().reschedule(asyncio.get_running_loop().time())
+        return were_any
+
+    async def is_idle_within(self, seconds: float) -> bool:
+        """Whether the last step in work ended within so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _begin(self, cut: asyncio.Timeout) -> None:
+        self._cuts.add(cut)
+        self._processing += 1
+        self._idle.clear()
+
+    def _end(self, cut: asyncio.Timeout) -> None:
+        self._cuts.discard(cut)
+        self._processing -= 1
+        if not self._processing:
+            self._idle.set()
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FencedStore:
+    """The store behind it. Each write asks the permits around it first, and is given up when its time is over.
+
+    A store behind HTTP asks them as well, for each request. Whoever writes outside of a step needs no permit.
+    """
+
+    behind: Store
+
+    @property
+    def collects(self) -> bool:
+        """See Store."""
+        return self.behind.collects
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        """See Store."""
+        return await self.behind.get(ref)
+
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
+        """See Store."""
+        return await self.behind.list(query)
+
+    def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
+        """See Store."""
+        return self.behind.pages(query, size)
+
+    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
+        """See Store."""
+        return self.behind.watch(since, query)
+
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+        """See Store."""
+        return await self.behind.notes(ref)
+
+    async def apply(self, manifest: JsonObject) -> Resource:
+        """See Store."""
+        return await _fenced(FencedWrite("apply", _named(manifest)), lambda: self.behind.apply(manifest))
+
+    async def create(self, document: JsonObject) -> Resource:
+        """See Store."""
+        return await _fenced(FencedWrite("create", _named(document)), lambda: self.behind.create(document))
+
+    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
+        """See Store."""
+        return await _fenced(FencedWrite("replace", str(seen.ref)), lambda: self.behind.replace(seen, document))
+
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+        """See Store."""
+        attempt = FencedWrite("update_status", str(resource.ref))
+        return await _fenced(attempt, lambda: self.behind.update_status(resource, status))
+
+    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+        """See Store."""
+        attempt = FencedWrite("set_finalizers", str(resource.ref))
+        return await _fenced(attempt, lambda: self.behind.set_finalizers(resource, finalizers))
+
+    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
+        """See Store."""
+        attempt = FencedWrite("annotate", str(resource.ref))
+        return await _fenced(attempt, lambda: self.behind.annotate(resource, annotations))
+
+    async def delete(self, ref: ResourceRef) -> Resource | None:
+        """See Store."""
+        return await _fenced(FencedWrite("delete", str(ref)), lambda: self.behind.delete(ref))
+
+    async def note(self, note: EventRecord) -> None:
+        """See Store."""
+        return await _fenced(FencedWrite("note", str(note.ref)), lambda: self.behind.note(note))
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """See Store. Permits come from leases: they cannot be needed for one."""
+        return await self.behind.acquire(name, holder, seconds)
+
+    async def release(self, lease: Lease) -> None:
+        """See Store. The same."""
+        return await self.behind.release(lease)
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """See Store."""
+        return await self.behind.leases(prefix)
+
+    async def close(self) -> None:
+        """See Store."""
+        await self.behind.close()
+
+
+async def _fenced(attempt: FencedWrite, write: Callable[[], Awaitable[T]]) -> T:
+    seconds = seconds_allowed(attempt)
+    if not isfinite(seconds):
+        return await write()
+    try:
+        async with asyncio.timeout(seconds):
+            return await write()
+    except TimeoutError as error:
+        raise LeaseLost(f"{attempt}: no answer while the lease was ours; its next holder goes on") from error
+
+
+def _named(manifest: JsonObject) -> str:
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{manifest.get('kind')} {name}"

@@ -1,0 +1,221 @@
+"""Leases of a cluster (coordination.k8s.io): acquired, renewed and released, and when one has expired.
+
+Only the local clock is trusted: a lease has expired when no change of it was seen for its whole duration.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+from typing import Final
+
+import msgspec
+
+from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.requests import Endpoint
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import Clock, Lease
+from setpoint.errors import AlreadyExists, RemoteConflict
+from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
+from setpoint.stores.leases import unix_seconds
+
+_NO_HOLDER: Final = ""
+# How far the clocks of a cluster's machines may be apart before somebody who lives is taken for dead by onlookers.
+_CLOCK_SKEW_SECONDS: Final = 30.0
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str
+    resource_version: str
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    lease_transitions: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+
+
+class ClusterLease(msgspec.Struct, rename="camel", gc=False):
+    """A Lease, as far as we read it."""
+
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+    @property
+    def holder(self) -> str:
+        """Who holds it; empty for nobody."""
+        return self.spec.holder_identity or _NO_HOLDER
+
+    @property
+    def seconds(self) -> int:
+        """How long it lasts from each renewal."""
+        return self.spec.lease_duration_seconds or 0
+
+    @property
+    def fence(self) -> int:
+        """Grows with every change of the holder, from 1."""
+        return (self.spec.lease_transitions or 0) + 1
+
+    @property
+    def renewed(self) -> float | None:
+        """When it was renewed by its holder's clock, in seconds since 1970; None when it does not say."""
+        try:
+            return datetime.fromisoformat(self.spec.renew_time or "").timestamp()
+        except ValueError:
+            return None
+
+
+decode_lease: Final = msgspec.json.Decoder(ClusterLease).decode
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseObservation:
+    """A lease, and when it was first seen like this, by the clock that never runs backwards."""
+
+    lease: ClusterLease
+    at: float
+
+    def left(self, now: float) -> float:
+        """The seconds until it has run out; none for one that nobody holds."""
+        return self.at + self.lease.seconds - now if self.lease.holder else 0.0
+
+
+def seconds_presumed_held(sighting: LeaseObservation, monotonic: float, wall: float) -> float:
+    """The seconds for which its holder may be taken to be there: for those who only want to know.
+
+    Who sees a lease for the first time knows nothing of its past but what its holder wrote, by a clock that may differ.
+    """
+    left, renewed = sighting.left(monotonic), sighting.lease.renewed
+    return left if renewed is None else min(left, renewed + sighting.lease.seconds + _CLOCK_SKEW_SECONDS - wall)
+
+
+def observed(before: LeaseObservation | None, lease: ClusterLease, now: float) -> LeaseObservation:
+    """The sighting of `lease`: the earlier one when nothing has changed since."""
+    is_same = before is not None and before.lease.metadata.resource_version == lease.metadata.resource_version
+    return before if is_same and before is not None else LeaseObservation(lease, now)
+
+
+def lease_body(name: str, holder: str, seconds: float, now: str, before: ClusterLease | None) -> JsonObject:
+    """The Lease to write; with `before`, only over that very state of it."""
+    is_ours = before is not None and before.holder == holder
+    transitions = 0 if before is None else before.fence - 1 + (not is_ours)
+    acquired = before.spec.acquire_time if before is not None and is_ours else None
+    time = micro_time(now)
+    spec: dict[str, Json] = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": max(1, ceil(seconds)),
+        "leaseTransitions": transitions,
+        "acquireTime": acquired or time,
+        "renewTime": time,
+    }
+    return _lease(name, spec, before)
+
+
+def released_body(name: str, before: ClusterLease) -> JsonObject:
+    """The Lease given back over that very state of it: nobody's, with its fence on record."""
+    spec: dict[str, Json] = {
+        "holderIdentity": _NO_HOLDER,
+        "leaseDurationSeconds": max(1, before.seconds),
+        "leaseTransitions": before.fence - 1,
+    }
+    return _lease(name, spec, before)
+
+
+def micro_time(now: str) -> str:
+    """A time to the second as the cluster writes times of leases."""
+    return now.removesuffix("Z") + ".000000Z"
+
+
+def _lease(name: str, spec: dict[str, Json], before: ClusterLease | None) -> JsonObject:
+    metadata: dict[str, Json] = {"name": name}
+    if before is not None:
+        metadata["resourceVersion"] = before.metadata.resource_version
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+# How often somebody else who holds it as well may be quicker.
+_ACQUIRE_ATTEMPTS: Final = 10
+
+
+class LeaseClient:
+    """The leases of a store, all in one namespace."""
+
+    def __init__(self, client: KubernetesClient, clock: Clock, namespace: str) -> None:
+        self._client = client.at_once()
+        self._clock = clock
+        self._all = Endpoint("coordination.k8s.io", "v1", "leases", namespace)
+        self._sightings: dict[str, LeaseObservation] = {}
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """See Store. A lease that we saw as ours last time is renewed without reading it first."""
+        before = self._sightings.get(name)
+        if before is None or before.lease.holder != holder:
+            before = await self._look(name)
+        for _ in range(_ACQUIRE_ATTEMPTS):
+            if before is not None and before.lease.holder != holder and before.left(self._clock.monotonic()) > 0:
+                return None
+            written = await self._write(name, holder, seconds, before)
+            if written is not None:
+                return written
+            # Somebody was quicker, or our memory was of the past: what there is now decides. One that is held in
+            # common is renewed by many at once.
+            before = await self._look(name)
+            if before is None or before.lease.holder != holder:
+                return None
+        return None
+
+    async def release(self, lease: Lease) -> None:
+        """See Store."""
+        found = await self._look(lease.name)
+        if found is None or (found.lease.holder, found.lease.fence) != (lease.holder, lease.fence):
+            return
+        try:
+            raw = await self._client.replace(
+                self._all.named(lease.name), released_body(lease.name, found.lease), ENGINE_WRITE
+            )
+        except RemoteConflict:
+            self._sightings.pop(lease.name, None)
+            return
+        self._see(lease.name, decode_lease(raw))
+
+    async def all_of(self, prefix: str) -> tuple[Lease, ...]:
+        """See Store."""
+        found: dict[str, ClusterLease] = {}
+        async for page in self._client.pages(self._all):
+            found = {} if page.is_first else found
+            leases = map(decode_lease, page.items)
+            found |= {one.metadata.name: one for one in leases if one.metadata.name.startswith(prefix)}
+        return tuple(self._lease(name, self._see(name, lease)) for name, lease in sorted(found.items()))
+
+    async def _look(self, name: str) -> LeaseObservation | None:
+        raw = await self._client.get(self._all.named(name))
+        if raw is None:
+            self._sightings.pop(name, None)
+            return None
+        return self._see(name, decode_lease(raw))
+
+    async def _write(self, name: str, holder: str, seconds: float, before: LeaseObservation | None) -> Lease | None:
+        body = lease_body(name, holder, seconds, self._clock.now(), None if before is None else before.lease)
+        # Before the request: it may have been granted any time since.
+        asked = self._clock.monotonic()
+        try:
+            if before is None:
+                raw = await self._client.create(self._all, body, ENGINE_WRITE)
+            else:
+                raw = await self._client.replace(self._all.named(name), body, ENGINE_WRITE)
+        except (AlreadyExists, RemoteConflict):
+            self._sightings.pop(name, None)
+            return None
+        sighting = self._sightings[name] = LeaseObservation(decode_lease(raw), asked)
+        return self._lease(name, sighting, seconds)
+
+    def _see(self, name: str, lease: ClusterLease) -> LeaseObservation:
+        sighting = observed(self._sightings.get(name), lease, self._clock.monotonic())
+        self._sightings[name] = sighting
+        return sighting
+
+    def _lease(self, name: str, sighting: LeaseObservation, seconds: float | None = None) -> Lease:
+        lease, now, wall = sighting.lease, self._clock.monotonic(), unix_seconds(self._clock)
+        left = seconds_presumed_held(sighting, now, wall) if seconds is None else sighting.at + seconds - now
+        return Lease(name, lease.holder, lease.fence, wall + left if lease.holder else 0.0)

@@ -1,0 +1,190 @@
+"""List and watch over several kinds: paged lists, and one stream of events that ends when any of its watches fails."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from itertools import count
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from setpoint.clients.kubernetes.client import KubernetesClient, ObjectPage
+from setpoint.clients.kubernetes.requests import PageRequest
+from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
+from setpoint.engine.ports import EVERYTHING, ResourceChange, ResourceList, ResourceQuery
+from setpoint.engine.ports import ResourceChangeType as StoreChange
+from setpoint.engine.resource import Resource
+from setpoint.errors import RemoteExpired, StoreError
+from setpoint.stores.kubernetes.bookmarks import GroupKind, to_revision
+from setpoint.stores.kubernetes.cache import ObjectCache
+from setpoint.stores.kubernetes.errors import store_errors
+from setpoint.stores.kubernetes.objects import ClusterResource, ObjectState, decode_object
+from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind, selection_for
+
+_SLICE_SIZE: Final = 16
+
+
+class MultiKindLister:
+    """Lists for a store, which keeps what it shows in `cache` if it has one."""
+
+    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, cache: ObjectCache | None) -> None:
+        self._client = client
+        self._scope = cluster_scope
+        self._cache = cache
+
+    async def whole(self, query: ResourceQuery) -> ResourceList:
+        """All at once, sorted."""
+        found: list[Resource] = []
+        revision = None
+        async with aclosing(self.pages(query, 500)) as pages:
+            async for page in pages:
+                found += page.resources
+                revision = page.revision
+        assert revision is not None
+        return ResourceList(tuple(sorted(found, key=lambda one: one.ref)), revision)
+
+    async def pages(self, query: ResourceQuery, size: int) -> AsyncGenerator[ResourceList, None]:
+        """Kind by kind. The first piece of each is read before any is shown: only then is it known where all stand."""
+        kinds = self._scope.kinds_for(query)
+        # As they are when this began: what a later piece shows anew is told again by a watch from here.
+        firsts = list(await asyncio.gather(*(self._page(kind, query, PageRequest(size)) for kind in kinds)))
+        revision = to_revision({kind.name: page.resource_version for kind, page in zip(kinds, firsts, strict=True)})
+        if self._cache is not None and query == EVERYTHING:
+            self._cache.restart(kind.name for kind in kinds)
+        if not kinds:
+            yield ResourceList((), revision)
+        for kind in kinds:
+            page, cache = firsts.pop(0), self._cache_for(kind)
+            while True:
+                for some in _slices(page):
+                    yield ResourceList(tuple(_resource(item, kind, cache) for item in some), revision)
+                if not page.token:
+                    break
+                page = await self._next_page(kind, query, PageRequest(size, page.token))
+
+    async def _next_page(self, kind: ServedKind, query: ResourceQuery, paging: PageRequest) -> ObjectPage:
+        """When the page before was too long ago: all of the kind, on one page."""
+        try:
+            return await self._page(kind, query, paging)
+        except RemoteExpired:
+            return await self._page(kind, query, PageRequest(0))
+
+    async def _page(self, kind: ServedKind, query: ResourceQuery, paging: PageRequest) -> ObjectPage:
+        endpoint = kind.all_in(self._scope.place(query))
+        return await self._client.list(endpoint, selection_for(query, kind.form), paging)
+
+    def _cache_for(self, kind: ServedKind) -> ObjectCache | None:
+        return self._cache if kind.name in self._scope.cached else None
+
+
+def _resource(item: Raw, kind: ServedKind, cache: ObjectCache | None) -> Resource:
+    kept = decode_object(item, kind.api_version, kind.kind)
+    if cache is not None:
+        cache.put(kept)
+    return ClusterResource(kept)
+
+
+def _slices(page: ObjectPage) -> Iterator[Sequence[Raw]]:
+    """One at least. What a part was decoded into is let go before the next is, and its place used again."""
+    return (page.items[start : start + _SLICE_SIZE] for start in range(0, max(1, len(page.items)), _SLICE_SIZE))
+
+
+# How many events may wait to be heard: beyond that the cluster has to wait.
+_MAX_BUFFERED: Final = 1_000
+_EVENTS_BEFORE_YIELD: Final = 32
+CLOSED: Final = "the store is closed: open it again"
+_CHANGES: Final = {
+    WatchEventType.ADDED: StoreChange.ADDED,
+    WatchEventType.MODIFIED: StoreChange.MODIFIED,
+    WatchEventType.DELETED: StoreChange.DELETED,
+}
+
+
+class KindEvent(NamedTuple):
+    """One change of one kind; without an object it says only how far that kind has been told."""
+
+    kind: GroupKind
+    at: str
+    change: StoreChange | None = None
+    kept: ObjectState | None = None
+
+
+class MultiKindWatch:
+    """The watches behind one watcher."""
+
+    def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, query: ResourceQuery) -> None:
+        self._client = client
+        self._scope = cluster_scope
+        self._query = query
+        self._news: asyncio.Queue[KindEvent | BaseException] = asyncio.Queue(_MAX_BUFFERED)
+        self._is_closed = False
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+
+    async def close(self) -> None:
+        """Ends the watches; the next step of whoever follows is a StoreError."""
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._news.empty():
+            # Whoever waits is to hear of it as well.
+            self._news.put_nowait(StoreError(CLOSED))
+
+    async def events(
+        self, positions: Mapping[GroupKind, str]
+    ) -> AsyncGenerator[tuple[ResourceChange, ObjectState], None]:
+        """Every change after these positions, without an end, with the bytes that it came in."""
+        at = dict(positions)
+        self._tasks = tuple(
+            asyncio.create_task(self._follow(kind, at[kind.name])) for kind in self._scope.kinds_for(self._query)
+        )
+        try:
+            for number in count(1):
+                told = await self._next()
+                at[told.kind] = told.at
+                if told.kept is not None and told.change is not None:
+                    yield ResourceChange(told.change, ClusterResource(told.kept), to_revision(at)), told.kept
+                if number % _EVENTS_BEFORE_YIELD == 0:
+                    # While there is news nobody has to wait for it: others would never have their turn.
+                    await asyncio.sleep(0)
+        finally:
+            await self.close()
+
+    async def _next(self) -> KindEvent:
+        found = await self._news.get()
+        if self._is_closed:
+            raise StoreError(CLOSED)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    async def _follow(self, kind: ServedKind, since: str) -> None:
+        endpoint = kind.all_in(self._scope.place(self._query))
+        try:
+            with store_errors():
+                events = watch(self._client, endpoint, since, selection_for(self._query, kind.form))
+                async with aclosing(events):
+                    async for event in events:
+                        await self._news.put(_kind_event(event, kind))
+        except Exception as error:  # noqa: BLE001 - whoever follows has to hear of it
+            await self._news.put(error)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Bookmark(msgspec.Struct):
+    metadata: _Metadata
+
+
+_bookmarks: Final = msgspec.json.Decoder(_Bookmark)
+
+
+def _kind_event(event: WatchEvent, kind: ServedKind) -> KindEvent:
+    change = _CHANGES.get(event.change)
+    if change is None:
+        return KindEvent(kind.name, _bookmarks.decode(event.object).metadata.resource_version)
+    kept = decode_object(event.object, kind.api_version, kind.kind)
+    return KindEvent(kind.name, kept.revision, change, kept)

@@ -1,0 +1,95 @@
+"""The kinds of a cluster that a store serves, their endpoints, and the namespaces it is limited to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
+from setpoint.engine.ports import ResourceQuery
+from setpoint.engine.resource import ResourceRef
+from setpoint.errors import ManifestInvalid
+from setpoint.stores.kubernetes.bookmarks import GroupKind
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    """A kind in the version that we write. In the form of metadata its values are left where they are.
+
+    One that is not `listed` is found by those who name it: there may be many that have nothing to do with us.
+    One that is not `namespaced` is in no namespace, whatever is asked for.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    form: Representation = Representation.WHOLE
+    listed: bool = True
+    namespaced: bool = True
+
+    @property
+    def name(self) -> GroupKind:
+        """Group and kind."""
+        return self.group, self.kind
+
+    @property
+    def api_version(self) -> str:
+        """As manifests write it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def all_in(self, namespace: str | None) -> Endpoint:
+        """All of them, in a namespace or everywhere."""
+        return Endpoint(self.group, self.version, self.plural, namespace if self.namespaced else None)
+
+    def one(self, ref: ResourceRef) -> Endpoint:
+        """One of them."""
+        return self.all_in(ref.namespace).named(ref.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterScope:
+    """What a process looks after: these kinds, everywhere or in one namespace; and where its leases are.
+
+    `others` are the namespaces in which it looks for the leases of others as well.
+    """
+
+    kinds: Mapping[GroupKind, ServedKind]
+    leases: str
+    namespace: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def cached(self) -> frozenset[GroupKind]:
+        """The kinds that are kept whole in memory where anything is: none whose values are left where they are."""
+        return frozenset(name for name, kind in self.kinds.items() if kind.listed and kind.form is Representation.WHOLE)
+
+    def kinds_for(self, query: ResourceQuery) -> tuple[ServedKind, ...]:
+        """The kinds that a query is about, in order."""
+        return tuple(
+            kind
+            for _, kind in sorted(self.kinds.items())
+            if query.group in (None, kind.group)
+            and (query.kind == kind.kind or (query.kind is None and kind.listed))
+            and self._reaches(query, kind)
+        )
+
+    def place(self, query: ResourceQuery) -> str | None:
+        """The namespace to ask for; None for all of them."""
+        return self.namespace if query.namespace is None else query.namespace
+
+    def require(self, ref: ResourceRef) -> None:
+        """ManifestInvalid for a resource in another namespace than the one that is looked after."""
+        if self.namespace not in (None, ref.namespace):
+            raise ManifestInvalid(
+                f"{ref}: this store is the namespace {self.namespace} alone: "
+                f"write metadata.namespace: {self.namespace}, or leave ?namespace= out of the store"
+            )
+
+    def _reaches(self, query: ResourceQuery, kind: ServedKind) -> bool:
+        if not kind.namespaced:
+            return query.namespace is None
+        return self.namespace is None or query.namespace in (None, self.namespace)
+
+
+def selection_for(query: ResourceQuery, form: Representation) -> ObjectSelector:
+    """What the cluster is to choose by."""
+    return ObjectSelector(",".join(f"{key}={text}" for key, text in query.labels.items()), form=form)

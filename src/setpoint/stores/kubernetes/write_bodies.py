@@ -1,0 +1,162 @@
+"""Request bodies of writes: server-side apply of a manifest, and PUT of an object over the state that was read."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
+from setpoint.core.unstructured import display_name
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.paths import Path
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.errors import ManifestInvalid
+from setpoint.stores.manifests import (
+    AuthoredManifest,
+    being_deleted_error,
+    is_secret,
+    read_manifest,
+    require_same_ref,
+    take_secret_data,
+)
+from setpoint.stores.records import decode
+
+# Whose fields are whose: what authors apply, and what the engine patches.
+AUTHOR_WRITE, ENGINE_WRITE = ApiWriteOptions("setpoint"), ApiWriteOptions("setpoint-controller")
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_LABELLED: Final = ("labels", "annotations", "ownerReferences")
+
+
+def read_applicable(manifest: JsonObject) -> AuthoredManifest:
+    """The author's part; ManifestInvalid for what a cluster would keep as something else."""
+    authored = read_manifest(manifest)
+    require_int64_numbers(authored.ref, decode(authored.body))
+    return authored
+
+
+def require_int64_numbers(ref: ResourceRef, body: JsonObject) -> None:
+    """ManifestInvalid for a number that a cluster would keep as something else."""
+    for path, number in _beyond_int64(body, Path(())):
+        raise ManifestInvalid(
+            f"{ref.kind} {ref.name}: {path} cannot be {number}: "
+            "a cluster keeps whole numbers of 64 bits, and would round it"
+        )
+
+
+def authored_version(authored: AuthoredManifest) -> str:
+    """The version of the API group that the author writes: the cluster knows what it means in another."""
+    return str(decode(authored.body)["apiVersion"]).rpartition("/")[2]
+
+
+def apply_body(authored: AuthoredManifest, endpoint: Endpoint, present: bytes | None = None) -> JsonObject:
+    """The object to send to `endpoint`, to apply it or to make it: all that the author says, and nothing else.
+
+    An annotation of the engine's that the author repeats, having read it, stays the engine's alone.
+    """
+    body: dict[str, Any] = decode(authored.body)
+    if authored.secret:
+        body["data"] = decode(authored.secret)
+    repeated = {} if present is None else engine_annotations(present)
+    said = authored.metadata.get("annotations", {})
+    own = {key: text for key, text in said.items() if repeated.get(key) != text}
+    metadata = {"name": authored.ref.name, "namespace": endpoint.namespace, **authored.metadata, "annotations": own}
+    return {**body, "metadata": {name: value for name, value in metadata.items() if value}}
+
+
+class _Fields(msgspec.Struct):
+    manager: str = ""
+    owned: dict[str, Any] = msgspec.field(name="fieldsV1", default_factory=dict)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managed_fields: list[_Fields] = msgspec.field(default_factory=list)
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+_objects: Final = msgspec.json.Decoder(_Object)
+
+
+def engine_annotations(present: bytes) -> dict[str, str]:
+    """The annotations of an object that the engine was the last to change."""
+    metadata = _objects.decode(present).metadata
+    owned: set[str] = set()
+    for one in metadata.managed_fields:
+        if one.manager == ENGINE_WRITE.field_manager:
+            owned |= set(one.owned.get("f:metadata", {}).get("f:annotations", {}))
+    return {key: text for key, text in metadata.annotations.items() if f"f:{key}" in owned}
+
+
+def require_may_apply(authored: AuthoredManifest, present: Resource) -> None:
+    """NotReady while the resource is being deleted, unless its annotations or labels are all that is new."""
+    if not present.is_deleting:
+        return
+    metadata = present.document["metadata"]
+    assert isinstance(metadata, dict)
+    body = {name: value for name, value in present.document.items() if name not in ("metadata", "status", "data")}
+    data = present.document.get("data")
+    is_same = same(decode(authored.body), body) and same(decode(authored.secret) if authored.secret else None, data)
+    says_more = any(_adds(authored.metadata.get(name), metadata.get(name)) for name in _LABELLED)
+    if not (says_more and is_same):
+        raise being_deleted_error(present.ref)
+
+
+def _beyond_int64(value: Any, path: Path) -> Iterator[tuple[Path, int]]:  # noqa: ANN401 - any JSON
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int) and not _LEAST <= value <= _GREATEST:
+        yield path, value
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from _beyond_int64(member, path / name)
+    elif isinstance(value, list):
+        for position, member in enumerate(value):
+            yield from _beyond_int64(member, path / position)
+
+
+def _adds(said: Json, present: Json) -> bool:
+    """Whether something is said that is not there."""
+    if isinstance(said, dict) and isinstance(present, dict):
+        return any(present.get(key) != value for key, value in said.items())
+    return bool(said) and not same(said, present)
+
+
+_AUTHORED_METADATA: Final = ("labels", "annotations", "ownerReferences")
+
+
+def replacement_body(seen: Resource, document: JsonObject) -> JsonObject | None:
+    """The object to send, which the cluster takes only over `seen`; None when `document` says nothing new.
+
+    ManifestInvalid for what the cluster would keep as something else. Whose each field is, is left out: it is kept.
+    """
+    wanted = decode(canonical(document))
+    require_same_ref(seen.ref, Resource(wanted).ref)
+    require_int64_numbers(seen.ref, wanted)
+    made = _body_over(seen, wanted)
+    return None if same(made, _body_over(seen, decode(canonical(seen.document)))) else made
+
+
+def _body_over(seen: Resource, wanted: dict[str, Any]) -> JsonObject:
+    body = {name: value for name, value in wanted.items() if name not in ("metadata", "status")}
+    if is_secret(seen.ref):
+        body = _with_secret_data(seen, body)
+    found, said = seen.document["metadata"], wanted["metadata"]
+    assert isinstance(found, dict)
+    metadata = {
+        **{name: value for name, value in found.items() if name not in _AUTHORED_METADATA},
+        **{name: said[name] for name in _AUTHORED_METADATA if said.get(name)},
+    }
+    # Where a status is no part of its own, it would go with what is replaced.
+    return {**body, "metadata": metadata, **({"status": dict(seen.status)} if seen.status else {})}
+
+
+def _with_secret_data(seen: Resource, body: dict[str, Any]) -> dict[str, Any]:
+    try:
+        data = take_secret_data(body)
+    except ValueError as error:
+        raise ManifestInvalid(f"{display_name(seen.document)}: {error}") from None
+    return {**body, **({"data": data} if data else {})}

@@ -1,0 +1,276 @@
+"""Mutations: what each write does to a record, shared by all stores that keep records.
+
+A mutation takes the record as it is and returns the record as it should be: the same one when nothing changes, None
+when the resource is to be removed. The store assigns the revision and commits. Writes use optimistic concurrency.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from setpoint.core.values.canonical import canonical, same
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.ports import Clock
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.errors import StoreError, WriteConflict
+from setpoint.stores.manifests import AuthoredManifest, being_deleted_error, read_manifest, require_same_ref, stored_ref
+from setpoint.stores.records import ResourceRecord, decode, to_resource
+
+
+def changed_since_read(seen: Resource, now: Resource | None) -> WriteConflict:
+    """What became of a resource since it was seen."""
+    if now is None:
+        return WriteConflict(f"{seen.ref} is gone: read again and plan again")
+    if now.uid != seen.uid:
+        return WriteConflict(f"{seen.ref} was deleted and made anew: read it again and plan again")
+    return WriteConflict(
+        f"{seen.ref} has changed since it was read (revision {seen.revision}, now {now.revision}): "
+        "read it again and plan again"
+    )
+
+
+def already_exists(there: Resource) -> WriteConflict:
+    """Somebody has the name that a new resource was to have."""
+    if there.is_deleting:
+        return WriteConflict(f"{there.ref} is being deleted: wait until it is gone, then make it anew")
+    return WriteConflict(f"{there.ref} is there already (uid {there.uid}): read it and plan again")
+
+
+Mutation: TypeAlias = Callable[[ResourceRecord | None], ResourceRecord | None]
+# Among the keys of the engine's annotations, for owners that the engine named. No annotation can have it.
+OWNERS_KEY: Final = ":ownerReferences"
+
+
+def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) -> Mutation:
+    """The author's part becomes `authored`; NotReady while the resource is being deleted, but for new metadata."""
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord:
+        if before is None:
+            return _created(authored, now, new_uid())
+        edited = _edited(before, authored)
+        # How it goes may still be said, by annotations; what it should be is past.
+        if _is_deleting(before) and (
+            edited.body != before.body or _authored_metadata(edited) == _authored_metadata(before)
+        ):
+            raise being_deleted_error(before.ref)
+        return edited
+
+    return rule
+
+
+def created(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) -> Mutation:
+    """A new resource; WriteConflict when there is one."""
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord:
+        if before is not None:
+            raise already_exists(to_resource(before))
+        owned = frozenset({OWNERS_KEY}) if "ownerReferences" in authored.metadata else frozenset[str]()
+        return replace(_created(authored, now, new_uid()), engine_keys=owned)
+
+    return rule
+
+
+def replaced(seen: Resource, authored: AuthoredManifest) -> Mutation:
+    """The author's part becomes `authored`, if nobody wrote since `seen`."""
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord:
+        return _edited(_require_unchanged(seen, before), authored, by_engine=True)
+
+    return rule
+
+
+def with_status(seen: Resource, status: JsonObject) -> Mutation:
+    """The status becomes `status`, if nobody wrote since `seen`."""
+    encoded = canonical(status) if status else b""
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord:
+        record = _require_unchanged(seen, before)
+        return record if record.status == encoded else replace(record, status=encoded)
+
+    return rule
+
+
+def with_finalizers(seen: Resource, finalizers: tuple[str, ...]) -> Mutation:
+    """The finalizers become these, if nobody wrote since `seen`; a resource that only they held goes."""
+    wanted = list(dict.fromkeys(finalizers))
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord | None:
+        record = _require_unchanged(seen, before)
+        metadata = decode(record.metadata)
+        present = metadata.get("finalizers", [])
+        if "deletionTimestamp" in metadata:
+            if not set(wanted) <= set(present):
+                raise StoreError(f"{record.ref} is being deleted: finalizers can be taken off, not added")
+            if not wanted:
+                return None
+        return _with_metadata(record, {**metadata, "finalizers": wanted})
+
+    return rule
+
+
+def with_annotations(seen: Resource, annotations: Mapping[str, str | None]) -> Mutation:
+    """These annotations are set, or taken off where None, if nobody wrote since `seen`."""
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord:
+        record = _require_unchanged(seen, before)
+        metadata = decode(record.metadata)
+        present = dict(metadata.get("annotations", {}))
+        ours = set(record.engine_keys)
+        for key, text in annotations.items():
+            if text is None:
+                present.pop(key, None)
+                ours.discard(key)
+            elif present.get(key) != text:
+                present[key] = text
+                ours.add(key)
+        return _with_metadata(record, {**metadata, "annotations": present}, frozenset(ours))
+
+    return rule
+
+
+def deleted(now: str) -> Mutation:
+    """Marked for deletion while finalizers hold it, and gone without any."""
+
+    def rule(before: ResourceRecord | None) -> ResourceRecord | None:
+        if before is None:
+            return None
+        metadata = decode(before.metadata)
+        if "finalizers" not in metadata:
+            return None
+        return _with_metadata(before, {"deletionTimestamp": now, **metadata})
+
+    return rule
+
+
+def _created(authored: AuthoredManifest, now: str, uid: str) -> ResourceRecord:
+    metadata = {
+        **authored.metadata,
+        "name": authored.ref.name,
+        "namespace": authored.ref.namespace,
+        "uid": uid,
+        "creationTimestamp": now,
+        "generation": 1,
+    }
+    return ResourceRecord(authored.ref, uid, 0, _encoded(metadata), authored.body, authored.secret, b"")
+
+
+def _edited(before: ResourceRecord, authored: AuthoredManifest, *, by_engine: bool = False) -> ResourceRecord:
+    metadata = decode(before.metadata)
+    annotations, engine_keys = _merged_annotations(before, metadata.get("annotations", {}), authored)
+    owners, are_ours = _merged_owners(before, metadata.get("ownerReferences", []), authored, by_engine=by_engine)
+    metadata = {
+        **{name: value for name, value in metadata.items() if name != "labels"},
+        **authored.metadata,
+        "annotations": annotations,
+        "ownerReferences": owners,
+    }
+    engine_keys |= {OWNERS_KEY} if are_ours else set()
+    if (before.body, before.secret) == (authored.body, authored.secret):
+        return _with_metadata(before, metadata, engine_keys)
+    metadata["generation"] += 1
+    return _with_metadata(replace(before, body=authored.body, secret=authored.secret), metadata, engine_keys)
+
+
+def _is_deleting(record: ResourceRecord) -> bool:
+    # Most are not, and to see that is cheaper than to decode them.
+    return b"deletionTimestamp" in record.metadata and "deletionTimestamp" in decode(record.metadata)
+
+
+def _merged_annotations(
+    before: ResourceRecord, present: Mapping[str, str], authored: AuthoredManifest
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The annotations after an apply, and which of them are the engine's: those it was the last to change."""
+    ours = {key: text for key, text in present.items() if key in before.engine_keys}
+    merged: dict[str, str] = {**ours, **authored.metadata.get("annotations", {})}
+    return merged, frozenset(key for key, text in ours.items() if merged[key] == text)
+
+
+def _merged_owners(
+    before: ResourceRecord, present: Json, authored: AuthoredManifest, *, by_engine: bool
+) -> tuple[Json, bool]:
+    """The owners after a write, and whether the engine named them: then an author who names none leaves them there."""
+    said = authored.metadata.get("ownerReferences", [])
+    if by_engine:
+        return said, bool(said)
+    are_ours = OWNERS_KEY in before.engine_keys
+    owners = present if are_ours and not said else said
+    return owners, are_ours and same(owners, present)
+
+
+def _authored_metadata(record: ResourceRecord) -> dict[str, Any]:
+    """What the metadata says; a request for a look is for the moment, and says nothing when it is left out."""
+    metadata = decode(record.metadata)
+    annotations = {key: text for key, text in metadata.get("annotations", {}).items() if key != RECONCILE_REQUESTED}
+    return {**metadata, "annotations": annotations}
+
+
+def _with_metadata(
+    record: ResourceRecord, metadata: dict[str, Any], engine_keys: frozenset[str] | None = None
+) -> ResourceRecord:
+    """`record` with this metadata; the very same one when it says nothing new."""
+    encoded = _encoded(metadata)
+    if encoded == record.metadata:
+        return record
+    return replace(record, metadata=encoded, engine_keys=record.engine_keys if engine_keys is None else engine_keys)
+
+
+def _encoded(metadata: Mapping[str, Any]) -> bytes:
+    """Members that are empty say nothing, so they are left out."""
+    return canonical({name: value for name, value in metadata.items() if value})
+
+
+def _require_unchanged(seen: Resource, before: ResourceRecord | None) -> ResourceRecord:
+    if before is None or (before.uid, str(before.revision)) != (seen.uid, seen.revision):
+        raise changed_since_read(seen, None if before is None else to_resource(before))
+    return before
+
+
+class RecordStore(ABC):
+    """All writes of a Store on resources."""
+
+    def __init__(self, clock: Clock, new_uid: Callable[[], str]) -> None:
+        self._clock = clock
+        self._new_uid = new_uid
+
+    @property
+    def collects(self) -> bool:
+        return False
+
+    async def apply(self, manifest: JsonObject) -> Resource:
+        authored = read_manifest(manifest)
+        return await self._kept(authored.ref, applied(authored, self._clock.now(), self._new_uid))
+
+    async def create(self, document: JsonObject) -> Resource:
+        authored = read_manifest(document)
+        return await self._kept(authored.ref, created(authored, self._clock.now(), self._new_uid))
+
+    async def replace(self, seen: Resource, document: JsonObject) -> Resource:
+        authored = read_manifest(document)
+        require_same_ref(seen.ref, authored.ref)
+        return await self._kept(seen.ref, replaced(seen, authored))
+
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+        return await self._kept(resource.ref, with_status(resource, status))
+
+    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+        record = await self._change(resource.ref, with_finalizers(resource, finalizers))
+        return None if record is None else to_resource(record)
+
+    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
+        return await self._kept(resource.ref, with_annotations(resource, annotations))
+
+    async def delete(self, ref: ResourceRef) -> Resource | None:
+        record = await self._change(stored_ref(ref), deleted(self._clock.now()))
+        return None if record is None else to_resource(record)
+
+    @abstractmethod
+    async def _change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
+        """The record after `rule`, on record for good; nothing happens when the rule gives back what it was given."""
+
+    async def _kept(self, ref: ResourceRef, rule: Mutation) -> Resource:
+        record = await self._change(ref, rule)
+        assert record is not None, f"{ref} went away in a write that keeps it"
+        return to_resource(record)

@@ -1,0 +1,126 @@
+"""The database file of a SQLite store: its lock, the connections to it, and SQLite's errors as StoreErrors."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from setpoint.errors import StoreError, StoreInUse
+
+# By the beginning of SQLite's own name for the failure; the first that fits.
+_MEANINGS: Final = (
+    ("SQLITE_NOTADB", "is not a SQLite database: name another file, or move this one away"),
+    ("SQLITE_CORRUPT", "is damaged: restore it from a copy, or move it away and apply everything again"),
+    ("SQLITE_FULL", "cannot grow, the disk is full: make room and try again"),
+    ("SQLITE_CANTOPEN", "cannot be opened: look whether its folder is there and who may write in it"),
+    ("SQLITE_READONLY", "cannot be written: look at the permissions of the file and its folder"),
+    ("SQLITE_PERM", "cannot be opened: look at the permissions of the file and its folder"),
+    ("SQLITE_BUSY", "is locked by another program: close that program and try again"),
+    ("SQLITE_IOERR", "cannot be read or written, the disk reports an error: look at the system's log"),
+)
+
+
+def store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """`error` in our words, with SQLite's behind them."""
+    name: str = getattr(error, "sqlite_errorname", "")
+    meaning = next((words for start, words in _MEANINGS if name.startswith(start)), "failed")
+    return StoreError(f"{path} {meaning} ({error})")
+
+
+@contextmanager
+def sqlite_errors(path: Path) -> Iterator[None]:
+    """Every failure of SQLite inside becomes a StoreError about `path`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error
+
+
+class FileLock:
+    """Holds the lock on `<store>.lock` until `release`; StoreInUse names who has it. The file itself stays."""
+
+    def __init__(self, store: Path) -> None:
+        path = store.with_name(f"{store.name}.lock")
+        try:
+            # Python does not hand it on to programs that are started from here, so none of them keeps the lock.
+            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write in {store.parent}: {error.strerror}; allow it, or name a store in another folder"
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = self._file.read(32).decode(errors="replace").strip() or "unknown"
+            self._file.close()
+            raise StoreInUse(
+                f"{store} is in use by process {holder}: wait for it or stop it, or name another store"
+            ) from error
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Lets the next process in; a second time does nothing."""
+        self._file.close()
+
+
+# The folder that is ours to make. Any other has to be there: a typing error must not found a second, empty store.
+OWN_FOLDER: Final = ".setpoint"
+
+# FULL, not NORMAL. Either survives kill -9, because the log is with the system by the time of the answer. But NORMAL
+# leaves it in the system's memory, and a power failure right after the claim of a resource would forget the claim
+# while the cloud made the object: what is written down before acting has to be there after any crash. FULL costs one
+# fsync per commit, and group commit shares it among all writes in flight.
+_FOR_WRITING: Final = ("journal_mode = WAL", "synchronous = FULL")
+_FOR_ALL: Final = ("busy_timeout = 5000", "temp_store = MEMORY")
+
+
+def prepare_file(path: Path) -> None:
+    """An empty file when there is none, for its owner only; the log beside it takes over the mode."""
+    try:
+        if path.parent.name == OWN_FOLDER and path.parent.parent.is_dir():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+        _require_folder(path)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"cannot open the store {path}: {error.strerror}; allow it, or name a store in another folder"
+        ) from error
+
+
+def require_file(path: Path) -> None:
+    """StoreError when there is nothing to read."""
+    _require_folder(path)
+    if not path.is_file():
+        raise StoreError(f"there is no store at {path}: apply something first, or name another store")
+
+
+def connect_to_write(path: Path) -> sqlite3.Connection:
+    """A connection that the writer's thread will use."""
+    return _connect(path, "rw", (*_FOR_ALL, *_FOR_WRITING))
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    return _connect(path, "ro", _FOR_ALL)
+
+
+def _connect(path: Path, mode: str, settings: tuple[str, ...]) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for setting in settings:
+            connection.execute(f"PRAGMA {setting}").fetchall()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_folder(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {path.parent}: make it, or name a store in another folder")

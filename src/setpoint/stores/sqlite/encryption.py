@@ -1,0 +1,127 @@
+"""Encryption of Secrets at rest: AES-256-GCM under a random key in a file of its own."""
+
+import hashlib
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Final
+
+from setpoint.errors import StoreError
+
+_KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+# A sealed value is: the format, which key, the nonce, then the cipher text with its tag.
+_FORMAT: Final = b"\x01"
+_KEY_ID_BYTES: Final = 8
+_HEADER_BYTES: Final = len(_FORMAT) + _KEY_ID_BYTES
+
+
+class SecretCipher:
+    """Closes and opens values under the key in `path`. The key is made when the first value is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        # The writer closes while the event loop opens.
+        self._lock = threading.Lock()
+        self._key: _Key | None = None
+
+    def close(self, plain: bytes, bound: bytes) -> bytes:
+        """`plain`, sealed; it opens only together with the same `bound`."""
+        key = self._loaded() or self._made()
+        nonce = os.urandom(_NONCE_BYTES)
+        return key.head + nonce + key.cipher.encrypt(nonce, plain, bound)
+
+    def open(self, sealed: bytes, bound: bytes) -> bytes:
+        """What was closed; StoreError when this is not the key, or not what was written."""
+        from cryptography.exceptions import InvalidTag
+
+        key = self._key_of(sealed)
+        nonce, text = sealed[_HEADER_BYTES : _HEADER_BYTES + _NONCE_BYTES], sealed[_HEADER_BYTES + _NONCE_BYTES :]
+        try:
+            return key.cipher.decrypt(nonce, text, bound)
+        except InvalidTag as error:
+            raise StoreError(
+                "a sealed value was changed on disk, or moved to another resource: "
+                "restore the store from a copy, or delete the Secret and apply it again"
+            ) from error
+
+    def require_key_of(self, sealed: bytes) -> None:
+        """StoreError unless the key that closed `sealed` is here."""
+        self._key_of(sealed)
+
+    def _key_of(self, sealed: bytes) -> "_Key":
+        key = self._loaded()
+        if key is None:
+            raise StoreError(
+                f"{self._path} is missing, and the store holds Secrets sealed with it: put the key file back. "
+                "Without it their values are lost: then move the store away and apply everything again"
+            )
+        if not sealed.startswith(key.head):
+            raise StoreError(f"{self._path} is not the key of this store: put back the one it was made with")
+        return key
+
+    def _loaded(self) -> "_Key | None":
+        with self._lock:
+            if self._key is None and self._path.exists():
+                self._key = _Key(_read_key(self._path))
+            return self._key
+
+    def _made(self) -> "_Key":
+        with self._lock:
+            self._key = _Key(_make_key(self._path))
+            return self._key
+
+
+class _Key:
+    """A key, and the head that every value closed with it begins with."""
+
+    def __init__(self, key: bytes) -> None:
+        # Here, because most stores never hold a Secret, and this costs 15 ms.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        self.cipher = AESGCM(key)
+        self.head = _FORMAT + hashlib.sha256(b"setpoint key id" + key).digest()[:_KEY_ID_BYTES]
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        key = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"cannot read the key {path}: {error.strerror}; allow it") from error
+    if mode & 0o077:
+        raise StoreError(f"{path} can be read by others (mode {mode:04o}): run chmod 600 on it")
+    if len(key) != _KEY_BYTES:
+        raise StoreError(f"{path} is no key: it has {len(key)} bytes instead of {_KEY_BYTES}; put the key file back")
+    return key
+
+
+def _make_key(path: Path) -> bytes:
+    """A new key that is on disk for good before anything is closed with it."""
+    key = os.urandom(_KEY_BYTES)
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        # Left by a process that was killed right here: the lock of the store keeps all others out.
+        fresh.unlink(missing_ok=True)
+        _write_through(fresh, key)
+        fresh.rename(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(f"cannot make the key {path}: {error.strerror}; allow writing in its folder") from error
+    return key
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

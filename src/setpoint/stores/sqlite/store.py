@@ -1,0 +1,255 @@
+"""The SQLite store: one file, one writing process, any number of readers.
+
+Its parts: schema (tables and migrations), tables (rows), writer (group commit), encryption (Secrets) and
+database_file (lock, connections, errors).
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final, TypeVar
+
+from setpoint.engine.ports import EVERYTHING, Clock, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery
+from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.errors import StoreError
+from setpoint.stores.journal import (
+    DEFAULT_LIMITS,
+    ChangeSignal,
+    CommitSignal,
+    JournalPage,
+    PollingSignal,
+    StoreLimits,
+    follow_journal,
+    matches,
+)
+from setpoint.stores.leases import unix_seconds
+from setpoint.stores.manifests import stored_ref
+from setpoint.stores.mutations import Mutation, RecordStore
+from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, to_resources
+from setpoint.stores.sqlite.database_file import (
+    FileLock,
+    connect_to_read,
+    connect_to_write,
+    prepare_file,
+    require_file,
+    sqlite_errors,
+)
+from setpoint.stores.sqlite.encryption import SecretCipher
+from setpoint.stores.sqlite.schema import migrate, require_current
+from setpoint.stores.sqlite.tables import NoteAndLeaseTables, ResourceTables
+from setpoint.stores.sqlite.writer import GroupCommitWriter
+
+T = TypeVar("T")
+
+# A list gives way to others after so many resources.
+_RESOURCES_BEFORE_YIELD: Final = 500
+# How often a watch looks for what another process wrote.
+_POLL_SECONDS: Final = 0.25
+
+
+class OpenMode(Enum):
+    """What a store is opened for. One process at a time may write; reading is always possible."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+async def open_sqlite(
+    path: Path,
+    clock: Clock,
+    new_uid: Callable[[], str],
+    mode: OpenMode = OpenMode.WRITE,
+    limits: StoreLimits = DEFAULT_LIMITS,
+) -> "SqliteStore":
+    """The store in the file `path`, made when it is opened for writing and not there; `close` it when done.
+
+    StoreInUse while another process has it open for writing; StoreError says what is wrong with the file.
+    """
+    path = path.absolute().resolve()
+    opened = _open_to_write(path, limits) if mode is OpenMode.WRITE else _open_to_read(path, limits)
+    return SqliteStore(path, clock, new_uid, opened)
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """One connection, and what is kept over it."""
+
+    connection: sqlite3.Connection
+    tables: ResourceTables
+    ledger: NoteAndLeaseTables
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """What only the writing process has."""
+
+    side: _Connected
+    writer: GroupCommitWriter
+    bell: CommitSignal
+    lock: FileLock
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    reading: _Connected
+    writing: _Writing | None
+
+
+class SqliteStore(RecordStore):
+    """A Store in one file. Reads run in the event loop, from a snapshot; writes in the writer's thread."""
+
+    def __init__(self, path: Path, clock: Clock, new_uid: Callable[[], str], opened: _Opened) -> None:
+        super().__init__(clock, new_uid)
+        self._path = path
+        self._reading = opened.reading
+        self._writing = opened.writing
+        self._is_open = True
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        self._require_open()
+        with sqlite_errors(self._path):
+            record = self._reading.tables.find(stored_ref(ref))
+        return None if record is None else to_resource(record)
+
+    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
+        tables = self._reading.tables
+        with self._snapshot():
+            rows = tables.find_all(query)
+            revision = Revision(str(tables.last_revision()))
+        found: list[Resource] = []
+        for start in range(0, len(rows), _RESOURCES_BEFORE_YIELD):
+            if start:
+                await asyncio.sleep(0)
+            records = tables.records(rows[start : start + _RESOURCES_BEFORE_YIELD])
+            found += to_resources(one for one in records if not query.labels or matches(one, query))
+        return ResourceList(tuple(found), revision)
+
+    async def pages(
+        self, query: ResourceQuery = EVERYTHING, size: int = _RESOURCES_BEFORE_YIELD
+    ) -> AsyncIterator[ResourceList]:
+        tables = self._reading.tables
+        after: ResourceRef | None = None
+        with self._snapshot():
+            first = Revision(str(tables.last_revision()))
+        while True:
+            with self._snapshot():
+                rows = tables.find_some(query, after, size)
+            records = list(tables.records(rows))
+            yield ResourceList(tuple(LazyResource(one) for one in records if matches(one, query)), first)
+            if len(rows) < size:
+                return
+            after = records[-1].ref
+            await asyncio.sleep(0)
+
+    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
+        alarm: ChangeSignal = PollingSignal(self._clock, _POLL_SECONDS) if self._writing is None else self._writing.bell
+        return follow_journal(self._page, alarm, since, query)
+
+    async def note(self, note: EventRecord) -> None:
+        await self._write(lambda side: side.ledger.note(note))
+
+    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+        with self._snapshot():
+            return self._reading.ledger.notes(ref)
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
+        # By the time of asking: a write that has to wait makes the lease shorter, never longer.
+        now = unix_seconds(self._clock)
+        asked = Lease(name, holder, 0, now + seconds)
+        return await self._write(lambda side: side.ledger.acquire(asked, now))
+
+    async def release(self, lease: Lease) -> None:
+        await self._write(lambda side: side.ledger.release(lease))
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        with self._snapshot():
+            return self._reading.ledger.leases(prefix)
+
+    async def close(self) -> None:
+        self._is_open = False
+        # Before the writer's: the last connection to go empties the log into the file, and only the writer's can.
+        self._reading.connection.close()
+        if self._writing is not None:
+            self._writing.bell.ring()
+            await self._writing.writer.close()
+            self._writing.lock.release()
+
+    async def _change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
+        return await self._write(lambda side: side.tables.change(ref, rule))
+
+    async def _write(self, work: Callable[[_Connected], T]) -> T:
+        self._require_open()
+        writing = self._writing
+        if writing is None:
+            raise StoreError(f"{self._path} was opened for reading: nothing can be written")
+        return await writing.writer.run(lambda: work(writing.side))
+
+    def _page(self, since: int, query: ResourceQuery) -> JournalPage:
+        with self._snapshot():
+            return self._reading.tables.changes(since, query)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Everything read inside is of one moment. Nothing inside may wait: the connection is shared."""
+        self._require_open()
+        connection = self._reading.connection
+        with sqlite_errors(self._path):
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise StoreError("the store is closed: open it again")
+
+
+def _open_to_write(path: Path, limits: StoreLimits) -> _Opened:
+    prepare_file(path)
+    with ExitStack() as undo, sqlite_errors(path):
+        lock = FileLock(path)
+        undo.callback(lock.release)
+        connection = connect_to_write(path)
+        undo.callback(connection.close)
+        migrate(connection, path)
+        side = _connected(connection, path, limits)
+        second = connect_to_read(path)
+        undo.callback(second.close)
+        reading = _connected(second, path, limits)
+        bell = CommitSignal()
+        writer = GroupCommitWriter(connection, path, lambda: _trim_journal(side.tables, limits), bell.ring)
+        undo.pop_all()
+    return _Opened(reading, _Writing(side, writer, bell, lock))
+
+
+def _open_to_read(path: Path, limits: StoreLimits) -> _Opened:
+    require_file(path)
+    with ExitStack() as undo, sqlite_errors(path):
+        connection = connect_to_read(path)
+        undo.callback(connection.close)
+        require_current(connection, path)
+        side = _connected(connection, path, limits)
+        undo.pop_all()
+    return _Opened(side, None)
+
+
+def _connected(connection: sqlite3.Connection, path: Path, limits: StoreLimits) -> _Connected:
+    """StoreError when there are Secrets in the store, and their key is not beside it."""
+    seal = SecretCipher(path.with_name(f"{path.name}.key"))
+    tables = ResourceTables(connection, seal)
+    sealed = tables.any_sealed()
+    if sealed is not None:
+        seal.require_key_of(sealed)
+    return _Connected(connection, tables, NoteAndLeaseTables(connection, limits))
+
+
+def _trim_journal(tables: ResourceTables, limits: StoreLimits) -> None:
+    beyond = tables.last_revision() - limits.changes
+    if beyond > 0:
+        tables.drop_changes_through(beyond)

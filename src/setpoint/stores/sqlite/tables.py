@@ -1,0 +1,274 @@
+"""Rows of a SQLite store: resources, journal, notes and leases. Called inside a transaction."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from setpoint.core.values.canonical import canonical
+from setpoint.engine.ports import EventRecord, Lease, ResourceChangeType, ResourceQuery
+from setpoint.engine.resource import ResourceRef
+from setpoint.stores.journal import JournaledChange, JournalPage, StoreLimits, labels_of, require_retained
+from setpoint.stores.leases import acquired, released
+from setpoint.stores.mutations import Mutation
+from setpoint.stores.records import ResourceRecord
+from setpoint.stores.sqlite.encryption import SecretCipher
+
+SqlRow: TypeAlias = Sequence[Any]
+
+_PAGE_SIZE: Final = 500
+_keys: Final = msgspec.json.Decoder(frozenset[str]).decode
+
+_FIND: Final = """
+    SELECT r.uid, r.revision, r.metadata, b.body, b.sealed, r.status, r.engine_keys, r.body
+    FROM resources r JOIN bodies b ON b.id = r.body
+    WHERE r.grp = ? AND r.kind = ? AND r.namespace = ? AND r.name = ?"""
+_LIST: Final = """
+    SELECT r.uid, r.revision, r.metadata, b.body, b.sealed, r.status, r.engine_keys, r.grp, r.kind, r.namespace, r.name
+    FROM resources r JOIN bodies b ON b.id = r.body
+    {where} ORDER BY r.grp, r.kind, r.namespace, r.name"""
+_CHANGES: Final = """
+    SELECT j.uid, j.shown, j.metadata, b.body, b.sealed, j.status, '[]',
+           j.uid, j.was, j.was_metadata, w.body, w.sealed, j.was_status, '[]',
+           j.revision, j.change, j.grp, j.kind, j.namespace, j.name
+    FROM journal j JOIN bodies b ON b.id = j.body LEFT JOIN bodies w ON w.id = j.was_body
+    WHERE j.revision > ? {where} ORDER BY j.revision LIMIT ?"""
+_RECORD_COLUMNS: Final = 7
+
+
+class ResourceTables:
+    """What is kept over one connection."""
+
+    def __init__(self, connection: sqlite3.Connection, seal: SecretCipher) -> None:
+        self._execute = connection.execute
+        self._seal = seal
+
+    def find(self, ref: ResourceRef) -> ResourceRecord | None:
+        """The record of `ref`, if there is one."""
+        row = self._execute(_FIND, _key(ref)).fetchone()
+        return None if row is None else self._record(ref, row)
+
+    def find_all(self, query: ResourceQuery) -> list[SqlRow]:
+        """The rows that may match `query`, sorted by ref; quick, so that the making of records can be spread out."""
+        where, values = _conditions(query, "r")
+        return self._execute(_LIST.format(where=f"WHERE {where}" if where else ""), values).fetchall()
+
+    def find_some(self, query: ResourceQuery, after: ResourceRef | None, most: int) -> list[SqlRow]:
+        """The first rows behind `after` that may match `query`, sorted by ref."""
+        where, values = _conditions(query, "r")
+        behind = "(r.grp, r.kind, r.namespace, r.name) > (?, ?, ?, ?)"
+        conditions = " AND ".join(one for one in (where, behind if after else "") if one)
+        sql = _LIST.format(where=f"WHERE {conditions}" if conditions else "") + " LIMIT ?"
+        return self._execute(sql, (*values, *(_key(after) if after else ()), most)).fetchall()
+
+    def records(self, rows: Sequence[SqlRow]) -> Iterator[ResourceRecord]:
+        """The records that `find_all` found."""
+        return (self._record(ResourceRef(*row[_RECORD_COLUMNS:]), row) for row in rows)
+
+    def last_revision(self) -> int:
+        """The revision of the last change; the newest row of the journal is never dropped."""
+        (last,) = self._execute("SELECT max(revision) FROM journal").fetchone()
+        return last or 0
+
+    def changes(self, since: int, query: ResourceQuery) -> JournalPage:
+        """The next changes after `since`; RevisionExpired when they are not on record."""
+        last = self.last_revision()
+        (oldest,) = self._execute("SELECT min(revision) FROM journal").fetchone()
+        require_retained(since, oldest or last + 1, last)
+        where, values = _conditions(query, "j")
+        sql = _CHANGES.format(where=f"AND {where}" if where else "")
+        rows = self._execute(sql, (since, *values, _PAGE_SIZE)).fetchall()
+        entries = tuple(map(self._entry, rows))
+        return JournalPage(entries, entries[-1].revision if len(entries) == _PAGE_SIZE else last, last)
+
+    def change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
+        """Carries out `rule`, and puts what it changed on record; nothing happens when it changed nothing."""
+        row = self._execute(_FIND, _key(ref)).fetchone()
+        before = None if row is None else self._record(ref, row)
+        after = rule(before)
+        if after is before:
+            return before
+        revision = self.last_revision() + 1
+        if after is None:
+            assert before is not None
+            self._remove(before, row[-1], revision)
+            return None
+        after = replace(after, revision=revision)
+        if before is None:
+            self._add(after)
+        else:
+            self._replace(before, after, row[-1])
+        return after
+
+    def drop_changes_through(self, revision: int) -> None:
+        """Forgets the changes up to `revision`, and what authors wrote that only they showed."""
+        self._execute("DELETE FROM journal WHERE revision <= ?", (revision,))
+        self._execute("DELETE FROM bodies WHERE superseded <= ?", (revision,))
+
+    def any_sealed(self) -> bytes | None:
+        """Some sealed value, if there is one at all."""
+        row = self._execute("SELECT sealed FROM bodies WHERE sealed IS NOT NULL LIMIT 1").fetchone()
+        return None if row is None else row[0]
+
+    def _add(self, after: ResourceRecord) -> None:
+        body = self._add_body(after)
+        values = (*_key(after.ref), after.uid, after.revision, after.metadata, body, after.status, _packed(after))
+        self._execute("INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        self._write_down(after.revision, ResourceChangeType.ADDED, after, body)
+
+    def _replace(self, before: ResourceRecord, after: ResourceRecord, old_body: int) -> None:
+        body = old_body
+        if after.body is not before.body or after.secret is not before.secret:
+            body = self._add_body(after)
+            self._supersede(old_body, after.revision)
+        self._execute(
+            "UPDATE resources SET revision = ?, metadata = ?, body = ?, status = ?, engine_keys = ?"
+            " WHERE grp = ? AND kind = ? AND namespace = ? AND name = ?",
+            (after.revision, after.metadata, body, after.status, _packed(after), *_key(after.ref)),
+        )
+        was: SqlRow = (None, None, None, None)
+        if before.metadata != after.metadata and labels_of(before) != labels_of(after):
+            was = (before.revision, before.metadata, old_body, before.status)
+        self._write_down(after.revision, ResourceChangeType.MODIFIED, after, body, was)
+
+    def _remove(self, before: ResourceRecord, body: int, revision: int) -> None:
+        where = "grp = ? AND kind = ? AND namespace = ? AND name = ?"
+        self._execute(f"DELETE FROM resources WHERE {where}", _key(before.ref))
+        self._supersede(body, revision)
+        self._write_down(revision, ResourceChangeType.DELETED, before, body)
+
+    def _add_body(self, record: ResourceRecord) -> int:
+        sealed = self._seal.close(record.secret, _associated_data(record.ref, record.uid)) if record.secret else None
+        added = self._execute("INSERT INTO bodies (body, sealed) VALUES (?, ?)", (record.body, sealed))
+        assert added.lastrowid is not None
+        return added.lastrowid
+
+    def _supersede(self, body: int, revision: int) -> None:
+        self._execute("UPDATE bodies SET superseded = ? WHERE id = ?", (revision, body))
+
+    def _write_down(
+        self,
+        revision: int,
+        change: ResourceChangeType,
+        shown: ResourceRecord,
+        body: int,
+        was: SqlRow = (None, None, None, None),
+    ) -> None:
+        state = (shown.uid, shown.revision, shown.metadata, body, shown.status)
+        self._execute(
+            "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (revision, change.value, *_key(shown.ref), *state, *was),
+        )
+
+    def _record(self, ref: ResourceRef, row: SqlRow) -> ResourceRecord:
+        uid, revision, metadata, body, sealed, status, keys = row[:_RECORD_COLUMNS]
+        secret = b"" if sealed is None else self._seal.open(sealed, _associated_data(ref, uid))
+        return ResourceRecord(ref, uid, revision, metadata, body, secret, status, _keys(keys))
+
+    def _entry(self, row: SqlRow) -> JournaledChange:
+        revision, change, *key = row[2 * _RECORD_COLUMNS :]
+        ref = ResourceRef(*key)
+        shown = self._record(ref, row)
+        match ResourceChangeType(change):
+            case ResourceChangeType.ADDED:
+                return JournaledChange(revision, None, shown)
+            case ResourceChangeType.DELETED:
+                return JournaledChange(revision, shown, None)
+            case ResourceChangeType.MODIFIED:
+                was = row[_RECORD_COLUMNS : 2 * _RECORD_COLUMNS]
+                # Where the labels did not change, it matched before exactly as it does after.
+                return JournaledChange(revision, shown if was[1] is None else self._record(ref, was), shown)
+
+
+def _key(ref: ResourceRef) -> tuple[str, str, str, str]:
+    return (ref.group, ref.kind, ref.namespace, ref.name)
+
+
+def _associated_data(ref: ResourceRef, uid: str) -> bytes:
+    """What a sealed value belongs to: copied to another resource, it does not open."""
+    return canonical([*_key(ref), uid])
+
+
+def _packed(record: ResourceRecord) -> bytes:
+    return canonical(sorted(record.engine_keys))
+
+
+def _conditions(query: ResourceQuery, table: str) -> tuple[str, tuple[str, ...]]:
+    """The part of `query` that SQLite checks: everything but the labels."""
+    asked = (("grp", query.group), ("kind", query.kind), ("namespace", query.namespace))
+    given = [(column, value) for column, value in asked if value is not None]
+    return " AND ".join(f"{table}.{column} = ?" for column, _ in given), tuple(value for _, value in given)
+
+
+class NoteAndLeaseTables:
+    """What is kept over one connection beside the resources."""
+
+    def __init__(self, connection: sqlite3.Connection, limits: StoreLimits) -> None:
+        self._execute = connection.execute
+        self._limits = limits
+
+    def note(self, note: EventRecord) -> None:
+        """Adds `note` as the newest, with the count of the same before it; drops the oldest beyond the limits."""
+        same = (note.uid, note.reason, note.message)
+        where = "uid = ? AND reason = ? AND message = ?"
+        old = self._execute(f"SELECT count FROM notes WHERE {where}", same).fetchone()
+        if old is not None:
+            self._execute(f"DELETE FROM notes WHERE {where}", same)
+        ref = (note.ref.group, note.ref.kind, note.ref.namespace, note.ref.name)
+        self._execute(
+            "INSERT INTO notes (grp, kind, namespace, name, uid, severity, reason, message, at, count)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*ref, note.uid, note.severity, note.reason, note.message, note.at, note.count + (old[0] if old else 0)),
+        )
+        if old is None:
+            self._drop_oldest("WHERE uid = ?", (note.uid,), self._limits.notes_per_resource)
+            self._drop_oldest("", (), self._limits.notes)
+
+    def notes(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
+        """The notes about `ref`, or all; oldest first."""
+        where = "" if ref is None else "WHERE grp = ? AND kind = ? AND namespace = ? AND name = ?"
+        values = () if ref is None else (ref.group, ref.kind, ref.namespace, ref.name)
+        rows = self._execute(
+            "SELECT grp, kind, namespace, name, uid, severity, reason, message, at, count"
+            f" FROM notes {where} ORDER BY id",
+            values,
+        )
+        return tuple(EventRecord(ResourceRef(*row[:4]), *row[4:]) for row in rows)
+
+    def acquire(self, asked: Lease, now: float) -> Lease | None:
+        """The lease that `asked.holder` has from now on; None while another holds it."""
+        lease = acquired(self._lease(asked.name), asked, now)
+        if lease is not None:
+            self._keep(lease)
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        """Gives `lease` back, if it is the one that is held."""
+        held = self._lease(lease.name)
+        free = released(held, lease)
+        if free is not None and free is not held:
+            self._keep(free)
+
+    def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Those whose name begins with `prefix`, sorted by name."""
+        rows = self._execute(
+            "SELECT name, holder, fence, expires FROM leases WHERE substr(name, 1, ?) = ? ORDER BY name",
+            (len(prefix), prefix),
+        )
+        return tuple(Lease(*row) for row in rows)
+
+    def _drop_oldest(self, where: str, values: tuple[str, ...], kept: int) -> None:
+        (count,) = self._execute(f"SELECT count(*) FROM notes {where}", values).fetchone()
+        if count > kept:
+            oldest = f"SELECT id FROM notes {where} ORDER BY id LIMIT ?"
+            self._execute(f"DELETE FROM notes WHERE id IN ({oldest})", (*values, count - kept))
+
+    def _lease(self, name: str) -> Lease | None:
+        row = self._execute("SELECT name, holder, fence, expires FROM leases WHERE name = ?", (name,)).fetchone()
+        return None if row is None else Lease(*row)
+
+    def _keep(self, lease: Lease) -> None:
+        values = (lease.name, lease.holder, lease.fence, lease.expires)
+        self._execute("INSERT OR REPLACE INTO leases (name, holder, fence, expires) VALUES (?, ?, ?, ?)", values)

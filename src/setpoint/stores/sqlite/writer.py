@@ -1,0 +1,159 @@
+"""Group commit: one thread runs all queued writes in one transaction, and answers after the commit."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeVar
+
+from setpoint.errors import StoreError
+from setpoint.stores.sqlite.database_file import store_error
+
+T = TypeVar("T")
+
+# A batch takes in nothing more from here on, so that its first writer is not kept waiting for ever.
+_MAX_BATCH: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Callable[[], Any]
+    answer: asyncio.Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    answer: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+class GroupCommitWriter:
+    """Owns `connection`. `tidy` runs at the end of each transaction, `committed` in the event loop after it."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        tidy: Callable[[], None],
+        committed: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._tidy = tidy
+        self._committed = committed
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[_Job] = []
+        self._handed_over: SimpleQueue[list[_Job] | None] = SimpleQueue()
+        self._is_open = True
+        self._ended = asyncio.Event()
+        # A daemon: a program that forgot to close must still be able to end, and the file bears it.
+        self._thread = threading.Thread(target=self._serve, name=f"writer of {path.name}", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What `work` gives, once it is on disk.
+
+        Whoever is cancelled here does not learn whether the write happened; it did wholly, or not at all.
+        """
+        if not self._is_open:
+            raise StoreError("the store is closed: open it again")
+        answer: asyncio.Future[T] = self._loop.create_future()
+        if not self._waiting:
+            # Not at once: whatever else is asked for in this turn of the loop shares the transaction.
+            self._loop.call_soon(self._hand_over)
+        self._waiting.append(_Job(work, answer))
+        return await answer
+
+    async def close(self) -> None:
+        """Returns when everything queued is on disk and the connection is closed."""
+        if self._is_open:
+            self._is_open = False
+            self._hand_over()
+            self._handed_over.put(None)
+        await self._ended.wait()
+        self._thread.join()
+
+    def _hand_over(self) -> None:
+        if self._waiting:
+            self._handed_over.put(self._waiting)
+            self._waiting = []
+
+    # --- In the thread -------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        is_last = False
+        while not is_last:
+            batch, is_last = self._next_batch()
+            if batch:
+                self._tell(self._deliver, self._carry_out(batch))
+        self._connection.close()
+        self._tell(lambda _: self._ended.set(), [])
+
+    def _next_batch(self) -> tuple[list[_Job], bool]:
+        """Waits for jobs, then takes whatever else is there; True when it was told to stop."""
+        batch: list[_Job] = []
+        more = self._handed_over.get()
+        while more is not None:
+            batch += more
+            if len(batch) >= _MAX_BATCH:
+                return batch, False
+            try:
+                more = self._handed_over.get_nowait()
+            except Empty:
+                return batch, False
+        return batch, True
+
+    def _carry_out(self, batch: list[_Job]) -> list[_Outcome]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = [self._attempt(job) for job in batch]
+            self._tidy()
+            self._connection.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 - it belongs to those who wait, and the thread has to go on
+            # When even this fails, the next transaction cannot begin, and whoever asked for it is told.
+            with suppress(sqlite3.Error):
+                self._connection.rollback()
+            return [_Outcome(job.answer, error=self._ours(error)) for job in batch]
+        return outcomes
+
+    def _attempt(self, job: _Job) -> _Outcome:
+        """One job in a savepoint of its own: when it fails, its neighbours do not."""
+        self._connection.execute("SAVEPOINT job")
+        try:
+            outcome = _Outcome(job.answer, job.work())
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise  # SQLite gave up the whole transaction, so nothing in it happened
+            self._connection.execute("ROLLBACK TO job")
+            outcome = _Outcome(job.answer, error=self._ours(error))
+        self._connection.execute("RELEASE job")
+        return outcome
+
+    def _ours(self, error: Exception) -> Exception:
+        """SQLite's failures in our words, a new one for each who hears of it; anything else as it is."""
+        if not isinstance(error, sqlite3.Error):
+            return error
+        ours = store_error(error, self._path)
+        ours.__cause__ = error
+        return ours
+
+    def _tell(self, function: Callable[[list[_Outcome]], None], outcomes: list[_Outcome]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, outcomes)
+
+    # --- In the event loop ---------------------------------------------------------------------------------------
+
+    def _deliver(self, outcomes: list[_Outcome]) -> None:
+        self._committed()
+        for outcome in outcomes:
+            if outcome.answer.done():
+                continue
+            if outcome.error is None:
+                outcome.answer.set_result(outcome.result)
+            else:
+                outcome.answer.set_exception(outcome.error)

@@ -1,0 +1,122 @@
+"""The attribute `cluster`, and the clusters that this process is connected to: one connection for each."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from setpoint.core.values.canonical import digest
+from setpoint.terraform.cty.json_trees import to_json_tree
+from setpoint.terraform.cty.types import BOOL, STRING, ListType, MapType
+from setpoint.terraform.cty.values import CtyValue, is_known
+from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error
+from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence
+
+if TYPE_CHECKING:
+    from setpoint.objects.session import ClusterSession
+
+_OPTIONAL: Final = Presence.OPTIONAL
+
+
+def _text(description: str, *, sensitive: bool = False) -> Attribute:
+    return Attribute(type=STRING, presence=_OPTIONAL, description=description, sensitive=sensitive)
+
+
+_EXEC: Final = NestedAttributes(
+    {
+        "api_version": Attribute(
+            type=STRING, presence=_OPTIONAL, description="By default `client.authentication.k8s.io/v1`."
+        ),
+        "command": Attribute(type=STRING, presence=Presence.REQUIRED, description="The command."),
+        "args": Attribute(type=ListType(STRING), presence=_OPTIONAL, description="Its arguments."),
+        "env": Attribute(type=MapType(STRING), presence=_OPTIONAL, description="What is added to its environment."),
+    }
+)
+
+_ATTRIBUTES: Final = {
+    "kubeconfig": _text("The text of a kubeconfig.", sensitive=True),
+    "config_path": _text("The file of a kubeconfig."),
+    "context": _text("A context of the kubeconfig, if not the current one."),
+    "host": _text("The address of the API server, instead of a kubeconfig: `https://host:6443`."),
+    "cluster_ca_certificate": _text("Who signed the certificate of `host`: PEM, or PEM in base64."),
+    "server_name": _text("The name in the certificate of `host`, if it is not its own."),
+    "insecure": Attribute(type=BOOL, presence=_OPTIONAL, description="Whether anybody is trusted who is at `host`."),
+    "token": _text("A token for `host`.", sensitive=True),
+    "client_certificate": _text("A client certificate for `host`: PEM, or PEM in base64.", sensitive=True),
+    "client_key": _text("The key of the client certificate.", sensitive=True),
+    "proxy_url": _text("The proxy on the way to `host`."),
+    "exec": Attribute(type=_EXEC, presence=_OPTIONAL, description="A command that logs in at `host`."),
+}
+_HOST_ATTRIBUTES: Final = tuple(
+    name for name in _ATTRIBUTES if name not in ("kubeconfig", "config_path", "context", "host")
+)
+
+CLUSTER: Final = Attribute(
+    type=NestedAttributes(_ATTRIBUTES),
+    presence=_OPTIONAL,
+    description="Which cluster: by `kubeconfig` or `config_path`, by `host`, or by a `context` of the kubeconfig that "
+    "`KUBECONFIG` names. Left out, the current context. What is said in the provider's block is never stored; what is "
+    "said in a resource is stored with it.",
+)
+
+
+def validate_cluster(cluster: CtyValue) -> None:
+    """Refuses a cluster that is two at once, or half of one."""
+    if not isinstance(cluster, Mapping):
+        return
+    ways = [name for name in ("kubeconfig", "config_path", "host") if cluster.get(name) is not None]
+    if len(ways) > 1:
+        raise DiagnosticsError(cluster_error(f"{' and '.join(ways)} are two ways to name a cluster: keep one of them"))
+    idle = [name for name in _HOST_ATTRIBUTES if cluster.get(name) is not None]
+    if idle and ways != ["host"]:
+        raise DiagnosticsError(
+            cluster_error(f"{', '.join(idle)} goes with host, which is missing: write it, or leave these out")
+        )
+    if ways == ["host"] and cluster.get("context") is not None:
+        raise DiagnosticsError(cluster_error("host has no contexts: leave context out, or name a kubeconfig"))
+    if (cluster.get("client_certificate") is None) != (cluster.get("client_key") is None):
+        raise DiagnosticsError(cluster_error("client_certificate and client_key go together: write both"))
+
+
+def cluster_error(why: str) -> Diagnostic:
+    """What is told of a `cluster` that is none."""
+    return error("No such cluster", f"cluster: {why}.", ("cluster",))
+
+
+class ClusterLocation(msgspec.Struct, frozen=True):
+    """One object of one cluster."""
+
+    cluster: str
+    location: str
+
+
+class ClusterConnections:
+    """Every cluster that was needed so far. `usual` is the one of those that name none."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self.usual: CtyValue = None
+        self._environment = environment
+        self._open: dict[str, ClusterSession] = {}
+
+    def is_cluster_known(self, cluster: CtyValue) -> bool:
+        """Whether it can be said which cluster is meant."""
+        return is_known(self._meant(cluster))
+
+    def site(self, cluster: CtyValue) -> "ClusterSession":
+        """The cluster that is meant; UserError says what is wrong with it."""
+        key = self.key(cluster)
+        if key not in self._open:
+            # Only who has something to ask of a cluster pays for loading what reaches it.
+            from setpoint.objects.session import ClusterSession
+            from setpoint.terraform.resources.connection import connection_for
+
+            self._open[key] = ClusterSession.at(connection_for(self._meant(cluster), self._environment))
+        return self._open[key]
+
+    def key(self, cluster: CtyValue) -> str:
+        """What tells one cluster, and user, from another."""
+        return digest([to_json_tree(self._meant(cluster))])
+
+    def _meant(self, cluster: CtyValue) -> CtyValue:
+        return self.usual if cluster is None else cluster

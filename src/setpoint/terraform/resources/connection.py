@@ -1,0 +1,99 @@
+"""The Kubernetes connection that an attribute `cluster` describes."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from setpoint.clients.kubernetes.contexts import (
+    connection_from_environment,
+    connection_from_files,
+    connection_from_trusted_text,
+)
+from setpoint.clients.kubernetes.kubeconfig import (
+    BearerToken,
+    CertificateAuthority,
+    ClientCertificate,
+    ClusterConnection,
+    ExecPlugin,
+    InlineText,
+    Login,
+    NoLogin,
+    ServerTrust,
+    SkipVerify,
+    SystemRoots,
+)
+from setpoint.terraform.cty.values import AttributeValues, CtyValue
+from setpoint.terraform.framework.diagnostics import DiagnosticsError
+from setpoint.terraform.resources.clusters import cluster_error
+
+_PEM: Final = "-----BEGIN "
+
+
+def connection_for(cluster: CtyValue, environment: Mapping[str, str]) -> ClusterConnection:
+    """The connection that a `cluster` means, all of which is known; UserError says what is missing or wrong."""
+    said: AttributeValues = cluster if isinstance(cluster, Mapping) else {}
+    context = _text_of(said, "context") or None
+    if kubeconfig := _text_of(said, "kubeconfig"):
+        return connection_from_trusted_text(kubeconfig, "cluster.kubeconfig", context)
+    if config_path := _text_of(said, "config_path"):
+        return connection_from_files([Path(config_path).expanduser()], context)
+    return _host_connection(said) if _text_of(said, "host") else connection_from_environment(environment, context)
+
+
+def _host_connection(said: AttributeValues) -> ClusterConnection:
+    host = _text_of(said, "host")
+    server = (host if "://" in host else f"https://{host}").rstrip("/")
+    certificate = None
+    if _text_of(said, "client_certificate"):
+        pair = (InlineText(_pem(said, "client_certificate")), InlineText(_pem(said, "client_key")))
+        certificate = ClientCertificate(*pair)
+    return ClusterConnection(
+        f"cluster.host {server}",
+        server,
+        _trust(said),
+        _text_of(said, "server_name") or None,
+        _text_of(said, "proxy_url") or None,
+        certificate=certificate,
+        login=_login(said),
+    )
+
+
+def _trust(said: AttributeValues) -> ServerTrust:
+    if said.get("insecure") is True:
+        return SkipVerify()
+    return (
+        CertificateAuthority(_pem(said, "cluster_ca_certificate"))
+        if _text_of(said, "cluster_ca_certificate")
+        else SystemRoots()
+    )
+
+
+def _login(said: AttributeValues) -> Login:
+    command = said.get("exec")
+    if isinstance(command, Mapping):
+        args, env = command.get("args"), command.get("env")
+        return ExecPlugin(
+            _text_of(command, "command"),
+            tuple(str(one) for one in args) if isinstance(args, tuple) else (),
+            tuple((name, str(text)) for name, text in env.items()) if isinstance(env, Mapping) else (),
+            _text_of(command, "api_version") or "client.authentication.k8s.io/v1",
+        )
+    return BearerToken(InlineText(_text_of(said, "token"))) if _text_of(said, "token") else NoLogin()
+
+
+def _pem(said: AttributeValues, name: str) -> str:
+    text = _text_of(said, name)
+    if _PEM in text:
+        return text
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        # Without its cause, which would show the value.
+        raise DiagnosticsError(cluster_error(f"{name} is neither PEM nor PEM in base64: write one of them")) from None
+
+
+def _text_of(values: AttributeValues, name: str) -> str:
+    found = values.get(name)
+    return found if isinstance(found, str) else ""

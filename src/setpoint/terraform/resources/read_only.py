@@ -1,0 +1,146 @@
+"""The resource `setpoint_wait` and the data source `setpoint_object`: both read an object and write nothing."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from setpoint.core.redaction import is_secret
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.paths import Path, remove_at
+from setpoint.core.values.yaml_documents import write_document
+from setpoint.core.wait.wait_for import parse_wait
+from setpoint.errors import SetpointError
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
+from setpoint.terraform.framework.call import CallContext, InstanceState
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, engine_diagnostic, error
+from setpoint.terraform.framework.provider import (
+    CreateRequest,
+    DataSource,
+    ManagedResource,
+    PlanRequest,
+    PlanResponse,
+    UpdateRequest,
+)
+from setpoint.terraform.resources.clusters import ClusterConnections, validate_cluster
+from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
+from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
+from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, WAIT_SCHEMA
+
+if TYPE_CHECKING:
+    from setpoint.objects.wait import ObjectWait, SatisfiedWait
+
+
+class WaitResource(ManagedResource):
+    """Waits in the clusters that `sites` lead to."""
+
+    schema = WAIT_SCHEMA
+
+    def __init__(self, sites: ClusterConnections) -> None:
+        self._sites = sites
+
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
+        """See ManagedResource."""
+        validate_cluster(config.get("cluster"))
+        validate_wait(config.get("wait_for"))
+
+    async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
+        """See ManagedResource."""
+        prior, state = request.prior, dict(request.proposed)
+        is_over = prior is not None and not read_private_state(request.private).is_pending
+        if prior is None or not is_over or prior.get("wait_for") != request.config.get("wait_for"):
+            # What is waited for has no value of its own in other waits: that there is something to do is seen by it.
+            is_shown = waits_for_value(request.config.get("wait_for")) or prior is not None
+            return PlanResponse(
+                {**state, "id": _planned_id(prior), "result": UNKNOWN if is_shown else None}, private=request.private
+            )
+        return PlanResponse({**state, "id": _planned_id(prior), "result": prior.get("result")}, private=request.private)
+
+    async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
+        """See ManagedResource."""
+        state, memory = stored.state, read_private_state(stored.private)
+        target, wait_for = self._awaited(state), parse_wait(wait_spec(state.get("wait_for")))
+        live = await target.look()
+        if live is None:
+            return None
+        met = target.met(wait_for, live)
+        if met is not None:
+            return _satisfied_state(state, met)
+        is_same = memory.satisfied_for == target.key(wait_for, live)
+        if is_same and not memory.is_pending and not waits_for_value(state.get("wait_for")):
+            # What the object is meant to be is what it was: how it fares since then is another matter.
+            return stored
+        return InstanceState(state, PrivateState(is_pending=True).to_bytes())
+
+    async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
+        """See ManagedResource."""
+        return await self._waited({**request.planned, "id": new_id()}, call)
+
+    async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
+        """See ManagedResource."""
+        return await self._waited(request.planned, call)
+
+    async def delete(self, prior: InstanceState, call: CallContext) -> None:
+        """Nothing was made: there is nothing to delete."""
+
+    async def _waited(self, state: AttributeValues, call: CallContext) -> InstanceState:
+        wait_for = parse_wait(wait_spec(state.get("wait_for")))
+        try:
+            met: SatisfiedWait = await call.until_stopped(self._awaited(state).until(wait_for))
+        except SetpointError as fault:
+            raise DiagnosticsError(engine_diagnostic(fault, ("wait_for",))) from fault
+        return _satisfied_state(state, met)
+
+    def _awaited(self, values: AttributeValues) -> "ObjectWait":
+        return target_of(self._sites, values.get("object_ref"), values.get("cluster"))
+
+
+def target_of(sites: ClusterConnections, names: CtyValue, cluster: CtyValue) -> "ObjectWait":
+    """The object of these names."""
+    from setpoint.objects.wait import ObjectWait
+
+    said = names if isinstance(names, Mapping) else {}
+    texts = {name: one if isinstance(one, str) else "" for name, one in said.items()}
+    where = (texts.get("namespace", ""), texts.get("name", ""))
+    return ObjectWait(sites.site(cluster), texts.get("api_version", ""), texts.get("kind", ""), where)
+
+
+def _satisfied_state(state: AttributeValues, met: "SatisfiedWait") -> InstanceState:
+    return InstanceState({**state, "result": dynamic_value(met.value)}, PrivateState(satisfied_for=met.key).to_bytes())
+
+
+def _planned_id(prior: AttributeValues | None) -> CtyValue:
+    return UNKNOWN if prior is None else prior.get("id")
+
+
+_MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
+_SECRET_VALUES: Final = (
+    Path(("data",)),
+    Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
+)
+
+
+class ObjectDataSource(DataSource):
+    """Objects of the clusters that `sites` lead to."""
+
+    schema = DATA_SOURCE_SCHEMA
+
+    def __init__(self, sites: ClusterConnections) -> None:
+        self._sites = sites
+
+    async def validate(self, config: AttributeValues, call: CallContext) -> None:
+        """See DataSource."""
+        validate_cluster(config.get("cluster"))
+
+    async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
+        """See DataSource."""
+        live = await call.until_stopped(target_of(self._sites, config, config.get("cluster")).look())
+        if not isinstance(live, Mapping):
+            if config.get("optional") is not True:
+                why = f"There is no {config['kind']} {config['name']} in that cluster. Where it may be missing, write "
+                raise DiagnosticsError(error("No such object", f"{why}optional = true.", ("name",)))
+            return {**config, "object": None, "yaml_body": None}
+        # A Secret's values would be stored in the clear, with every state.
+        hidden = (_MANAGED_FIELDS, *_SECRET_VALUES) if is_secret(live) else (_MANAGED_FIELDS,)
+        shown: Json = dict(live)
+        for path in hidden:
+            shown = remove_at(shown, path)
+        return {**config, "object": dynamic_value(shown), "yaml_body": write_document(shown)}

@@ -1,0 +1,144 @@
+"""The schemas of the resource `setpoint_object`, the resource `setpoint_wait` and the data source `setpoint_object`."""
+
+from typing import Final
+
+from setpoint.terraform.cty.types import BOOL, DYNAMIC, STRING, ListType, MapType, ObjectType
+from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence, TerraformSchema
+from setpoint.terraform.resources.clusters import CLUSTER
+
+_OPTIONAL_IN_WAIT: Final = Presence.OPTIONAL
+
+WAIT_ATTRIBUTES: Final = NestedAttributes(
+    {
+        "field": Attribute(
+            type=STRING,
+            presence=_OPTIONAL_IN_WAIT,
+            description="Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes "
+            "known to others.",
+        ),
+        "field_value": Attribute(
+            type=DYNAMIC,
+            presence=_OPTIONAL_IN_WAIT,
+            description='Until each of these paths has its value: `{ "status.phase" = "Running" }`.',
+        ),
+        "condition": Attribute(
+            type=STRING, presence=_OPTIONAL_IN_WAIT, description="Until this condition is `True`, such as `Ready`."
+        ),
+        "rollout": Attribute(
+            type=BOOL,
+            presence=_OPTIONAL_IN_WAIT,
+            description="Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older.",
+        ),
+        "timeout": Attribute(
+            type=STRING, presence=_OPTIONAL_IN_WAIT, description="How long, as `90s` or `10m`. By default `10m`."
+        ),
+    }
+)
+
+
+_OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
+OBJECT_REF: Final = ObjectType(dict.fromkeys(("api_version", "kind", "name", "namespace"), STRING))
+KEEP, FAIL = "keep", "fail"
+
+OBJECT_SCHEMA: Final = TerraformSchema(
+    description="An object in a Kubernetes cluster, kept by server-side apply. Only what is declared is compared.",
+    attributes={
+        "yaml_body": Attribute(
+            type=STRING, presence=_OPTIONAL, description="The object, as the text of one YAML document."
+        ),
+        "manifest": Attribute(type=DYNAMIC, presence=_OPTIONAL, description="The object, as a value."),
+        "cluster": CLUSTER,
+        "wait_for": Attribute(
+            type=WAIT_ATTRIBUTES,
+            presence=_OPTIONAL,
+            description="What is waited for once the object is as declared: exactly one of `field`, `field_value`, "
+            "`condition` and `rollout`.",
+        ),
+        "on_timeout": Attribute(
+            type=STRING,
+            presence=_OPTIONAL,
+            description="What becomes of a new object whose wait fails: with `keep`, the default, the next apply goes "
+            "on waiting for the same object, though Terraform calls that a replacement; with `fail` it is replaced.",
+        ),
+        "ignore_fields": Attribute(
+            type=ListType(STRING),
+            presence=_OPTIONAL,
+            description="Paths that are set when the object is made and left to others from then on: `spec.replicas`.",
+        ),
+        "delete_protection": Attribute(
+            type=BOOL, presence=_OPTIONAL, description="Whether the object must not be deleted, nor replaced."
+        ),
+        "delete_timeout": Attribute(
+            type=STRING, presence=_OPTIONAL, description="How long finalizers may hold it. By default `5m`."
+        ),
+        "force_conflicts": Attribute(
+            type=BOOL,
+            presence=_OPTIONAL,
+            description="Whether fields are taken over from other managers that declare them.",
+        ),
+        "id": Attribute(type=STRING, presence=_COMPUTED, stays=True, description="Which resource keeps the object."),
+        "object_ref": Attribute(type=OBJECT_REF, presence=_COMPUTED, description="Which object it is."),
+        "projection": Attribute(
+            type=MapType(STRING),
+            presence=_COMPUTED,
+            description="Every field that the manifest declares, as the cluster has it; the values of a Secret hidden.",
+        ),
+        "status": Attribute(
+            type=DYNAMIC,
+            presence=_COMPUTED,
+            description="The status of the object, cut to the path of `wait_for.field`; null without such a wait. Of a "
+            "path that is not in the status, the object cut to it.",
+        ),
+    },
+)
+
+
+def _name_attribute(presence: Presence, description: str) -> Attribute:
+    return Attribute(type=STRING, presence=presence, description=description)
+
+
+# Which object, in the form of `object_ref` of a `setpoint_object`.
+OBJECT_NAMES: Final = {
+    "api_version": _name_attribute(Presence.REQUIRED, "Its group and version, such as `apps/v1`."),
+    "kind": _name_attribute(Presence.REQUIRED, "Its kind."),
+    "name": _name_attribute(Presence.REQUIRED, "Its name."),
+    "namespace": _name_attribute(Presence.OPTIONAL, "Its namespace, if its kind has one and it is not the usual one."),
+}
+WAIT_SCHEMA: Final = TerraformSchema(
+    description="Waits for an object that others manage. It may not be there yet. Nothing is ever written.",
+    attributes={
+        "object_ref": Attribute(
+            type=NestedAttributes(OBJECT_NAMES), presence=Presence.REQUIRED, description="Which object.", replaces=True
+        ),
+        "cluster": CLUSTER,
+        "wait_for": Attribute(
+            type=WAIT_ATTRIBUTES,
+            presence=Presence.REQUIRED,
+            description="What is waited for: exactly one of `field`, `field_value`, `condition` and `rollout`.",
+        ),
+        "id": Attribute(type=STRING, presence=Presence.COMPUTED, stays=True, description="Which wait it is."),
+        "result": Attribute(
+            type=DYNAMIC,
+            presence=Presence.COMPUTED,
+            description="The object, cut to the path of `wait_for.field`; null for any other wait.",
+        ),
+    },
+)
+DATA_SOURCE_SCHEMA: Final = TerraformSchema(
+    description="An object of a Kubernetes cluster, as it is.",
+    attributes={
+        **OBJECT_NAMES,
+        "cluster": CLUSTER,
+        "optional": Attribute(
+            type=BOOL,
+            presence=Presence.OPTIONAL,
+            description="Whether it may be missing: then `object` and `yaml_body` are null.",
+        ),
+        "object": Attribute(
+            type=DYNAMIC,
+            presence=Presence.COMPUTED,
+            description="The object, without its managedFields; a Secret without its values.",
+        ),
+        "yaml_body": Attribute(type=STRING, presence=Presence.COMPUTED, description="The same as YAML."),
+    },
+)

@@ -1,0 +1,135 @@
+"""The context of one RPC: decodes values of the request; encodes values, schemas and diagnostics of the response."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from setpoint.terraform.cty.codec import decode_json, decode_msgpack, encode_msgpack
+from setpoint.terraform.cty.types import DYNAMIC, CtyType, MapType, ObjectType, encode_type
+from setpoint.terraform.cty.values import AttributePath, AttributeValues, CtyValue, UnknownValue, type_at
+from setpoint.terraform.framework.call import CallContext
+from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error
+from setpoint.terraform.framework.provider import FunctionParameter, Provider, ProviderFunction, Registration, SchemaT
+from setpoint.terraform.framework.schema import Attribute, NestedAttributes, TerraformSchema, schema_type
+from setpoint.terraform.rpc.protobuf import ProtoMessage
+
+MARKDOWN = 1
+
+
+def read_value(message: ProtoMessage, type_: CtyType) -> CtyValue:
+    """The value that a DynamicValue holds; nothing in it is null."""
+    if message.msgpack:
+        return decode_msgpack(message.msgpack, type_)
+    return decode_json(message.json, type_) if message.json else None
+
+
+def write_value(message: ProtoMessage, value: CtyValue, type_: CtyType) -> None:
+    """Puts a value into a DynamicValue."""
+    message.msgpack = encode_msgpack(value, type_)
+
+
+def write_path(message: ProtoMessage, path: AttributePath, type_: CtyType) -> None:
+    """Puts the place of a part of a value of `type_` into an AttributePath."""
+    for step in path:
+        added = message.steps.add()
+        if isinstance(step, int):
+            added.element_key_int = step
+        elif isinstance(type_, MapType):
+            added.element_key_string = step
+        else:
+            added.attribute_name = step
+        type_ = type_at(type_, step)
+
+
+def write_diagnostics(messages: ProtoMessage, diagnostics: Iterable[Diagnostic], type_: CtyType = DYNAMIC) -> None:
+    """Adds diagnostics, whose paths are in values of `type_`."""
+    for one in diagnostics:
+        added = messages.add(severity=one.severity, summary=one.summary, detail=one.detail)
+        if one.path:
+            write_path(added.attribute, one.path, type_)
+
+
+def write_schema(message: ProtoMessage, schema: TerraformSchema) -> None:
+    """Puts a schema into a Schema."""
+    message.version = schema.version
+    block = message.block
+    block.version = schema.version
+    block.description, block.description_kind, block.deprecated = schema.description, MARKDOWN, schema.deprecated
+    _write_attributes(block.attributes, schema.attributes)
+
+
+def _write_attributes(messages: ProtoMessage, attributes: Mapping[str, Attribute]) -> None:
+    for name, one in sorted(attributes.items()):
+        added = messages.add(
+            name=name,
+            description=one.description,
+            description_kind=MARKDOWN,
+            required=not (one.presence.is_optional or one.presence.is_computed),
+            optional=one.presence.is_optional,
+            computed=one.presence.is_computed,
+            sensitive=one.sensitive,
+            deprecated=one.deprecated,
+            write_only=one.write_only,
+        )
+        if isinstance(one.type, NestedAttributes):
+            added.nested_type.nesting = one.type.nesting
+            _write_attributes(added.nested_type.attributes, one.type.attributes)
+        else:
+            added.type = encode_type(one.type)
+
+
+def write_function(message: ProtoMessage, function: ProviderFunction) -> None:
+    """Puts what a function takes and gives into a Function."""
+    for one in function.parameters:
+        _write_parameter(message.parameters.add(), one)
+    if function.variadic is not None:
+        _write_parameter(message.variadic_parameter, function.variadic)
+    getattr(message, "return").type = encode_type(function.returns)
+    message.summary = message.description = function.summary
+    message.description_kind = MARKDOWN
+
+
+def _write_parameter(message: ProtoMessage, parameter: FunctionParameter) -> None:
+    message.name, message.type = parameter.name, encode_type(parameter.type)
+    message.allow_null_value, message.allow_unknown_values = parameter.allow_null, parameter.allow_unknown
+    message.description, message.description_kind = parameter.description, MARKDOWN
+
+
+class RpcContext:
+    """A request, the answer that it gets, and the type of the values in both."""
+
+    def __init__(self, provider: Provider, request: ProtoMessage, answer: ProtoMessage, call: CallContext) -> None:
+        self.provider: Final = provider
+        self.request: Final = request
+        self.answer: Final = answer
+        self.call: Final = call
+        self.type: CtyType = DYNAMIC
+
+    def about(self, offers: Mapping[str, Registration[SchemaT]]) -> SchemaT:
+        """The resource or data source that the request names; from here on values are of its type."""
+        name = self.request.type_name
+        if name not in offers:
+            raise DiagnosticsError(error(f"This provider has no {name}"))
+        self.use_schema(offers[name].schema)
+        return offers[name].loaded
+
+    def use_schema(self, schema: TerraformSchema) -> None:
+        """From here on values are of the type of `schema`."""
+        self.type = schema_type(schema)
+
+    def values(self, field: str) -> AttributeValues:
+        """The attributes in a field of the request; what is null as a whole has all of them null."""
+        return self.attributes_or_null(field) or self._each(None)
+
+    def attributes_or_null(self, field: str) -> AttributeValues | None:
+        """The same; None when it is null as a whole."""
+        value = read_value(getattr(self.request, field), self.type)
+        if isinstance(value, UnknownValue):
+            return self._each(value)
+        return value if isinstance(value, Mapping) else None
+
+    def _each(self, value: CtyValue) -> AttributeValues:
+        return dict.fromkeys(self.type.attributes, value) if isinstance(self.type, ObjectType) else {}
+
+    def put(self, field: str, value: CtyValue) -> None:
+        """Puts attributes, or null, into a field of the answer."""
+        write_value(getattr(self.answer, field), value, self.type)

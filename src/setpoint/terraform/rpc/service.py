@@ -1,0 +1,98 @@
+"""Dispatches RPCs to their handlers, and turns every exception into diagnostics."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+from setpoint.errors import Retry, retry_for
+from setpoint.terraform.framework.call import ActiveCalls
+from setpoint.terraform.framework.diagnostics import (
+    Diagnostic,
+    DiagnosticsError,
+    Interrupted,
+    diagnostics_for,
+    traceback_frames,
+)
+from setpoint.terraform.framework.provider import FunctionFailed, Provider
+from setpoint.terraform.rpc import handlers
+from setpoint.terraform.rpc.context import RpcContext, write_diagnostics
+from setpoint.terraform.rpc.protobuf import MessageClasses, ProtoMessage
+
+_Handler: TypeAlias = Callable[[RpcContext], Awaitable[None]]
+
+METHODS: Final[Mapping[str, _Handler]] = {
+    "GetMetadata": handlers.get_metadata,
+    "GetProviderSchema": handlers.get_provider_schema,
+    "GetFunctions": handlers.get_functions,
+    "GetResourceIdentitySchemas": handlers.get_resource_identity_schemas,
+    "ValidateProviderConfig": handlers.validate_provider_config,
+    "ConfigureProvider": handlers.configure_provider,
+    "ValidateDataResourceConfig": handlers.validate_data_resource_config,
+    "ReadDataSource": handlers.read_data_source,
+    "CallFunction": handlers.call_function,
+    "ValidateResourceConfig": handlers.validate_resource_config,
+    "UpgradeResourceState": handlers.upgrade_resource_state,
+    "ReadResource": handlers.read_resource,
+    "PlanResourceChange": handlers.plan_resource_change,
+    "ApplyResourceChange": handlers.apply_resource_change,
+    "ImportResourceState": handlers.import_resource_state,
+    "MoveResourceState": handlers.move_resource_state,
+}
+STOP: Final = "StopProvider"
+
+log = logging.getLogger(__name__)
+
+
+class ProviderService:
+    """A provider, as Terraform talks to it."""
+
+    def __init__(self, provider: Provider, messages: MessageClasses, calls: ActiveCalls) -> None:
+        self._provider = provider
+        self._messages = messages
+        self._calls = calls
+
+    def request_type(self, method: str) -> type[ProtoMessage]:
+        """What comes with a call of `method`."""
+        return self._messages[f"{method}.Request"]
+
+    async def answer(self, method: str, request: ProtoMessage) -> ProtoMessage:
+        """The answer to a call of `method`; never an exception, but for a cancelled call."""
+        response = self._messages[f"{method}.Response"]()
+        if method == STOP:
+            self._calls.stop()
+            return response
+        with self._calls.one() as call:
+            exchange = RpcContext(self._provider, request, response, call)
+            try:
+                await call.run_with_grace(METHODS[method](exchange))
+            except Exception as fault:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
+                _log_bug(method, fault)
+                _write_error(exchange, fault)
+            else:
+                _write_diagnostics(exchange, call.told)
+        return response
+
+
+def _log_bug(method: str, fault: Exception) -> None:
+    is_expected = isinstance(fault, DiagnosticsError | Interrupted | FunctionFailed)
+    if not is_expected and retry_for(fault) is Retry.BUG:
+        # Where it happened, and not its message: that may hold anything.
+        log.error("bug", extra={"method": method, "class": type(fault).__name__, "frames": traceback_frames(fault)})
+
+
+def _write_error(exchange: RpcContext, fault: Exception) -> None:
+    if hasattr(exchange.answer, "diagnostics"):
+        _write_diagnostics(exchange, [*exchange.call.told, *diagnostics_for(fault)])
+        return
+    # A function has one error and no warnings.
+    if isinstance(fault, FunctionFailed):
+        exchange.answer.error.text = str(fault)
+        if fault.argument is not None:
+            exchange.answer.error.function_argument = fault.argument
+    else:
+        exchange.answer.error.text = "; ".join(f"{one.summary}: {one.detail}" for one in diagnostics_for(fault))
+
+
+def _write_diagnostics(exchange: RpcContext, diagnostics: list[Diagnostic]) -> None:
+    if diagnostics and hasattr(exchange.answer, "diagnostics"):
+        write_diagnostics(exchange.answer.diagnostics, diagnostics, exchange.type)

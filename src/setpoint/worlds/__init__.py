@@ -1,1 +1,0 @@
-"""Recorded worlds: every read of a preview in one file, and the preview of it again without anybody to ask."""
