@@ -65,7 +65,7 @@ async def _made(folder: Path) -> AsyncIterator[Fleet]:
         async with open_engine(settings, StoreAccess.WRITE) as engine:
             await _settle(engine)
         cloud.journal.clear()
-        recorded = (await make_recording(settings, lambda _: None)).engine
+        recorded = (await make_recording(settings, lambda _: None)).world
         (folder / "with").write_bytes(recorded)
         (folder / "without").write_bytes(_without_cookies(recorded))
         yield Fleet(folder / "with", folder / "without", cloud.journal.counts()["writes"])

@@ -108,7 +108,7 @@ async def _reports(story: Story, folder: Path) -> tuple[PreviewReport, PreviewRe
         cloud.journal.clear()
         async with open_preview(of) as preview:
             live = await preview.survey(lambda _: None)
-        recorded = (await make_recording(of, lambda _: None)).engine
+        recorded = (await make_recording(of, lambda _: None)).world
         writes = int(cloud.journal.counts()["writes"])
     async with open_recorded(AppSettings("memory:"), unpack_world(recorded, "w")) as again:
         return live, await again.survey(lambda _: None), recorded, writes

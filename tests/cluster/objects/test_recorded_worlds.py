@@ -66,7 +66,7 @@ async def _settle(settings: AppSettings, *manifests: dict[str, Any]) -> None:
 def _played(recording: WorldRecording) -> PreviewReport:
     async def main() -> PreviewReport:
         nowhere = AppSettings("memory:", environment={"KUBECONFIG": "/no/such/file"})
-        async with open_recorded(nowhere, unpack_world(recording.engine, "w")) as again:
+        async with open_recorded(nowhere, unpack_world(recording.world, "w")) as again:
             return await again.survey(lambda _: None)
 
     return asyncio.run(main())
@@ -98,7 +98,7 @@ def test_objects_are_looked_at_again_with_no_cluster_in_reach(
     quiet = dict.fromkeys(("map", "secret", "text", "using"), PreviewFinding.IN_SYNC)
     assert found == {**quiet, "drifted": PreviewFinding.WRITES}
     assert json.dumps(_played(recording).to_data()) == json.dumps(recording.survey.to_data())
-    text = gzip.decompress(recording.engine).decode()
+    text = gzip.decompress(recording.world).decode()
     assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
 
 
