@@ -43,9 +43,9 @@ async def _migrate(request: CommandRequest, options: dict[str, Any]) -> ExitCode
     for word in ("hand_over", "finish"):
         if options[word] and source.namespace is None:
             raise UserError(f"--{word.replace('_', '-')} is for one namespace at a time: name it with -n")
-    if options["hand_over"] and options["finish_migration"]:
+    if options["hand_over"] and options["finish"]:
         raise UserError("--finish comes after --hand-over, once Config Connector is uninstalled: leave one of them out")
-    if options["finish_migration"]:
+    if options["finish"]:
         await _finish(request, source)
         return ExitCode.DONE
     with SurveyProgress() as progress:

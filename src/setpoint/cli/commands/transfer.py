@@ -60,7 +60,7 @@ class ExportOptions:
                 "--with-secrets writes passwords in clear text: name a file with --to, which only you can read then, "
                 "or write --to - to pipe it on"
             )
-        return ExportOptions(options["with_secrets"], options["pause_for_export"], options["to"] or _STDOUT)
+        return ExportOptions(options["with_secrets"], options["pause"], options["to"] or _STDOUT)
 
 
 def export_resources(options: dict[str, Any]) -> int:

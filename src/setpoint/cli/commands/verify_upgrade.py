@@ -57,9 +57,7 @@ class VerifyUpgradeOptions:
         """The orders that the options of a command line make."""
         environments = Path(options["environments"])
         baseline, candidate = (VersionInterpreter.of(options[name], environments) for name in ("baseline", "candidate"))
-        return VerifyUpgradeOptions(
-            baseline, candidate, options["world"], options["junit_report"], options["markdown_report"]
-        )
+        return VerifyUpgradeOptions(baseline, candidate, options["world"], options["junit"], options["markdown"])
 
 
 def verify(options: dict[str, Any]) -> int:
