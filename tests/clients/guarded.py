@@ -18,8 +18,8 @@ ONE_A_SECOND = AimdSettings(start=1, burst=1, ceiling=1, growth=1)
 class Guarded:
     """A service behind a gate, and what it saw."""
 
-    pace: AimdSettings = FAST
-    places: int = 64
+    settings: AimdSettings = FAST
+    max_in_flight: int = 64
     clock: MonotonicClock | None = None
     begun: list[Caller] = field(default_factory=list)
     # By project: when calls began, and from when until when the service wanted none.
@@ -29,17 +29,17 @@ class Guarded:
     most_inside: int = 0
 
     def __post_init__(self) -> None:
-        self.budgets = QuotaBudgets(self.clock, self.places, jitter=lambda: 1.0)
+        self.budgets = QuotaBudgets(self.clock, self.max_in_flight, jitter=lambda: 1.0)
 
     def budget(self, project: str = "p") -> QuotaBudget:
         charge = QuotaKey("sql", project, "reads")
-        return self.budgets.find(charge) or self.budgets.make(charge, self.pace, "https://sql.test")
+        return self.budgets.find(charge) or self.budgets.make(charge, self.settings, "https://sql.test")
 
     async def call(
-        self, caller: Caller, seconds: float = 0.0, ending: CallOutcome | Exception = RESPONDED, project: str = "p"
+        self, caller: Caller, seconds: float = 0.0, outcome: CallOutcome | Exception = RESPONDED, project: str = "p"
     ) -> None:
         budget = self.budget(project)
-        with await budget.gate.turn(budget, caller, "GET /x") as turn:
+        with await budget.limiter.acquire(budget, caller, "GET /x") as slot:
             self.begun.append(caller)
             self.times[project].append(asyncio.get_running_loop().time())
             self.inside += 1
@@ -48,12 +48,12 @@ class Guarded:
                 await asyncio.sleep(seconds)
             finally:
                 self.inside -= 1
-            if isinstance(ending, Exception):
-                raise ending
-            if isinstance(ending, Throttled | Unavailable):
+            if isinstance(outcome, Exception):
+                raise outcome
+            if isinstance(outcome, Throttled | Unavailable):
                 now = asyncio.get_running_loop().time()
-                self.pauses[project].append((now, now + (ending.after or 0.0)))
-            turn.ending = ending
+                self.pauses[project].append((now, now + (outcome.after or 0.0)))
+            slot.outcome = outcome
 
     @property
     def waiting(self) -> int:

@@ -43,7 +43,7 @@ def test_it_never_opens_within_ten_seconds_of_an_answer(calls: list[tuple[float,
     for seconds, key in calls:
         now += seconds
         if key == 0:
-            one.answered(now)
+            one.responded(now)
             answered_at = now
         elif one.unanswered(now, key, is_probe=False):
             assert now - answered_at >= 10.0
@@ -59,7 +59,7 @@ def test_calls_that_are_far_apart_do_not_open_it() -> None:
 
 def test_opens_ten_seconds_after_the_last_answer() -> None:
     one = breaker()
-    one.answered(0.0)
+    one.responded(0.0)
     opens = [one.unanswered(number / 4, number, is_probe=False) for number in range(41)]
 
     assert opens == [False] * 40 + [True]
@@ -67,16 +67,16 @@ def test_opens_ten_seconds_after_the_last_answer() -> None:
 
 def test_a_probe_that_gets_an_answer_closes_it() -> None:
     one = opened()
-    one.probe()
+    one.begin_probe()
     probing = one.state
-    one.answered(1.5)
+    one.responded(1.5)
 
     assert (probing, one.state, one.seconds_until_probe(1.5)) == (BreakerState.HALF_OPEN, BreakerState.CLOSED, 0.0)
 
 
 def test_any_answer_closes_it() -> None:
     one = opened()
-    one.answered(0.1)
+    one.responded(0.1)
 
     assert one.state is BreakerState.CLOSED
 
@@ -86,7 +86,7 @@ def test_each_probe_in_vain_doubles_the_pause_up_to_a_minute() -> None:
     for _ in range(8):
         pauses.append(one.seconds_until_probe(now))
         now += pauses[-1]
-        one.probe()
+        one.begin_probe()
         one.unanswered(now, "any", is_probe=True)
 
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
@@ -94,9 +94,9 @@ def test_each_probe_in_vain_doubles_the_pause_up_to_a_minute() -> None:
 
 def test_after_it_was_closed_the_pauses_are_short_again() -> None:
     one = opened()
-    one.probe()
+    one.begin_probe()
     one.unanswered(1.0, "any", is_probe=True)
-    one.answered(3.0)
+    one.responded(3.0)
     for number in range(20):
         one.unanswered(13.0, number, is_probe=False)
 
@@ -114,7 +114,7 @@ def test_not_everybody_comes_back_at_the_same_moment(jitter: float, seconds: flo
 
 def test_a_probe_that_was_given_up_lets_the_next_one_go_at_once() -> None:
     one = opened()
-    one.probe()
+    one.begin_probe()
     one.abandon_probe()
 
     assert (one.state, one.seconds_until_probe(1.0)) == (BreakerState.OPEN, 0.0)

@@ -43,14 +43,14 @@ def test_they_go_while_the_cluster_wants_a_pause() -> None:
 
 def test_one_that_is_answered_tells_all_others_that_the_cluster_is_back() -> None:
     client, _ = _client(_says(200))
-    (gate,) = client.budgets._gates.values()
+    (limiter,) = client.budgets._limiters.values()
 
     async def main() -> BreakerState:
-        gate.breaker.state, gate.breaker._next_probe = BreakerState.OPEN, float("inf")
+        limiter.breaker.state, limiter.breaker._next_probe = BreakerState.OPEN, float("inf")
         with pytest.raises(RemoteUnavailable):
             await client.list(PODS)
         await client.at_once().list(LEASES)
-        return gate.breaker.state
+        return limiter.breaker.state
 
     assert asyncio.run(main()) is BreakerState.CLOSED
 
@@ -64,5 +64,5 @@ def test_they_are_counted_apart() -> None:
 
     asyncio.run(main())
 
-    calls = {one.charge.quota: one.calls for one in client.budgets.snapshot().budgets}
+    calls = {one.key.quota: one.calls for one in client.budgets.snapshot().budgets}
     assert calls == {"reads": 1, "writes": 0, "leases": 1}

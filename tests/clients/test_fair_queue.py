@@ -54,7 +54,7 @@ class Office:
     def ask(self, ask: Ask) -> None:
         self.tickets += 1
         self.waiting.append(ask)
-        self.queues[ask.queue].rotation(failed=ask.failed).add(ask.key, ask, self.tickets)
+        self.queues[ask.queue].callers(failed=ask.failed).add(ask.key, ask, self.tickets)
 
     def give(self, turn: Give) -> Ask | None:
         """Whoever gets the turn; None when nobody waits for it."""
@@ -64,13 +64,13 @@ class Office:
             assert not any(free)
             return None
         queue, rotation = found
-        others, others_here = any(one.others for one in free), bool(queue.others)
+        healthy, healthy_here = any(one.healthy for one in free), bool(queue.healthy)
         self.tickets += 1
         ask = rotation.take(self.tickets)
         for share in (queue.share, self.share):
-            share.given(failed=ask.failed)
+            share.served(failed=ask.failed)
         self.waiting.remove(ask)
-        self.given.append(Given(ask, others, others_here))
+        self.given.append(Given(ask, healthy, healthy_here))
         return ask
 
 

@@ -1,4 +1,4 @@
-"""The gate to a service: turns within rate and places, shared out fairly."""
+"""The gate to a service: turns within rate and max_in_flight, shared out fairly."""
 
 import asyncio
 from collections import Counter
@@ -20,7 +20,7 @@ def test_a_call_that_nobody_is_in_the_way_of_does_not_give_way_to_anybody() -> N
         service, seen = Guarded(), list[str]()
         asyncio.get_running_loop().call_soon(seen.append, "somebody else")
         budget = service.budget()
-        with await budget.gate.turn(budget, Caller("a"), "GET /x"):
+        with await budget.limiter.acquire(budget, Caller("a"), "GET /x"):
             seen.append("the call")
         await asyncio.sleep(0)
         return seen
@@ -32,13 +32,13 @@ def test_figures_tell_what_has_happened() -> None:
     async def main() -> Guarded:
         service = Guarded(AimdSettings(start=2, burst=1, ceiling=2, growth=0.25))
         await service.call(Caller("a"))
-        await service.call(Caller("a"), ending=Throttled())
+        await service.call(Caller("a"), outcome=Throttled())
         await service.call(Caller("b"))
         return service
 
     figures = run(main()).budgets.snapshot()
 
-    assert [(one.charge, one.rate, one.waiting, one.calls, one.throttles) for one in figures.budgets] == [
+    assert [(one.key, one.rate, one.waiting, one.calls, one.throttles) for one in figures.budgets] == [
         (("sql", "p", "reads"), 1.25, 0, 3, 1)
     ]
     assert figures.budgets[0].seconds_waited == pytest.approx(0.5 + 1.0)
@@ -74,7 +74,7 @@ def test_projects_do_not_wait_for_each_other() -> None:
 def test_a_short_pause_is_waited_for() -> None:
     async def main() -> float:
         service = Guarded()
-        await service.call(Caller("a"), ending=Throttled(9.0))
+        await service.call(Caller("a"), outcome=Throttled(9.0))
         await service.call(Caller("b"))
         return asyncio.get_running_loop().time()
 
@@ -84,7 +84,7 @@ def test_a_short_pause_is_waited_for() -> None:
 def test_a_long_wait_of_one_project_does_not_hold_up_a_short_one_of_another() -> None:
     async def main() -> dict[str, list[float]]:
         service = Guarded(ONE_A_SECOND)
-        await service.call(Caller("a"), ending=Throttled(9.0))
+        await service.call(Caller("a"), outcome=Throttled(9.0))
         calls = (service.call(Caller("a"), project=project) for project in ("p", "q", "q"))
         await asyncio.gather(*calls)
         return service.times
@@ -113,7 +113,7 @@ def test_nobody_goes_past_those_that_wait() -> None:
 def test_a_long_pause_turns_callers_away_those_that_wait_too_and_says_for_how_long() -> None:
     async def main() -> tuple[list[object], int]:
         service = Guarded(ONE_A_SECOND)
-        first = service.call(Caller("a"), seconds=0.5, ending=Throttled(30.0))
+        first = service.call(Caller("a"), seconds=0.5, outcome=Throttled(30.0))
         told = await asyncio.gather(first, *(service.call(Caller(key)) for key in "bc"), return_exceptions=True)
         await asyncio.sleep(10.0)
         told += await asyncio.gather(service.call(Caller("d")), return_exceptions=True)
@@ -126,7 +126,7 @@ def test_a_long_pause_turns_callers_away_those_that_wait_too_and_says_for_how_lo
 def test_a_service_that_is_not_available_until_a_certain_time_is_left_alone_until_then() -> None:
     async def main() -> float:
         service = Guarded()
-        await service.call(Caller("a"), ending=Unavailable(5.0))
+        await service.call(Caller("a"), outcome=Unavailable(5.0))
         await service.call(Caller("b"))
         return asyncio.get_running_loop().time()
 
@@ -187,7 +187,7 @@ def test_no_alarm_is_left_when_nobody_waits() -> None:
 
 def test_no_more_calls_are_under_way_than_there_are_places_over_all_projects() -> None:
     async def main() -> int:
-        service = Guarded(places=8)
+        service = Guarded(max_in_flight=8)
         await asyncio.gather(*(service.call(Caller(key), 1.0, project=str(key % 5)) for key in range(50)))
         return service.most_inside
 
@@ -196,7 +196,7 @@ def test_no_more_calls_are_under_way_than_there_are_places_over_all_projects() -
 
 def test_those_that_failed_leave_a_quarter_of_the_places_to_the_others() -> None:
     async def main() -> list[int]:
-        service = Guarded(places=8)
+        service = Guarded(max_in_flight=8)
         slow = [asyncio.create_task(service.call(Caller(key, failed=True), 60.0)) for key in range(50)]
         await asyncio.sleep(1.0)
         inside = [service.inside]
@@ -212,10 +212,10 @@ def test_those_that_failed_leave_a_quarter_of_the_places_to_the_others() -> None
 
 
 def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None:
-    async def again_and_again(service: Guarded, caller: Caller, ending: CallOutcome | Exception) -> None:
+    async def again_and_again(service: Guarded, caller: Caller, outcome: CallOutcome | Exception) -> None:
         while True:
             try:
-                await service.call(caller, 0.05, ending)
+                await service.call(caller, 0.05, outcome)
             except RemoteUnavailable:
                 continue
 

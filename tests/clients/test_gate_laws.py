@@ -25,7 +25,7 @@ class Visit:
     caller: Caller
     project: str
     seconds: float
-    ending: CallOutcome
+    outcome: CallOutcome
     cancelled_after: float | None
 
 
@@ -53,7 +53,7 @@ async def visit(service: Guarded, one: Visit) -> bool:
     await asyncio.sleep(one.at)
     try:
         async with asyncio.timeout(one.cancelled_after):
-            await service.call(one.caller, one.seconds, one.ending, one.project)
+            await service.call(one.caller, one.seconds, one.outcome, one.project)
     except TimeoutError:
         return False
     return True
@@ -61,13 +61,13 @@ async def visit(service: Guarded, one: Visit) -> bool:
 
 @given(VISITS, PACES, st.integers(1, 4))
 def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_again(
-    visits: list[Visit], pace: AimdSettings, places: int
+    visits: list[Visit], settings: AimdSettings, max_in_flight: int
 ) -> None:
     async def main() -> tuple[Guarded, list[bool], int]:
-        service = Guarded(pace, places)
+        service = Guarded(settings, max_in_flight)
         done = await asyncio.gather(*(visit(service, one) for one in visits))
-        most, service.most_inside, service.pace = service.most_inside, 0, FAST
-        calls = (service.call(Caller(number), seconds=1.0, project="new") for number in range(places))
+        most, service.most_inside, service.settings = service.most_inside, 0, FAST
+        calls = (service.call(Caller(number), seconds=1.0, project="new") for number in range(max_in_flight))
         await asyncio.gather(*calls)
         return service, done, most
 
@@ -75,17 +75,17 @@ def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_aga
     figures = service.budgets.snapshot()
 
     assert all(was_done for one, was_done in zip(visits, done, strict=True) if one.cancelled_after is None)
-    assert most <= places
-    assert service.most_inside == places
+    assert most <= max_in_flight
+    assert service.most_inside == max_in_flight
     assert ([one.in_flight for one in figures.limiters], service.waiting) == ([0], 0)
 
 
 @given(VISITS, PACES, st.integers(1, 64))
 def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
-    visits: list[Visit], pace: AimdSettings, places: int
+    visits: list[Visit], settings: AimdSettings, max_in_flight: int
 ) -> None:
     async def main() -> Guarded:
-        service = Guarded(pace, places)
+        service = Guarded(settings, max_in_flight)
         await asyncio.gather(*(visit(service, one) for one in visits))
         return service
 
@@ -93,14 +93,16 @@ def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
 
     for project, times in service.times.items():
         for (first, since), (last, until) in combinations(enumerate(times), 2):
-            assert last - first + 1 <= (until - since) * pace.ceiling + pace.burst + 1e-3
+            assert last - first + 1 <= (until - since) * settings.ceiling + settings.burst + 1e-3
         assert not [at for at in times for since, until in service.pauses[project] if since < at < until]
 
 
 @given(VISITS, st.integers(1, 4))
-def test_a_cancelled_call_costs_the_others_nothing_when_it_was_not_made(visits: list[Visit], places: int) -> None:
+def test_a_cancelled_call_costs_the_others_nothing_when_it_was_not_made(
+    visits: list[Visit], max_in_flight: int
+) -> None:
     async def main() -> tuple[Guarded, int]:
-        service = Guarded(ONE_A_SECOND, places)
+        service = Guarded(ONE_A_SECOND, max_in_flight)
         await asyncio.gather(*(visit(service, one) for one in visits))
         return service, sum(one.calls for one in service.budgets.snapshot().budgets)
 

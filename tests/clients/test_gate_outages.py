@@ -16,7 +16,7 @@ DOWN = RemoteUnavailable("cannot connect")
 
 async def outage(service: Guarded, callers: int = 20) -> None:
     """Twenty calls that get no answer."""
-    calls = (service.call(Caller(number % callers), ending=DOWN) for number in range(20))
+    calls = (service.call(Caller(number % callers), outcome=DOWN) for number in range(20))
     await asyncio.gather(*calls, return_exceptions=True)
 
 
@@ -74,7 +74,7 @@ def test_a_probe_in_vain_lengthens_the_pause() -> None:
         await outage(service)
         await asyncio.sleep(1.0)
         with pytest.raises(RemoteUnavailable):
-            await service.call(Caller("a"), ending=DOWN)
+            await service.call(Caller("a"), outcome=DOWN)
         with pytest.raises(RemoteUnavailable) as caught:
             await service.call(Caller("b"))
         return caught.value.after
@@ -103,7 +103,7 @@ def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: 
 def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project() -> None:
     async def main() -> BreakerState:
         service = Guarded()
-        await asyncio.gather(*(service.call(Caller(number), ending=Unavailable(30.0)) for number in range(20)))
+        await asyncio.gather(*(service.call(Caller(number), outcome=Unavailable(30.0)) for number in range(20)))
         await asyncio.sleep(1.0)
         with pytest.raises(RemoteUnavailable, match="asked for a pause"):
             await service.call(Caller("a"))
@@ -117,7 +117,7 @@ def test_a_service_that_only_says_no_is_there() -> None:
     async def main() -> BreakerState:
         service = Guarded()
         for _ in range(10):
-            await asyncio.gather(*(service.call(Caller(number), ending=Throttled()) for number in range(20)))
+            await asyncio.gather(*(service.call(Caller(number), outcome=Throttled()) for number in range(20)))
         return service.breaker
 
     assert run(main()) is BreakerState.CLOSED

@@ -19,7 +19,7 @@ from setpoint.clients.google.client import AnonymousCredentials, GoogleAuth, Goo
 from setpoint.clients.google.errors import outcome_of
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, BreakerState, CallOutcome, Throttled, Unavailable
-from setpoint.clients.ratelimit.fair_queue import Caller, caller, on_behalf_of
+from setpoint.clients.ratelimit.fair_queue import Caller, current_caller, on_behalf_of
 from setpoint.clients.ratelimit.limiter import BudgetStats, QuotaBudgets
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.errors import RemoteUnavailable
@@ -146,7 +146,7 @@ def test_an_answer_says_whether_the_service_is_there_and_has_had_enough(
 
 
 def figures(google: GoogleClient) -> dict[str, BudgetStats]:
-    return {"/".join(one.charge): one for one in google.budgets.snapshot().budgets}
+    return {"/".join(one.key): one for one in google.budgets.snapshot().budgets}
 
 
 def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
@@ -298,9 +298,9 @@ def test_whoever_drives_the_steps_says_for_whom_a_call_is() -> None:
 
 def test_outside_of_it_nobody_in_particular_calls() -> None:
     with on_behalf_of("a", failed=True):
-        inside = caller.get()
+        inside = current_caller.get()
 
-    assert (inside, caller.get()) == (Caller("a", failed=True), None)
+    assert (inside, current_caller.get()) == (Caller("a", failed=True), None)
 
 
 # --- Over HTTP -------------------------------------------------------------------------------------------------------

@@ -339,6 +339,6 @@ def test_reads_and_writes_are_counted_apart() -> None:
         await one.get(POD)
         await one.create(POD, {})
         await one.delete(POD)
-        return {budget.charge.quota: budget.calls for budget in one.budgets.snapshot().budgets}
+        return {budget.key.quota: budget.calls for budget in one.budgets.snapshot().budgets}
 
     assert run(main()) == {"reads": 1, "writes": 2}

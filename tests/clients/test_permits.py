@@ -157,9 +157,9 @@ def test_a_write_that_is_refused_says_nothing_about_the_service() -> None:
         with fenced_by(Refusing()), pytest.raises(LeaseLost):
             await google.post(GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), {"name": "logs"})
         await google.close()
-        (gate,) = google.budgets.snapshot().limiters
-        return gate
+        (limiter,) = google.budgets.snapshot().limiters
+        return limiter
 
-    gate = asyncio.run(main())
+    limiter = asyncio.run(main())
 
-    assert (gate.in_flight, gate.breaker, gate.rejected) == (0, BreakerState.CLOSED, 0)
+    assert (limiter.in_flight, limiter.breaker, limiter.rejected) == (0, BreakerState.CLOSED, 0)

@@ -79,13 +79,13 @@ class Told:
         self.note()
 
     def call(self, seconds: float) -> None:
-        while (wait := self.rate.seconds_until_free(self.now)) > 0.0:
+        while (wait := self.rate.seconds_until_token(self.now)) > 0.0:
             assert not self.rate.take(self.now)
             self.now += wait
         assert self.rate.take(self.now)
         self.went.append(self.now)
         self.now += seconds
-        self.rate.answered(self.went[-1], self.now)
+        self.rate.succeeded(self.went[-1], self.now)
         self.note()
 
     def allowed(self, since: float, until: float) -> float:
@@ -150,7 +150,7 @@ def test_a_fall_takes_the_burst_with_it() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
 
-    assert rate.seconds_until_free(1.0) == 0.2
+    assert rate.seconds_until_token(1.0) == 0.2
 
 
 def test_the_rate_rises_by_the_same_for_every_second_of_demand() -> None:
@@ -169,7 +169,7 @@ def test_a_rate_that_nobody_uses_up_does_not_rise() -> None:
 def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
-    rate.answered(0.5, 1.5)
+    rate.succeeded(0.5, 1.5)
 
     assert rate.per_second == 5.0
 
@@ -177,7 +177,7 @@ def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> N
 def test_one_answer_at_most_doubles_a_low_rate() -> None:
     rate = AimdTokenBucket(AimdSettings(start=0.5, burst=1, ceiling=1000, growth=100))
     assert rate.take(0.0)
-    rate.answered(0.0, 0.1)
+    rate.succeeded(0.0, 0.1)
 
     assert rate.per_second == 1.0
 
@@ -185,18 +185,18 @@ def test_one_answer_at_most_doubles_a_low_rate() -> None:
 def test_what_has_filled_before_a_rise_has_filled_at_the_old_rate() -> None:
     rate = AimdTokenBucket(AimdSettings(start=0.5, burst=1, ceiling=1000, growth=100))
     assert rate.take(0.0)
-    rate.answered(0.0, 1.0)
+    rate.succeeded(0.0, 1.0)
 
-    assert (rate.per_second, rate.seconds_until_free(1.0)) == (1.0, 0.5)
+    assert (rate.per_second, rate.seconds_until_token(1.0)) == (1.0, 0.5)
 
 
 def test_after_a_pause_one_call_goes_and_the_others_at_the_rate() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, 7.0)
 
-    assert rate.seconds_until_free(1.0) == 7.0
+    assert rate.seconds_until_token(1.0) == 7.0
     assert (rate.take(7.9), rate.take(8.0), rate.take(8.0)) == (False, True, False)
-    assert rate.seconds_until_free(8.0) == 0.2
+    assert rate.seconds_until_token(8.0) == 0.2
 
 
 def test_a_pause_is_not_shortened_by_a_later_word() -> None:

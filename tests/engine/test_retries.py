@@ -3,32 +3,38 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.engine.requeue import Backoff, RequeueDelays
+from setpoint.core.backoff import Backoff
+from setpoint.engine.requeue import RequeueDelays, error_backoff, poll_backoff
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, WriteConflict
 
 
 def _delays() -> RequeueDelays:
     """Delays at their longest."""
-    return RequeueDelays(Backoff(jitter=lambda: 1.0), Backoff(jitter=lambda: 1.0, first=1.0, longest=15.0))
+    return RequeueDelays(error_backoff(lambda: 1.0), poll_backoff(lambda: 1.0))
+
+
+def _after(failures: int, backoff: Backoff) -> Backoff:
+    backoff.failures = failures
+    return backoff
 
 
 @given(st.integers(min_value=0, max_value=10_000), st.floats(min_value=0, max_value=1))
 def test_a_delay_is_between_an_eighth_of_a_second_and_two_minutes(failures: int, jitter: float) -> None:
-    assert 0.125 <= Backoff(jitter=lambda: jitter, failures=failures).next() <= 120.0
+    assert 0.125 <= _after(failures, error_backoff(lambda: jitter)).next() <= 120.0
 
 
 @given(st.floats(min_value=0, max_value=10_000), st.integers(min_value=0, max_value=100))
 def test_nobody_comes_before_a_service_asks_for_it(asked: float, failures: int) -> None:
-    assert Backoff(failures=failures).next(asked) >= asked
+    assert _after(failures, error_backoff()).next(asked) >= asked
 
 
 def test_delays_double_up_to_two_minutes() -> None:
-    backoff = Backoff(jitter=lambda: 1.0)
+    backoff = error_backoff(lambda: 1.0)
 
     delays = [backoff.next() for _ in range(12)]
 
     assert delays == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 120.0, 120.0, 120.0]
-    assert Backoff(jitter=lambda: 0.0).next() == 0.125
+    assert error_backoff(lambda: 0.0).next() == 0.125
 
 
 def test_an_operation_is_asked_about_at_a_pace_of_its_own() -> None:

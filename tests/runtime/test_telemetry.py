@@ -264,8 +264,8 @@ def test_the_budget_of_each_project_is_shown_and_whether_its_service_is_there() 
     )
 
     async def call(number: int, ending: Exception | None = None) -> None:
-        with await budget.gate.turn(budget, Caller(number), "GET") as turn:
-            turn.ending = Throttled(None)
+        with await budget.limiter.acquire(budget, Caller(number), "GET") as slot:
+            slot.outcome = Throttled(None)
             if ending is not None:
                 raise ending
 

@@ -17,7 +17,7 @@ from weakref import WeakSet
 import msgspec
 
 from setpoint.clients.http import ClientSocket, HttpInterceptor, HttpRequest, HttpResponse
-from setpoint.clients.ratelimit.fair_queue import caller
+from setpoint.clients.ratelimit.fair_queue import current_caller
 from setpoint.core.diff import REDACTED
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
@@ -83,7 +83,7 @@ class BlockedWrites:
 
     def stop(self, way: str, method: str, target: str, body: Json = None) -> WriteBlocked:
         """What to raise in the place of the write."""
-        who = caller.get()
+        who = current_caller.get()
         hidden = redacted(body)
         fields = tuple(str(path) for path, _ in leaf_fields(hidden))
         write = BlockedWrite(way, method, target, "" if who is None else str(who.key), hidden, fields)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from setpoint.core.backoff import exponential_delay
 from setpoint.core.diff import REDACTED, FieldChange
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import Json, Missing
@@ -72,8 +73,7 @@ def backoff_after(count: int) -> float:
     """The least seconds between put-back number `count` and the next one."""
     if count < REPORTED_AFTER:
         return 0.0
-    # Beyond a few doublings any wait is the longest one.
-    return min(FIRST_BACKOFF * 2.0 ** min(count - REPORTED_AFTER, 10), LONGEST_BACKOFF)
+    return exponential_delay(count - REPORTED_AFTER, FIRST_BACKOFF, LONGEST_BACKOFF)
 
 
 @dataclass(frozen=True, slots=True)

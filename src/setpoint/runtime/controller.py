@@ -7,7 +7,7 @@ import asyncio
 import logging
 from typing import Final
 
-from setpoint.clients.ratelimit.fair_queue import on_behalf_of
+from setpoint.clients.ratelimit.fair_queue import ConcurrencyLimit, on_behalf_of
 from setpoint.engine.capabilities import SupportsList, SupportsWatch
 from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.kind import ResourceType
@@ -34,52 +34,41 @@ from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
 
 
-class WorkerPool:
-    """So many hands for a kind, of which at most three quarters, and never all, are busy with what failed last time."""
+class WorkerPool(ConcurrencyLimit):
+    """The workers of a kind. Items that failed last time are parked while their share of the workers is in use."""
+
+    __slots__ = ("_parked", "kind")
 
     def __init__(self, kind: ResourceType, size: int) -> None:
+        super().__init__(size)
         self.kind = kind
-        self.size = size
-        self.busy = 0
-        self._most_failing = max(1, size * 3 // 4)
-        self._failing = 0
-        # A dict for its order: those that wait until there are hands for what fails.
-        self._aside: dict[ResourceRef, QueueItem[ResourceRef]] = {}
+        # A dict for its order.
+        self._parked: dict[ResourceRef, QueueItem[ResourceRef]] = {}
 
     @property
     def has_worker_for_failing(self) -> bool:
-        """Whether one more that failed may be taken on."""
-        return self._failing < self._most_failing and not self._aside
+        """Whether an item that failed last time may be processed now: parked ones come first."""
+        return self.has_room_for_failed and not self._parked
 
     def park(self, item: QueueItem[ResourceRef]) -> None:
-        """It waits until there are hands for it."""
-        self._aside[item.key] = item
+        """Sets an item aside until there is a worker for it."""
+        self._parked[item.key] = item
 
     def next_failing(self) -> QueueItem[ResourceRef] | None:
-        """The one that was put aside first, when there are hands for it."""
-        if not self._aside or self._failing >= self._most_failing:
+        """The item that was parked first, when there is a worker for it."""
+        if not self._parked or not self.has_room_for_failed:
             return None
-        return self._aside.pop(next(iter(self._aside)))
+        return self._parked.pop(next(iter(self._parked)))
 
     def release(self, ref: ResourceRef) -> bool:
-        """Whether `ref` was waiting; it does not any more."""
-        return self._aside.pop(ref, None) is not None
+        """Forgets a parked item; whether `ref` was parked."""
+        return self._parked.pop(ref, None) is not None
 
     def release_all(self) -> tuple[ResourceRef, ...]:
-        """All that waited; none does any more."""
-        waiting = tuple(self._aside)
-        self._aside.clear()
-        return waiting
-
-    def begin(self, *, failing: bool) -> None:
-        """One more hand is busy."""
-        self.busy += 1
-        self._failing += failing
-
-    def end(self, *, failing: bool) -> None:
-        """A hand is free again."""
-        self.busy -= 1
-        self._failing -= failing
+        """Forgets all parked items, and returns them."""
+        parked = tuple(self._parked)
+        self._parked.clear()
+        return parked
 
 
 _log: Final = logging.getLogger(__name__)
@@ -133,7 +122,7 @@ class Controller:
     @property
     def processing(self) -> int:
         """How many steps are being taken."""
-        return self._pool.busy
+        return self._pool.in_use
 
     # --- What there is to do -----------------------------------------------------------------------------------------
 
@@ -218,13 +207,13 @@ class Controller:
     async def _step(self, item: QueueItem[ResourceRef]) -> None:
         ref, failed = item.key, self.queue.failures(item.key) > 0
         self.working[ref] = (item.trigger, self._world.clock.monotonic())
-        self._pool.begin(failing=failed)
+        self._pool.begin(failed=failed)
         self.lister.begin_step(ref)
         try:
             with on_behalf_of(ref, failed=failed):
                 outcome = await self._scope.take(ref, lambda: step(ref, self._world, trigger=item.trigger))
         finally:
-            self._pool.end(failing=failed)
+            self._pool.end(failed=failed)
             self.lister.end_step(ref)
             del self.working[ref]
         self.troubles.pop(ref, None)

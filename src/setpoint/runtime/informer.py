@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from setpoint.engine.ports import EVERYTHING, Clock, ResourceChange, ResourceChangeType, ResourceQuery, Store
-from setpoint.engine.requeue import Backoff
+from setpoint.engine.requeue import error_backoff
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import RevisionExpired, StoreError
 from setpoint.runtime.index import IndexEntry, ResourceIndex
@@ -51,12 +51,12 @@ class Informer:
 
     async def run(self, query: ResourceQuery = EVERYTHING) -> None:
         """Goes on until it is cancelled."""
-        backoff, since = Backoff(), None
+        backoff, since = error_backoff(), None
         while True:
             try:
                 since = await self._list(query) if since is None else since
                 async for event in self._store.watch(since, query):
-                    since, backoff = event.revision, Backoff()
+                    since, backoff = event.revision, error_backoff()
                     self._hear(event)
             except StoreError as error:
                 if isinstance(error, RevisionExpired):

@@ -128,17 +128,17 @@ def _work(glance: ProcessSnapshot) -> list[Text]:
 
 
 def _services(glance: ProcessSnapshot) -> list[Text]:
-    return [_service(gate, glance) for gate in glance.services.limiters]
+    return [_service(limiter, glance) for limiter in glance.services.limiters]
 
 
-def _service(gate: LimiterStats, glance: ProcessSnapshot) -> Text:
-    budgets = [one for one in glance.services.budgets if one.charge.service == gate.service]
+def _service(limiter: LimiterStats, glance: ProcessSnapshot) -> Text:
+    budgets = [one for one in glance.services.budgets if one.key.service == limiter.service]
     waiting, throttles = sum(one.waiting for one in budgets), sum(one.throttles for one in budgets)
-    is_down = gate.breaker is not BreakerState.CLOSED
-    breaker = Text(f"does not answer (breaker {gate.breaker.value}); " if is_down else "", style="red")
-    told = f"{gate.in_flight} calls under way, {waiting} waiting, {sum(one.rate for one in budgets):.1f}/s allowed"
+    is_down = limiter.breaker is not BreakerState.CLOSED
+    breaker = Text(f"does not answer (breaker {limiter.breaker.value}); " if is_down else "", style="red")
+    told = f"{limiter.in_flight} calls under way, {waiting} waiting, {sum(one.rate for one in budgets):.1f}/s allowed"
     told += f", throttled {throttles} times" if throttles else ""
-    return _line(Text(f"{'SERVICE':<13}", style="bold"), Text(f"{gate.service}: "), breaker, Text(told))
+    return _line(Text(f"{'SERVICE':<13}", style="bold"), Text(f"{limiter.service}: "), breaker, Text(told))
 
 
 def _unready(survey: StoreSummary, room: int) -> list[Text]:

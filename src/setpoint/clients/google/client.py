@@ -15,7 +15,7 @@ from setpoint.clients.google.calls import GoogleCall as Call
 from setpoint.clients.google.calls import GoogleService as Service
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
-from setpoint.clients.ratelimit.fair_queue import Caller, caller
+from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteRefused, RemoteUnavailable, UserError
@@ -165,9 +165,11 @@ class GoogleClient:
 
     async def _in_turn(self, call: Call, request: HttpRequest) -> HttpResponse:
         budget = self._budget_for(call, request)
-        with await budget.gate.turn(budget, caller.get() or Caller(default_caller_key(call)), request) as turn:
+        with await budget.limiter.acquire(
+            budget, current_caller.get() or Caller(default_caller_key(call)), request
+        ) as slot:
             answer = await self._http.send(request)
-            turn.ending = outcome_of(answer)
+            slot.outcome = outcome_of(answer)
         return answer
 
     def _budget_for(self, call: Call, request: HttpRequest) -> QuotaBudget:

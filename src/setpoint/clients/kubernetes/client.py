@@ -29,7 +29,7 @@ from setpoint.clients.kubernetes.requests import (
     with_query,
 )
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED
-from setpoint.clients.ratelimit.fair_queue import Caller, caller
+from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import CallSlot, QuotaBudget, QuotaBudgets, QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.core.values.json_types import Json
@@ -253,30 +253,30 @@ class KubernetesClient:
         return HttpRequest(method, self.connection.server + target, both, body, tls=identity.tls)
 
     async def _in_turn(self, request: HttpRequest) -> HttpResponse:
-        with await self._turn(request) as turn:
+        with await self._turn(request) as slot:
             answer = await self.http.send(request)
-            turn.ending = outcome_of(answer)
+            slot.outcome = outcome_of(answer)
         return answer
 
     async def _turn(self, request: HttpRequest) -> CallSlot:
         if self._urgent is not None:
-            return self._urgent.gate.turn_at_once(self._urgent, _caller_of(request), request)
+            return self._urgent.limiter.acquire_now(self._urgent, _caller_of(request), request)
         budget = self._reads if request.method == "GET" else self._writes
-        return await budget.gate.turn(budget, _caller_of(request), request)
+        return await budget.limiter.acquire(budget, _caller_of(request), request)
 
     async def _open(self, request: HttpRequest, idle_timeout: float) -> ResponseStream | HttpResponse:
         """The turn is over when a good answer begins: it may go on for ever. Any other is read to its end."""
         budget = self._reads
-        with await budget.gate.turn(budget, _caller_of(request), request) as turn:
+        with await budget.limiter.acquire(budget, _caller_of(request), request) as slot:
             stream = await self.http.open(request, idle_timeout)
             if stream.status == 200:
-                turn.ending = RESPONDED
+                slot.outcome = RESPONDED
                 return stream
             try:
                 answer = await stream.whole()
             finally:
                 stream.close()
-            turn.ending = outcome_of(answer)
+            slot.outcome = outcome_of(answer)
             return answer
 
     def _budget(self, quota: str, pace: AimdSettings) -> QuotaBudget:
@@ -292,7 +292,7 @@ def _yaml_safe(encoded: bytes) -> bytes:
 
 
 def _caller_of(request: HttpRequest) -> Caller:
-    return caller.get() or Caller(request.url)
+    return current_caller.get() or Caller(request.url)
 
 
 def _require_success(request: HttpRequest, answer: HttpResponse) -> bytes:

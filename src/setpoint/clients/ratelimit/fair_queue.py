@@ -1,4 +1,4 @@
-"""Fair queue: callers are served round-robin, and callers whose last step failed get at most a quarter of the calls."""
+"""Fairness between callers: round-robin, and at most a share of calls and workers for those whose last step failed."""
 
 from collections import OrderedDict, deque
 from collections.abc import Collection, Hashable
@@ -6,16 +6,21 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+T = TypeVar("T")
+
+# So many calls of healthy callers for each call of one whose last step failed, while both wait.
+HEALTHY_PER_FAILED: Final = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A resource that calls: any key that stands for it, and whether its last step failed."""
+    """The resource on whose behalf a call is made, by any key, and whether its last step failed."""
 
     key: Hashable
     failed: bool = field(default=False, kw_only=True)
 
 
-caller: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
+current_caller: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 
 class on_behalf_of:  # noqa: N801 - a context manager is called like a function
@@ -28,29 +33,62 @@ class on_behalf_of:  # noqa: N801 - a context manager is called like a function
         self._token: Token[Caller | None] | None = None
 
     def __enter__(self) -> None:
-        self._token = caller.set(self._caller)
+        self._token = current_caller.set(self._caller)
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
-        caller.reset(self._token)
+        current_caller.reset(self._token)
 
 
-T = TypeVar("T")
+class ConcurrencyLimit:
+    """At most `size` at once, of which at most three quarters, and at least one, for callers whose last step failed.
 
-# So many turns of the others for each turn of those whose last step failed: they get a quarter.
-HEALTHY_PER_FAILED: Final = 3
+    Calls that fail often fail by timeout: without this share they would take all the room for a long time.
+    """
+
+    __slots__ = ("failed_in_use", "in_use", "max_failed", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.max_failed = max(1, size * 3 // 4)
+        self.in_use = 0
+        self.failed_in_use = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room at all."""
+        return self.in_use >= self.size
+
+    @property
+    def has_room_for_failed(self) -> bool:
+        """Whether callers whose last step failed use less than their share."""
+        return self.failed_in_use < self.max_failed
+
+    def has_room(self, *, failed: bool) -> bool:
+        """Whether one more may begin."""
+        return not self.is_full and (not failed or self.has_room_for_failed)
+
+    def begin(self, *, failed: bool) -> None:
+        """One more has begun."""
+        self.in_use += 1
+        self.failed_in_use += failed
+
+    def end(self, *, failed: bool) -> None:
+        """One that had begun has ended."""
+        self.in_use -= 1
+        self.failed_in_use -= failed
 
 
 @dataclass(slots=True)
 class _CallerQueue(Generic[T]):
-    """What one caller waits with. The lower its ticket, the sooner its turn."""
+    """The waiting calls of one caller. Between queues the lowest ticket is served first."""
 
     ticket: int
     waiting: deque[T]
 
 
 class RoundRobin(Generic[T]):
-    """Callers in the order of their turns. After its turn a caller with more to say goes to the end."""
+    """Callers in the order in which they are served, one call each. A caller with more calls goes to the end."""
 
     __slots__ = ("_callers",)
 
@@ -62,7 +100,7 @@ class RoundRobin(Generic[T]):
         return len(self._callers)
 
     def add(self, key: Hashable, call: T, ticket: int) -> None:
-        """A call waits for its turn. `ticket` counts for a caller that is new here."""
+        """Queues a call. `ticket` counts if its caller does not wait here yet."""
         found = self._callers.get(key)
         if found is None:
             self._callers[key] = _CallerQueue(ticket, deque((call,)))
@@ -71,16 +109,16 @@ class RoundRobin(Generic[T]):
 
     @property
     def next_ticket(self) -> int:
-        """The ticket of the caller whose turn it is."""
+        """The ticket of the next caller."""
         return next(iter(self._callers.values())).ticket
 
     @property
     def next(self) -> T:
-        """The call whose turn it is."""
+        """The next call."""
         return next(iter(self._callers.values())).waiting[0]
 
     def take(self, ticket: int) -> T:
-        """The call whose turn it is, which is now over; with this ticket its caller waits for the next one."""
+        """Removes the next call; with this ticket its caller waits for its next one."""
         key, calls = next(iter(self._callers.items()))
         call = calls.waiting.popleft()
         if calls.waiting:
@@ -91,7 +129,7 @@ class RoundRobin(Generic[T]):
         return call
 
     def remove(self, key: Hashable, call: T) -> None:
-        """The call does not wait any more, if it still did. No other turn changes for that."""
+        """Removes a call if it still waits. The order of the rest stays."""
         found = self._callers.get(key)
         if found is None or call not in found.waiting:
             return
@@ -100,64 +138,68 @@ class RoundRobin(Generic[T]):
             del self._callers[key]
 
     def clear(self) -> list[T]:
-        """Every call that waited; now none does."""
+        """Removes every call, and returns them."""
         calls = [call for found in self._callers.values() for call in found.waiting]
         self._callers.clear()
         return calls
 
 
 class FailedShare:
-    """Sees to it that, while others wait, at most every fourth turn goes to those whose last step failed."""
+    """While healthy callers wait, at most every fourth call goes to a caller whose last step failed."""
 
-    __slots__ = ("_others",)
+    __slots__ = ("_healthy_in_a_row",)
 
     def __init__(self) -> None:
-        self._others = 0
+        self._healthy_in_a_row = 0
 
-    def is_for_failed(self, *, healthy_wait: bool) -> bool:
-        """Whether those whose last step failed may have the next turn. If so they have it: nobody starves."""
-        return self._others >= HEALTHY_PER_FAILED or not healthy_wait
+    def is_due(self, *, healthy_wait: bool) -> bool:
+        """Whether the next call goes to a caller whose last step failed, if one waits: so none of them starves."""
+        return self._healthy_in_a_row >= HEALTHY_PER_FAILED or not healthy_wait
 
-    def given(self, *, failed: bool) -> None:
-        """A turn was given."""
-        self._others = 0 if failed else self._others + 1
+    def served(self, *, failed: bool) -> None:
+        """Counts a call."""
+        self._healthy_in_a_row = 0 if failed else self._healthy_in_a_row + 1
 
 
 class FairQueue(Generic[T]):
-    """The calls that wait for one budget: two rotations, and the share between them."""
+    """The calls that wait for one budget: healthy callers, callers whose last step failed, and their shares."""
 
-    __slots__ = ("failed", "others", "share")
+    __slots__ = ("failed", "healthy", "share")
 
     def __init__(self) -> None:
-        self.others: RoundRobin[T] = RoundRobin()
+        self.healthy: RoundRobin[T] = RoundRobin()
         self.failed: RoundRobin[T] = RoundRobin()
         self.share = FailedShare()
 
     def __len__(self) -> int:
         """How many callers wait."""
-        return len(self.others) + len(self.failed)
+        return len(self.healthy) + len(self.failed)
 
-    def rotation(self, *, failed: bool) -> RoundRobin[T]:
-        """Where a caller waits."""
-        return self.failed if failed else self.others
+    def callers(self, *, failed: bool) -> RoundRobin[T]:
+        """The callers of one class."""
+        return self.failed if failed else self.healthy
+
+    def clear(self) -> list[T]:
+        """Removes every call, and returns them."""
+        return self.healthy.clear() + self.failed.clear()
 
     @property
-    def is_for_failed(self) -> bool:
-        """Whether one whose last step failed waits, and may have this queue's next turn."""
-        return bool(self.failed) and self.share.is_for_failed(healthy_wait=bool(self.others))
+    def is_failed_due(self) -> bool:
+        """Whether a caller whose last step failed waits, and may be next in this queue."""
+        return bool(self.failed) and self.share.is_due(healthy_wait=bool(self.healthy))
 
 
 def next_queue(
     queues: Collection[FairQueue[T]], share: FailedShare, *, room_for_failed: bool
 ) -> tuple[FairQueue[T], RoundRobin[T]] | None:
-    """Whose turn it is among queues that share one service: the oldest ticket of the class whose turn it is."""
-    others = [queue for queue in queues if queue.others]
-    if room_for_failed and share.is_for_failed(healthy_wait=bool(others)):
-        failed = [queue for queue in queues if queue.is_for_failed]
+    """The next to be served among queues of one service: the lowest ticket of the class that is due."""
+    healthy = [queue for queue in queues if queue.healthy]
+    if room_for_failed and share.is_due(healthy_wait=bool(healthy)):
+        failed = [queue for queue in queues if queue.is_failed_due]
         if failed:
             queue = min(failed, key=lambda one: one.failed.next_ticket)
             return queue, queue.failed
-    if not others:
+    if not healthy:
         return None
-    queue = min(others, key=lambda one: one.others.next_ticket)
-    return queue, queue.others
+    queue = min(healthy, key=lambda one: one.healthy.next_ticket)
+    return queue, queue.healthy

@@ -21,24 +21,23 @@ from setpoint.clients.ratelimit.circuit_breaker import (
     Throttled,
     Unavailable,
 )
-from setpoint.clients.ratelimit.fair_queue import Caller, FailedShare, FairQueue, next_queue
+from setpoint.clients.ratelimit.fair_queue import Caller, ConcurrencyLimit, FailedShare, FairQueue, next_queue
 from setpoint.clients.ratelimit.token_bucket import AimdSettings, AimdTokenBucket
 from setpoint.errors import RemoteUnavailable
 
-# A longer pause is not waited for here: the caller is told when to come back, and has its hands free until then.
+MAX_IN_FLIGHT: Final = 64
+# A caller does not wait here for a longer pause: it is told when to come back, and its worker is free until then.
 MAX_WAIT_SECONDS: Final = 10.0
-# The part of the places that those whose last step failed leave to the others: a time-out holds a place for long.
-RESERVED_FOR_HEALTHY: Final = 0.25
 
 
 class QuotaBudget:
-    """What one project may use of one quota of a service, and what it has used."""
+    """The calls of one project that count against one quota of a service: their rate, their queue, their figures."""
 
-    __slots__ = ("calls", "gate", "queue", "rate", "seconds_waited", "throttles")
+    __slots__ = ("calls", "limiter", "queue", "rate", "seconds_waited", "throttles")
 
-    def __init__(self, gate: "ServiceLimiter", pace: AimdSettings) -> None:
-        self.gate = gate
-        self.rate = AimdTokenBucket(pace)
+    def __init__(self, limiter: "ServiceLimiter", settings: AimdSettings) -> None:
+        self.limiter = limiter
+        self.rate = AimdTokenBucket(settings)
         self.queue: FairQueue[CallSlot] = FairQueue()
         self.calls = 0
         self.throttles = 0
@@ -46,22 +45,22 @@ class QuotaBudget:
 
 
 class CallSlot:
-    """The right to make one call now: `with await gate.turn(budget, caller, what) as turn`.
+    """Permission for one call now: `with await limiter.acquire(budget, caller, what) as slot`.
 
-    Whoever has it says in `ending` how the call ended. Left with RemoteUnavailable it was unavailable, left with
-    anything else, or without a word, it was abandoned.
+    The holder sets `outcome`. A slot left with RemoteUnavailable has the outcome unavailable; left with any other
+    error, or without an outcome, abandoned.
     """
 
-    __slots__ = ("asked_at", "budget", "caller", "ending", "granted", "is_probe", "started", "what")
+    __slots__ = ("budget", "caller", "granted", "is_probe", "outcome", "requested_at", "started", "what")
 
     def __init__(self, budget: QuotaBudget, caller: Caller, what: object, now: float) -> None:
         self.budget = budget
         self.caller = caller
         self.what = what
-        self.asked_at = self.started = now
+        self.requested_at = self.started = now
         self.is_probe = False
-        self.ending: CallOutcome = ABANDONED
-        # For those that wait: None when the turn has come, or why it will not.
+        self.outcome: CallOutcome = ABANDONED
+        # Set while the caller waits: the result is None once the call may be made, or the error why it may not.
         self.granted: asyncio.Future[RemoteUnavailable | None] | None = None
 
     def __enter__(self) -> Self:
@@ -71,242 +70,231 @@ class CallSlot:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self.ending = UNAVAILABLE if isinstance(error, RemoteUnavailable) else ABANDONED
-        self.budget.gate.leave(self)
+            self.outcome = UNAVAILABLE if isinstance(error, RemoteUnavailable) else ABANDONED
+        self.budget.limiter.release(self)
 
 
 class ServiceLimiter:
-    """Gives turns within the rate of each budget and the places of the service, fairly, while the service is there.
+    """Grants call slots within the rate of each budget and the concurrency of the service, fairly, while it is up.
 
-    For one event loop at a time. `where` is how the service is called in messages.
+    For one event loop at a time. `where` names the service in messages.
     """
 
-    def __init__(self, where: str, places: int, clock: MonotonicClock, breaker: CircuitBreaker) -> None:
+    def __init__(self, where: str, max_in_flight: int, clock: MonotonicClock, breaker: CircuitBreaker) -> None:
         self.breaker = breaker
-        self.in_flight = 0
         self.rejected = 0
         self._where = where
-        self._places = places
-        self._places_for_failed = max(int(places * (1 - RESERVED_FOR_HEALTHY)), 1)
-        self._failed_in_flight = 0
+        self._in_flight = ConcurrencyLimit(max_in_flight)
         self._clock = clock
-        # A dict for its order. Budgets for which somebody waits.
+        # Budgets with waiting callers; a dict for its order.
         self._waiting: dict[QuotaBudget, None] = {}
         self._share = FailedShare()
         self._tickets = count()
-        self._alarm: TimerHandle | None = None
-        self._alarm_at = inf
+        self._timer: TimerHandle | None = None
+        self._timer_at = inf
 
-    async def turn(self, budget: QuotaBudget, caller: Caller, what: object) -> CallSlot:
-        """The caller's turn, as soon as it comes; RemoteUnavailable, with the time, when it will not come soon.
+    @property
+    def in_flight(self) -> int:
+        """How many calls are in flight."""
+        return self._in_flight.in_use
 
-        `what` is how the call is named in messages.
+    async def acquire(self, budget: QuotaBudget, caller: Caller, what: object) -> CallSlot:
+        """A slot as soon as one is free; RemoteUnavailable, with the time to retry, when that will not be soon.
+
+        `what` names the call in messages.
         """
         now = self._clock.monotonic()
-        turn = CallSlot(budget, caller, what, now)
+        slot = CallSlot(budget, caller, what, now)
         if self.breaker.state is not BreakerState.CLOSED:
-            self._make_probe(turn, now)
-        if not budget.queue and self._has_place(caller) and budget.rate.take(now):
-            self._begin(turn, now)
-            return turn
-        return await self._wait(turn, now)
+            self._begin_probe(slot, now)
+        if not budget.queue and self._in_flight.has_room(failed=caller.failed) and budget.rate.take(now):
+            self._begin(slot, now)
+            return slot
+        return await self._wait(slot, now)
 
-    def turn_at_once(self, budget: QuotaBudget, caller: Caller, what: object) -> CallSlot:
-        """The turn of a call for which waiting is worse than one call too many: what comes of it is learnt from.
+    def acquire_now(self, budget: QuotaBudget, caller: Caller, what: object) -> CallSlot:
+        """A slot past all limits, for calls that must not wait, such as lease renewals. Their outcomes count.
 
         Such calls have to be few, and to have a budget of their own.
         """
         now = self._clock.monotonic()
-        turn = CallSlot(budget, caller, what, now)
-        self._begin(turn, now)
-        return turn
+        slot = CallSlot(budget, caller, what, now)
+        self._begin(slot, now)
+        return slot
 
-    def leave(self, turn: CallSlot) -> None:
-        """The turn is over."""
+    def release(self, slot: CallSlot) -> None:
+        """The call has ended."""
         now = self._clock.monotonic()
-        self._free_place(turn)
-        self._learn_from(turn, now)
+        self._in_flight.end(failed=slot.caller.failed)
+        self._learn_from(slot, now)
         if self._waiting:
-            self._let_in(now)
+            self._grant_all(now)
 
-    # --- Waiting -----------------------------------------------------------------------------------------------------
+    # --- Waiting ------------------------------------------------------------------------------------------------------
 
-    async def _wait(self, turn: CallSlot, now: float) -> CallSlot:
-        pause = turn.budget.rate.pause_left(now)
+    async def _wait(self, slot: CallSlot, now: float) -> CallSlot:
+        pause = slot.budget.rate.pause_left(now)
         if pause > MAX_WAIT_SECONDS:
-            raise self._asked_to_wait(turn, pause)
-        turn.granted = asyncio.get_running_loop().create_future()
-        rotation = turn.budget.queue.rotation(failed=turn.caller.failed)
-        rotation.add(turn.caller.key, turn, next(self._tickets))
-        self._waiting[turn.budget] = None
-        self._let_in(now)
+            raise self._pause_error(slot, pause)
+        slot.granted = asyncio.get_running_loop().create_future()
+        callers = slot.budget.queue.callers(failed=slot.caller.failed)
+        callers.add(slot.caller.key, slot, next(self._tickets))
+        self._waiting[slot.budget] = None
+        self._grant_all(now)
         try:
-            refusal = await turn.granted
+            rejection = await slot.granted
         except asyncio.CancelledError:
-            self._give_up(turn)
+            self._cancelled(slot)
             raise
-        if refusal is not None:
-            raise refusal
-        return turn
+        if rejection is not None:
+            raise rejection
+        return slot
 
-    def _let_in(self, now: float) -> None:
-        """Gives all the turns that can be given now, and sees to it that the next ones are given in time."""
-        while self._waiting and self.in_flight < self._places and self._let_one_in(now):
+    def _grant_all(self, now: float) -> None:
+        """Grants every slot that can be granted now, and sets the timer for the next one."""
+        while self._waiting and not self._in_flight.is_full and self._grant_one(now):
             pass
-        self._set_alarm(now)
+        self._set_timer(now)
 
-    def _let_one_in(self, now: float) -> bool:
-        free = [budget.queue for budget in self._waiting if budget.rate.seconds_until_free(now) <= 0.0]
-        room_for_failed = self._failed_in_flight < self._places_for_failed
-        found = next_queue(free, self._share, room_for_failed=room_for_failed)
+    def _grant_one(self, now: float) -> bool:
+        ready = [budget.queue for budget in self._waiting if budget.rate.seconds_until_token(now) <= 0.0]
+        found = next_queue(ready, self._share, room_for_failed=self._in_flight.has_room_for_failed)
         if found is None:
             return False
-        queue, rotation = found
-        turn = rotation.next
-        if turn.granted is None or turn.granted.done():
-            # Cancelled, and about to notice: the turn is the next one's.
-            self._forget(turn)
+        queue, callers = found
+        slot = callers.next
+        if slot.granted is None or slot.granted.done():
+            # The caller was cancelled and has not run since: the slot goes to the next one.
+            self._dequeue(slot)
             return True
-        rotation.take(next(self._tickets))
-        self._forget_if_empty(turn.budget)
-        queue.share.given(failed=turn.caller.failed)
-        self._share.given(failed=turn.caller.failed)
-        turn.budget.rate.take(now)
-        self._begin(turn, now)
-        turn.granted.set_result(None)
+        callers.take(next(self._tickets))
+        self._forget_if_empty(slot.budget)
+        queue.share.served(failed=slot.caller.failed)
+        self._share.served(failed=slot.caller.failed)
+        slot.budget.rate.take(now)
+        self._begin(slot, now)
+        slot.granted.set_result(None)
         return True
 
-    def _give_up(self, turn: CallSlot) -> None:
-        """The caller was cancelled: before its turn came, or after, and before it could know."""
-        granted = turn.granted
+    def _cancelled(self, slot: CallSlot) -> None:
+        """The caller was cancelled while it waited, or after its slot was granted and before it ran again."""
+        granted = slot.granted
         if granted is not None and not granted.cancelled() and granted.done() and granted.result() is None:
-            turn.budget.rate.give_back()
-            turn.budget.calls -= 1
-            self.leave(turn)
+            slot.budget.rate.give_back()
+            slot.budget.calls -= 1
+            self.release(slot)
             return
-        self._forget(turn)
-        if turn.is_probe:
+        self._dequeue(slot)
+        if slot.is_probe:
             self.breaker.abandon_probe()
-        self._let_in(self._clock.monotonic())
+        self._grant_all(self._clock.monotonic())
 
-    def _forget(self, turn: CallSlot) -> None:
-        turn.budget.queue.rotation(failed=turn.caller.failed).remove(turn.caller.key, turn)
-        self._forget_if_empty(turn.budget)
+    def _dequeue(self, slot: CallSlot) -> None:
+        slot.budget.queue.callers(failed=slot.caller.failed).remove(slot.caller.key, slot)
+        self._forget_if_empty(slot.budget)
 
     def _forget_if_empty(self, budget: QuotaBudget) -> None:
         if not budget.queue:
             self._waiting.pop(budget, None)
 
-    def _set_alarm(self, now: float) -> None:
-        """Rings when a budget has its next call to give; a free place needs no alarm, somebody leaves it."""
+    def _set_timer(self, now: float) -> None:
+        """For the next token of a budget. Without room for a call none is needed: a call that ends grants the next."""
         at = inf
-        if self._waiting and self.in_flight < self._places:
-            seconds = (budget.rate.seconds_until_free(now) for budget in self._waiting)
+        if self._waiting and not self._in_flight.is_full:
+            seconds = (budget.rate.seconds_until_token(now) for budget in self._waiting)
             at = now + min((one for one in seconds if one > 0.0), default=inf)
-        if self._alarm is not None and (at == inf or at < self._alarm_at):
-            self._alarm.cancel()
-            self._alarm = None
-        if self._alarm is None and at < inf:
-            self._alarm, self._alarm_at = self._clock.call_later(at - now, self._ring), at
+        if self._timer is not None and (at == inf or at < self._timer_at):
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None and at < inf:
+            self._timer, self._timer_at = self._clock.call_later(at - now, self._on_timer), at
 
-    def _ring(self) -> None:
-        self._alarm = None
-        self._let_in(self._clock.monotonic())
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._grant_all(self._clock.monotonic())
 
-    # --- Calls under way ---------------------------------------------------------------------------------------------
+    # --- Calls in flight ----------------------------------------------------------------------------------------------
 
-    def _has_place(self, caller: Caller) -> bool:
-        if caller.failed and self._failed_in_flight >= self._places_for_failed:
-            return False
-        return self.in_flight < self._places
+    def _begin(self, slot: CallSlot, now: float) -> None:
+        slot.started = now
+        slot.budget.calls += 1
+        slot.budget.seconds_waited += now - slot.requested_at
+        self._in_flight.begin(failed=slot.caller.failed)
 
-    def _begin(self, turn: CallSlot, now: float) -> None:
-        turn.started = now
-        turn.budget.calls += 1
-        turn.budget.seconds_waited += now - turn.asked_at
-        self.in_flight += 1
-        if turn.caller.failed:
-            self._failed_in_flight += 1
-
-    def _free_place(self, turn: CallSlot) -> None:
-        self.in_flight -= 1
-        if turn.caller.failed:
-            self._failed_in_flight -= 1
-
-    def _learn_from(self, turn: CallSlot, now: float) -> None:
-        match turn.ending:
-            case Responded():
-                turn.budget.rate.answered(turn.started, now)
-                self.breaker.answered(now)
-            case Throttled(after):
-                self.breaker.answered(now)
-                self._slow_down(turn, now, after)
-            case Unavailable(after):
-                if after is not None:
-                    self._slow_down(turn, now, after)
-                if self.breaker.unanswered(now, turn.caller.key, is_probe=turn.is_probe):
-                    self._turn_all_away(now)
-            case Abandoned():
-                if turn.is_probe:
-                    self.breaker.abandon_probe()
-            case _:
-                assert_never(turn.ending)
-
-    # --- Turning away ------------------------------------------------------------------------------------------------
-
-    def _make_probe(self, turn: CallSlot, now: float) -> None:
+    def _begin_probe(self, slot: CallSlot, now: float) -> None:
         seconds = self.breaker.seconds_until_probe(now)
         if seconds > 0.0:
-            raise self._is_down(turn, seconds)
-        self.breaker.probe()
-        turn.is_probe = True
+            raise self._outage_error(slot, seconds)
+        self.breaker.begin_probe()
+        slot.is_probe = True
 
-    def _slow_down(self, turn: CallSlot, now: float, after: float | None) -> None:
-        budget = turn.budget
+    def _learn_from(self, slot: CallSlot, now: float) -> None:
+        match slot.outcome:
+            case Responded():
+                slot.budget.rate.succeeded(slot.started, now)
+                self.breaker.responded(now)
+            case Throttled(after):
+                self.breaker.responded(now)
+                self._slow_down(slot, now, after)
+            case Unavailable(after):
+                if after is not None:
+                    self._slow_down(slot, now, after)
+                if self.breaker.unanswered(now, slot.caller.key, is_probe=slot.is_probe):
+                    self._reject_all(now)
+            case Abandoned():
+                if slot.is_probe:
+                    self.breaker.abandon_probe()
+            case _:
+                assert_never(slot.outcome)
+
+    def _slow_down(self, slot: CallSlot, now: float, after: float | None) -> None:
+        budget = slot.budget
         budget.throttles += 1
-        budget.rate.throttled(turn.started, now, after)
+        budget.rate.throttled(slot.started, now, after)
         pause = budget.rate.pause_left(now)
         if pause > MAX_WAIT_SECONDS:
             for one in self._emptied(budget):
-                self._refuse(one, self._asked_to_wait(one, pause))
+                self._reject(one, self._pause_error(one, pause))
 
-    def _turn_all_away(self, now: float) -> None:
+    # --- Rejecting ----------------------------------------------------------------------------------------------------
+
+    def _reject_all(self, now: float) -> None:
         seconds = self.breaker.seconds_until_probe(now)
         for budget in list(self._waiting):
-            for turn in self._emptied(budget):
-                self._refuse(turn, self._is_down(turn, seconds))
+            for slot in self._emptied(budget):
+                self._reject(slot, self._outage_error(slot, seconds))
 
     def _emptied(self, budget: QuotaBudget) -> list[CallSlot]:
         self._waiting.pop(budget, None)
-        return budget.queue.others.clear() + budget.queue.failed.clear()
+        return budget.queue.clear()
 
-    def _refuse(self, turn: CallSlot, refusal: RemoteUnavailable) -> None:
-        if turn.granted is not None and not turn.granted.done():
-            turn.granted.set_result(refusal)
+    def _reject(self, slot: CallSlot, error: RemoteUnavailable) -> None:
+        if slot.granted is not None and not slot.granted.done():
+            slot.granted.set_result(error)
 
-    def _asked_to_wait(self, turn: CallSlot, seconds: float) -> RemoteUnavailable:
+    def _pause_error(self, slot: CallSlot, seconds: float) -> RemoteUnavailable:
         self.rejected += 1
-        if turn.is_probe:
+        if slot.is_probe:
             self.breaker.abandon_probe()
-        told = (
-            f"{turn.what}: not sent: {self._where} asked for a pause in such calls; it is sent when the pause is over"
+        message = (
+            f"{slot.what}: not sent: {self._where} asked for a pause in such calls; it is sent when the pause is over"
         )
-        return RemoteUnavailable(told, seconds)
+        return RemoteUnavailable(message, seconds)
 
-    def _is_down(self, turn: CallSlot, seconds: float) -> RemoteUnavailable:
+    def _outage_error(self, slot: CallSlot, seconds: float) -> RemoteUnavailable:
         self.rejected += 1
-        told = (
-            f"{turn.what}: not sent: {self._where} has not answered any call for a while; "
+        message = (
+            f"{slot.what}: not sent: {self._where} has not answered any call for a while; "
             "now and then one call is sent to see, and all are when it answers again"
         )
-        return RemoteUnavailable(told, seconds)
+        return RemoteUnavailable(message, seconds)
 
 
-MAX_IN_FLIGHT: Final = 64
+# --- All limiters of a process ----------------------------------------------------------------------------------------
 
 
 class QuotaKey(NamedTuple):
-    """What a call is charged to. `project` is empty when the call does not say whose it is."""
+    """What a call counts against. `project` is empty when the call does not name one."""
 
     service: str
     project: str
@@ -315,9 +303,9 @@ class QuotaKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BudgetStats:
-    """One budget: calls a second it allows now, callers that wait, and what has happened since the start."""
+    """One budget: calls a second that it allows now, callers that wait, and totals since the start."""
 
-    charge: QuotaKey
+    key: QuotaKey
     rate: float
     waiting: int
     calls: int
@@ -327,7 +315,7 @@ class BudgetStats:
 
 @dataclass(frozen=True, slots=True)
 class LimiterStats:
-    """One service: calls under way, whether it is there, and what has happened since the start."""
+    """One service: calls in flight, the state of its breaker, and totals since the start."""
 
     service: str
     in_flight: int
@@ -338,53 +326,54 @@ class LimiterStats:
 
 @dataclass(frozen=True, slots=True)
 class LimiterSnapshot:
-    """All figures at one moment."""
+    """The figures of all limiters and budgets at one moment."""
 
     limiters: tuple[LimiterStats, ...]
     budgets: tuple[BudgetStats, ...]
 
 
 class QuotaBudgets:
-    """Every gate and budget there is, each made by the first call that needs it. For one event loop at a time."""
+    """The limiters of all services and the budgets of all quotas, made on first use. For one event loop at a time."""
 
     def __init__(
         self,
         clock: MonotonicClock | None = None,
-        places: int = MAX_IN_FLIGHT,
+        max_in_flight: int = MAX_IN_FLIGHT,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._clock = clock or EventLoopClock()
-        self._places = places
+        self._max_in_flight = max_in_flight
         self._jitter = jitter
-        self._gates: dict[str, ServiceLimiter] = {}
+        self._limiters: dict[str, ServiceLimiter] = {}
         self._budgets: dict[QuotaKey, QuotaBudget] = {}
 
-    def find(self, charge: QuotaKey) -> QuotaBudget | None:
-        """The budget for a call; None when it has yet to be made."""
-        return self._budgets.get(charge)
+    def find(self, key: QuotaKey) -> QuotaBudget | None:
+        """The budget of a quota; None when it has not been made yet."""
+        return self._budgets.get(key)
 
-    def make(self, charge: QuotaKey, pace: AimdSettings, where: str) -> QuotaBudget:
-        """A new budget. `where` is how its service is called in messages."""
-        gate = self._gates.get(charge.service)
-        if gate is None:
-            gate = self._gates[charge.service] = ServiceLimiter(
-                where, self._places, self._clock, CircuitBreaker(self._jitter)
-            )
-        budget = self._budgets[charge] = QuotaBudget(gate, pace)
+    def make(self, key: QuotaKey, settings: AimdSettings, where: str) -> QuotaBudget:
+        """A new budget. `where` names its service in messages."""
+        limiter = self._limiters.get(key.service)
+        if limiter is None:
+            breaker = CircuitBreaker(self._jitter)
+            limiter = ServiceLimiter(where, self._max_in_flight, self._clock, breaker)
+            self._limiters[key.service] = limiter
+        budget = self._budgets[key] = QuotaBudget(limiter, settings)
         return budget
 
     def snapshot(self) -> LimiterSnapshot:
         """All figures now."""
         return LimiterSnapshot(
-            tuple(_limiter_stats(service, gate) for service, gate in self._gates.items()),
-            tuple(_budget_stats(charge, budget) for charge, budget in self._budgets.items()),
+            tuple(_limiter_stats(service, limiter) for service, limiter in self._limiters.items()),
+            tuple(_budget_stats(key, budget) for key, budget in self._budgets.items()),
         )
 
 
-def _limiter_stats(service: str, gate: ServiceLimiter) -> LimiterStats:
-    return LimiterStats(service, gate.in_flight, gate.breaker.state, gate.breaker.openings, gate.rejected)
+def _limiter_stats(service: str, limiter: ServiceLimiter) -> LimiterStats:
+    breaker = limiter.breaker
+    return LimiterStats(service, limiter.in_flight, breaker.state, breaker.openings, limiter.rejected)
 
 
-def _budget_stats(charge: QuotaKey, budget: QuotaBudget) -> BudgetStats:
+def _budget_stats(key: QuotaKey, budget: QuotaBudget) -> BudgetStats:
     rate, waiting = budget.rate.per_second, len(budget.queue)
-    return BudgetStats(charge, rate, waiting, budget.calls, budget.throttles, budget.seconds_waited)
+    return BudgetStats(key, rate, waiting, budget.calls, budget.throttles, budget.seconds_waited)

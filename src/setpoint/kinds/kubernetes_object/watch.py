@@ -14,7 +14,7 @@ from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PageR
 from setpoint.clients.kubernetes.watch import WatchEventType, watch
 from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
-from setpoint.engine.requeue import Backoff
+from setpoint.engine.requeue import error_backoff
 from setpoint.errors import KindNotServed, RemoteExpired, SetpointError
 from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
 
@@ -43,7 +43,7 @@ def watch_topic(location: Location) -> WatchTopic:
 
 async def watch_changes(topic: WatchTopic, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
     """Where something has changed; None whenever something may have been missed."""
-    place, delays = parse_object_location(topic), Backoff(longest=_LONGEST_DELAY)
+    place, delays = parse_object_location(topic), error_backoff(longest=_LONGEST_DELAY)
     while True:
         try:
             async with aclosing(_watch_from_now(place, clusters)) as heard:

@@ -12,7 +12,7 @@ from setpoint.engine.capabilities import ListScope as ShelfName
 from setpoint.engine.capabilities import SupportsList
 from setpoint.engine.idle_cache import IdleEntry, state_digest
 from setpoint.engine.kind import Location
-from setpoint.engine.requeue import Backoff, jittered_resync
+from setpoint.engine.requeue import error_backoff, jittered_resync
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.informer import ResourceEvent
 from setpoint.runtime.predicates import ReconcileTrigger
@@ -73,7 +73,7 @@ class ListedCollection:
         self.members: dict[Location, ResourceRef] = {}
         self.listing: CollectionListing | None = None
         self.not_before = -inf
-        self._backoff = Backoff()
+        self._backoff = error_backoff()
 
     def is_worth_listing(self, now: float) -> bool:
         """Whether it is being listed, or may be worth it."""
@@ -91,7 +91,7 @@ class ListedCollection:
 
     def was_listed(self, listing: CollectionListing, now: float) -> bool:
         """Whether `listing`, which has come to its end, was of use."""
-        self._backoff = Backoff()
+        self._backoff = error_backoff()
         seconds = listing.seconds_until_relist
         self.not_before = now + RELIST_SECONDS if seconds is None else listing.began + seconds
         return seconds is not None

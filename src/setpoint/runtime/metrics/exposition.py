@@ -165,12 +165,12 @@ def api_samples(snapshot: BudgetsSnapshot) -> Iterator[Sample]:
     """What is shown of the services that are called."""
     for budget in snapshot.budgets:
         yield from _budget_samples(budget)
-    for gate in snapshot.limiters:
-        yield from _gate_samples(gate)
+    for limiter in snapshot.limiters:
+        yield from _gate_samples(limiter)
 
 
 def _budget_samples(budget: BudgetStats) -> Iterator[Sample]:
-    labels = budget.charge._asdict()
+    labels = budget.key._asdict()
     yield gauge("setpoint_api_rate_limit", budget.rate, **labels)
     yield counter("setpoint_api_calls_total", budget.calls, **labels)
     yield counter("setpoint_api_throttles_total", budget.throttles, **labels)
@@ -178,12 +178,12 @@ def _budget_samples(budget: BudgetStats) -> Iterator[Sample]:
     yield gauge("setpoint_api_waiting", budget.waiting, **labels)
 
 
-def _gate_samples(gate: LimiterStats) -> Iterator[Sample]:
-    service = gate.service
-    yield gauge("setpoint_api_in_flight", gate.in_flight, service=service)
-    yield counter("setpoint_api_turned_away_total", gate.rejected, service=service)
-    yield gauge("setpoint_breaker_open", float(gate.breaker is not BreakerState.CLOSED), service=service)
-    yield counter("setpoint_breaker_openings_total", gate.openings, service=service)
+def _gate_samples(limiter: LimiterStats) -> Iterator[Sample]:
+    service = limiter.service
+    yield gauge("setpoint_api_in_flight", limiter.in_flight, service=service)
+    yield counter("setpoint_api_turned_away_total", limiter.rejected, service=service)
+    yield gauge("setpoint_breaker_open", float(limiter.breaker is not BreakerState.CLOSED), service=service)
+    yield counter("setpoint_breaker_openings_total", limiter.openings, service=service)
 
 
 # --- Families ---------------------------------------------------------------------------------------------------------

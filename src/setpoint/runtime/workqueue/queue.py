@@ -19,7 +19,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from setpoint.engine.ports import Clock
-from setpoint.engine.requeue import FIRST_POLL, LONGEST_POLL, Backoff, RequeueDelays
+from setpoint.engine.requeue import RequeueDelays, error_backoff, poll_backoff
 from setpoint.errors import Bug, SetpointError
 from setpoint.runtime.metrics.catalogue import Histogram, QueueSnapshot
 from setpoint.runtime.workqueue.scheduling import (
@@ -96,8 +96,8 @@ class WorkQueue(Generic[K]):
         """The next look at `key` is as long after `error` as Delays says; how long that is, in seconds."""
         delays = self._delays.get(key)
         if delays is None:
-            polls = Backoff(self._jitter, first=FIRST_POLL, longest=LONGEST_POLL)
-            delays = self._delays[key] = RequeueDelays(Backoff(self._jitter), polls)
+            delays = RequeueDelays(error_backoff(self._jitter), poll_backoff(self._jitter))
+            self._delays[key] = delays
         seconds = delays.after(error)
         self._retries += 1
         self.schedule(key, seconds, priority, trigger)
