@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.diff import REDACTED
 from setpoint.core.merge.child_plan import ChildPlan, plan_child
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
 from setpoint.core.merge.merge_report import Resolution
 from setpoint.core.merge.threeway import EditableFields, EntryList, EntryMap, LastGenerated, WholeValue, remember
 from setpoint.core.owner_references import owner_reference
 from setpoint.core.plan import Action
+from setpoint.core.redaction import REDACTED
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from setpoint.core.diff import FieldChange, diff
+from setpoint.core.diff import FieldChange, diff, redact_changes
 from setpoint.core.merge.children import Child, ChildUpdate, ChildUpdatePolicy, child_update
 from setpoint.core.merge.merge_report import FieldResolution, Resolution
 from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import OwnerRef, Ownership, controller_of, ownership, with_owner_reference
 from setpoint.core.plan import Action, PlannedWrite
-from setpoint.core.redaction import redact_changes
 from setpoint.core.schema.policy import Rule
 from setpoint.core.unstructured import display_name, group_kind, text_at
 from setpoint.core.values.canonical import canonical

@@ -66,25 +66,6 @@ def parse_wait(data: object) -> WaitFor:
     return WaitFor(wait, _timeout(members["timeout"])) if "timeout" in members else WaitFor(wait)
 
 
-def wait_to_data(wait_for: WaitFor) -> dict[str, Json]:
-    """The manifest form of `wait_for`; `parse_wait` reads it back."""
-    return {**_wait_data(wait_for.wait), "timeout": wait_for.timeout_seconds}
-
-
-def _wait_data(wait: WaitCriterion) -> dict[str, Json]:
-    match wait:
-        case FieldWait(path):
-            return {"field": str(path)}
-        case FieldValueWait(values):
-            return {"fieldValue": {str(path): value for path, value in values}}
-        case ConditionWait(type_, status):
-            return {"condition": {"type": type_, "status": status}}
-        case RolloutWait():
-            return {"rollout": True}
-        case _:
-            assert_never(wait)
-
-
 def _members(data: object, where: str, known: tuple[str, ...]) -> Mapping[str, Json]:
     if not isinstance(data, Mapping):
         raise ManifestInvalid(f"{where} is {data!r}: write a map with {', '.join(known)}")
@@ -199,3 +180,17 @@ def satisfaction_key(wait: WaitCriterion, live: Json) -> SatisfactionKey | Missi
 def wait_digest(wait: WaitCriterion) -> str:
     """What stands for the wait itself."""
     return digest(_wait_data(wait))
+
+
+def _wait_data(wait: WaitCriterion) -> dict[str, Json]:
+    match wait:
+        case FieldWait(path):
+            return {"field": str(path)}
+        case FieldValueWait(values):
+            return {"fieldValue": {str(path): value for path, value in values}}
+        case ConditionWait(type_, status):
+            return {"condition": {"type": type_, "status": status}}
+        case RolloutWait():
+            return {"rollout": True}
+        case _:
+            assert_never(wait)
