@@ -47,16 +47,19 @@ member_names = st.sampled_from(("field", "fieldValue", "condition", "rollout", "
 
 def manifest_form(wait_for: WaitFor) -> dict[str, Json]:
     """`waitFor` as an author writes it."""
-    match wait_for.wait:
+    return {**_criterion_form(wait_for.wait), "timeout": wait_for.timeout_seconds}
+
+
+def _criterion_form(wait: WaitCriterion) -> dict[str, Json]:
+    match wait:
         case FieldWait(path):
-            wait: dict[str, Json] = {"field": str(path)}
+            return {"field": str(path)}
         case FieldValueWait(values):
-            wait = {"fieldValue": {str(path): value for path, value in values}}
+            return {"fieldValue": {str(path): value for path, value in values}}
         case ConditionWait(type_, status):
-            wait = {"condition": {"type": type_, "status": status}}
+            return {"condition": {"type": type_, "status": status}}
         case RolloutWait():
-            wait = {"rollout": True}
-    return {**wait, "timeout": wait_for.timeout_seconds}
+            return {"rollout": True}
 
 
 @given(waits_for)

@@ -181,9 +181,7 @@ def _elements(spec: Sequence[JsonObject], live: Sequence[Json], shape: KeyedList
     unchanged = True
     wanted = index_by_key(spec, names)
     if compiled.below:
-        wanted |= {
-            key: element for key, element in _listed(live, shape, compiled).items() if key not in wanted
-        }
+        wanted |= {key: element for key, element in _listed(live, shape, compiled).items() if key not in wanted}
     for key, element in wanted.items():
         was = live_by_key.get(key, MISSING)
         now = _value(element, was, shape.item, compiled.at(selector(names, key)) if compiled.below else compiled)
