@@ -152,7 +152,7 @@ def _subset_update(child: Child, live: JsonObject) -> ChildUpdate:
         raise ImmutableFieldChanged(
             f"{display_name(live)}: {', '.join(immutable)} cannot change any more, and is not what is wanted: "
             "delete the object, "
-            "and it is changed anew",
+            "and it is made anew",
             immutable,
         )
     return ChildUpdate(child.view.write(live, child.object, merge_subset(seen, wanted)))

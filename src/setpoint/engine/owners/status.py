@@ -96,7 +96,8 @@ async def record_owner_events(context: StepContext, before: Resource, work: Owne
     has_ended = condition_of(before, EDITED) is not None and LAST_GENERATED in before.status
     for one in work.to_write:
         if one.child.filled_on_create and has_ended and one.child.key not in work.family.live:
-            told = f"{one.child.key} was gone and is made anew, with {one.child.filled_on_create}: tell whoever uses the old one"
+            anew = f"{one.child.key} was gone and is made anew, with {one.child.filled_on_create}"
+            told = f"{anew}: tell the users of the old one"
             await context.note("MadeAnew", told, is_warning=True)
     findings = [finding for one in work.to_write for finding in one.resolutions]
     for resolution, reason in ((Resolution.REVERTED, "Reverted"), (Resolution.RETIRED, "Retired")):
