@@ -36,21 +36,21 @@ def secret(value: str, contents: ChildUpdatePolicy) -> Child:
 def test_what_nobody_edited_follows() -> None:
     last = read_last_generated(last_generated_status([merged("old")]), merged("new"))
 
-    renewal = child_update(merged("new"), config_map("old", other="mine"), last)
+    update = child_update(merged("new"), config_map("old", other="mine"), last)
 
-    assert renewal.object == config_map("new", other="mine")
-    assert renewal.findings == ()
+    assert update.object == config_map("new", other="mine")
+    assert update.resolutions == ()
 
 
 def test_what_somebody_edited_stays_and_is_told() -> None:
     live = config_map("edited")
 
-    renewal = child_update(
+    update = child_update(
         merged("new"), live, read_last_generated(last_generated_status([merged("old")]), merged("new"))
     )
 
-    assert renewal.object is live
-    assert [(str(one), one.resolution) for one in renewal.findings] == [
+    assert update.object is live
+    assert [(str(one), one.resolution) for one in update.resolutions] == [
         (
             'ConfigMap n/c data["key.txt"]: a person\'s value is kept, but what is generated has changed, too: '
             "put the generated value there to take it over",
@@ -81,10 +81,10 @@ def test_a_field_that_is_no_longer_made_goes() -> None:
         {path: WholeValue()},
     )
 
-    renewal = child_update(none, config_map("old"), read_last_generated(last_generated_status([merged("old")]), none))
+    update = child_update(none, config_map("old"), read_last_generated(last_generated_status([merged("old")]), none))
 
-    assert renewal.object == {**config_map(""), "data": {}}
-    assert [one.resolution for one in renewal.findings] == [Resolution.RETIRED]
+    assert update.object == {**config_map(""), "data": {}}
+    assert [one.resolution for one in update.resolutions] == [Resolution.RETIRED]
 
 
 class Stubborn(FieldsView):
@@ -98,10 +98,10 @@ def test_what_could_not_be_put_back_is_not_told_as_put_back() -> None:
     child = Child(config_map("new"), ChildUpdatePolicy.MERGE, Stubborn((TEXT,)), {})
     live = config_map("old")
 
-    renewal = child_update(child, live, None)
+    update = child_update(child, live, None)
 
-    assert renewal.object is live
-    assert renewal.findings == ()
+    assert update.object is live
+    assert update.resolutions == ()
 
 
 def test_a_copy_follows_and_leaves_no_trace() -> None:
@@ -125,10 +125,10 @@ def test_labels_are_put_back_and_other_ones_kept(labels: Any) -> None:
     child = secret("x", ChildUpdatePolicy.CREATE_ONLY)
     live = {**child.object, "metadata": {"name": "s", "labels": {**(labels or {}), "mine": "1"} if labels else labels}}
 
-    renewal = child_update(child, live, None)
+    update = child_update(child, live, None)
 
     wanted = {"by": "us", "mine": "1"} if labels else {"by": "us"}
-    assert renewal.object == {**child.object, "metadata": {"name": "s", "labels": wanted}}
+    assert update.object == {**child.object, "metadata": {"name": "s", "labels": wanted}}
 
 
 @pytest.mark.parametrize("data", [None, [], {"ConfigMap/c": 7}, {"ConfigMap/other": {}}])
@@ -151,7 +151,7 @@ def workload(replicas: int = 1, **more: Any) -> dict[str, Any]:
 
 def covered(replicas: int = 1) -> Child:
     return Child(
-        workload(replicas), ChildUpdatePolicy.APPLY_SUBSET, FieldsView((Path(("spec",)),)), {}, fixed=(SELECTOR,)
+        workload(replicas), ChildUpdatePolicy.APPLY_SUBSET, FieldsView((Path(("spec",)),)), {}, immutable=(SELECTOR,)
     )
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.diff import REDACTED, FieldChange, diff, redact
+from setpoint.core.diff import FieldChange, diff
+from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.shape import Field, Keyed, Mark, shape_of
 from setpoint.core.values.json_types import MISSING, Json
 from setpoint.core.values.paths import Path

@@ -1,4 +1,4 @@
-"""What became of people's changes, in words."""
+"""The merge report: whose value was kept for each field, and why."""
 
 from setpoint.core.merge.merge_report import (
     FieldResolution,
@@ -37,8 +37,7 @@ def test_what_is_retired_is_told_wherever_it_stood() -> None:
     last: Json = {"env": {"A": "1"}, "size": 2, "zone": "z", "same": 1}
 
     assert told(last, last, {"same": 1}) == [
-        f"Thing a/b {path}: no longer generated, and nobody had changed it: it is gone"
-        for path in ("env.A", "size", "zone")
+        f"Thing a/b {path}: no longer generated, and not edited: it is gone" for path in ("env.A", "size", "zone")
     ]
 
 
@@ -53,39 +52,39 @@ def test_a_summary_starts_with_what_is_most_urgent() -> None:
     live: Json = {"env": {"A": "2", "B": "2", "C": "1"}, "zone": "y"}
     merged = merge(remember(last, TABLE), live, {"env": {"A": "3"}, "zone": "z"}, TABLE)
 
-    findings = merge_report("Thing a/b", merged)
+    resolutions = merge_report("Thing a/b", merged)
 
-    assert report_summary(findings) == (
+    assert report_summary(resolutions) == (
         "1 conflicting: Thing a/b env.A; 1 reverted: Thing a/b zone; 1 preserved: Thing a/b env.B; "
         "1 retired: Thing a/b env.C"
     )
-    assert {one.resolution for one in findings} == set(Resolution)
+    assert {one.resolution for one in resolutions} == set(Resolution)
     assert report_summary(()) == ""
 
 
-def findings(last: Json, live: Json, generated: Json) -> tuple[FieldResolution, ...]:
+def resolutions(last: Json, live: Json, generated: Json) -> tuple[FieldResolution, ...]:
     return merge_report("Thing a/b", merge(remember(last, TABLE), live, generated, TABLE))
 
 
 def test_a_conflict_lasts_as_long_as_the_edit() -> None:
     live: Json = {"env": {"A": "2"}, "zone": "mine"}
     new: Json = {"env": {"A": "3", "B": "2"}, "zone": "z"}
-    torn = persistent_resolutions(findings({"env": {"A": "1", "B": "1"}, "zone": "z"}, live, new))
+    conflicting = persistent_resolutions(resolutions({"env": {"A": "1", "B": "1"}, "zone": "z"}, live, new))
 
-    after = persistent_resolutions(findings(new, live, new), conflicting_fields(torn))
-    resolved = persistent_resolutions(findings(new, {"env": {"A": "3"}}, new), conflicting_fields(after))
+    after = persistent_resolutions(resolutions(new, live, new), conflicting_fields(conflicting))
+    resolved = persistent_resolutions(resolutions(new, {"env": {"A": "3"}}, new), conflicting_fields(after))
 
-    assert conflicting_fields(torn) == ("Thing a/b env.A", "Thing a/b env.B")
-    assert after == torn
-    assert [(one.place, one.resolution) for one in resolved] == [("Thing a/b env.B", Resolution.CONFLICTING)]
-    assert persistent_resolutions(findings(new, new, new), conflicting_fields(after)) == ()
+    assert conflicting_fields(conflicting) == ("Thing a/b env.A", "Thing a/b env.B")
+    assert after == conflicting
+    assert [(one.location, one.resolution) for one in resolved] == [("Thing a/b env.B", Resolution.CONFLICTING)]
+    assert persistent_resolutions(resolutions(new, new, new), conflicting_fields(after)) == ()
 
 
 def test_a_condition_says_whether_there_are_edits_and_whether_they_are_in_conflict() -> None:
-    kept = persistent_resolutions(findings({}, {"env": {"A": "1"}}, {}))
-    torn = persistent_resolutions(findings({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
+    kept = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {}))
+    conflicting = persistent_resolutions(resolutions({}, {"env": {"A": "1"}}, {"env": {"A": "2"}}))
 
-    told = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, torn))]
+    told = [(one.status, one.reason, one.message) for one in map(edits_condition, ((), kept, conflicting))]
 
     assert told == [
         ("False", "AsGenerated", "everything is as it is generated"),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.diff import REDACTED, FieldChange, diff
-from setpoint.core.redaction import is_secret, redact_changes
+from setpoint.core.diff import FieldChange, diff, redact_changes
+from setpoint.core.redaction import REDACTED, is_secret
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from setpoint.core.values.json_types import MISSING, Json
-from setpoint.core.values.paths import Path, Selector, get_at, remove_at, require_at, scalar_text, set_at
+from setpoint.core.values.paths import Path, Selector, get_at, remove_at, scalar_text, set_at
 from setpoint.errors import ManifestInvalid, UnknownField
 
 TREE: Json = {
@@ -164,30 +164,6 @@ def test_remove_takes_out_fields_elements_and_keyed_elements() -> None:
 
 def test_remove_of_the_root_removes_nothing() -> None:
     assert remove_at(TREE, Path()) is TREE
-
-
-def test_require_gives_the_value_that_is_there() -> None:
-    assert require_at(TREE, Path.parse("list[0]")) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "nearest"),
-    [
-        (
-            "spec.setings.tier",
-            "nothing at spec.setings.tier: the way ends at spec; nearest: spec.settings",
-            "spec.settings",
-        ),
-        ("Spec", "nothing at Spec: the way ends at the root; nearest: spec", "spec"),
-        ("list[9]", r"nothing at list\[9\]: the way ends at list$", "list"),
-        ("spec.zzz", "nothing at spec.zzz: the way ends at spec$", "spec"),
-    ],
-)
-def test_require_names_the_nearest_real_path(text: str, message: str, nearest: str) -> None:
-    with pytest.raises(UnknownField, match=message) as caught:
-        require_at(TREE, Path.parse(text))
-
-    assert caught.value.nearest == (nearest,)
 
 
 def test_a_path_covers_itself_and_what_lies_below() -> None:

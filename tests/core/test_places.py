@@ -29,7 +29,7 @@ MEMBERS = {one.name: one for one in member_nodes(root_node(Service))}
 def test_a_field_has_its_name_in_json_and_in_python() -> None:
     short = MEMBERS["shortName"]
 
-    assert (short.path, short.holder, short.attribute) == ("shortName", Service, "short")
+    assert (short.path, short.struct, short.attribute) == ("shortName", Service, "short")
     assert short.field.marks == {Mark.IMMUTABLE}
 
 

@@ -3,12 +3,11 @@
 import pytest
 
 from setpoint.core.decide import Decision
-from setpoint.core.diff import REDACTED
+from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import (
     Action,
     Hold,
-    ImmutableChange,
     Plan,
     PlannedWrite,
     PlanOptions,
@@ -16,6 +15,7 @@ from setpoint.core.plan import (
     plan_delete,
     plan_fields,
 )
+from setpoint.core.redaction import REDACTED
 from setpoint.core.schema.policy import IGNORE, FieldPolicy
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path
@@ -66,7 +66,7 @@ def test_a_plan_with_nothing_to_send_is_empty_and_still_says_what_was_kept() -> 
 
 
 def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:
-    sending = PlanOptions(
+    options = PlanOptions(
         stages=(
             WriteStage("edition", (Path.parse("spec.settings.edition"),)),
             WriteStage("backup", (Path.parse("spec.settings.backup"),)),
@@ -75,7 +75,7 @@ def test_stages_are_sent_first_and_in_order_with_their_fields_only() -> None:
     )
     declared = _declared({"tier": "b", "size": 2, "edition": "basic"})
 
-    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, sending)
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, options)
 
     assert [(write.name, [str(one.path) for one in write.changes]) for write in plan.writes] == [
         ("edition", ["spec.settings.edition"]),
@@ -107,10 +107,38 @@ def test_giving_up_an_immutable_field_is_refused_too() -> None:
         plan_fields(Decision.INTENT_CHANGED, Declared({"spec": {"region": None}}, SHAPE, IGNORE), LIVE)
 
 
-def test_where_a_kind_may_replace_the_object_an_immutable_change_does() -> None:
-    declared = Declared({"spec": {"region": "us"}}, SHAPE, IGNORE)
+def test_a_plan_as_json_has_stable_member_names() -> None:
+    declared = Declared({"spec": {"settings": {"size": 2}}}, SHAPE, IGNORE)
 
-    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE, PlanOptions(fixed=ImmutableChange.REPLACED))
+    plan = plan_fields(Decision.INTENT_CHANGED, declared, LIVE)
+
+    assert plan.to_data() == {
+        "decision": "intent changed",
+        "writes": [
+            {
+                "action": "update",
+                "name": "update",
+                "changes": [{"path": "spec.settings.size", "rule": "spec", "before": 1, "after": 2}],
+            }
+        ],
+        "kept": [
+            {"path": "spec.region", "rule": "ignore-unspecified-fields", "before": "eu", "after": "eu"},
+            {"path": "spec.settings.tier", "rule": "ignore-unspecified-fields", "before": "a", "after": "a"},
+            {"path": "spec.settings.edition", "rule": "ignore-unspecified-fields", "before": "plus", "after": "plus"},
+            {
+                "path": "spec.settings.backup.enabled",
+                "rule": "ignore-unspecified-fields",
+                "before": True,
+                "after": True,
+            },
+        ],
+    }
+
+
+def test_a_plan_as_json_says_which_change_is_immutable() -> None:
+    change = FieldChange(Path.parse("spec.region"), "eu", "us", immutable=True)
+
+    plan = Plan(Decision.INTENT_CHANGED, (PlannedWrite(Action.REPLACE, "replace", (change,)),))
 
     assert plan.to_data() == {
         "decision": "intent changed",
@@ -121,17 +149,7 @@ def test_where_a_kind_may_replace_the_object_an_immutable_change_does() -> None:
                 "changes": [{"path": "spec.region", "rule": "spec", "before": "eu", "after": "us", "immutable": True}],
             }
         ],
-        "kept": [
-            {"path": "spec.settings.tier", "rule": "ignore-unspecified-fields", "before": "a", "after": "a"},
-            {"path": "spec.settings.size", "rule": "ignore-unspecified-fields", "before": 1, "after": 1},
-            {"path": "spec.settings.edition", "rule": "ignore-unspecified-fields", "before": "plus", "after": "plus"},
-            {
-                "path": "spec.settings.backup.enabled",
-                "rule": "ignore-unspecified-fields",
-                "before": True,
-                "after": True,
-            },
-        ],
+        "kept": [],
     }
 
 

@@ -84,9 +84,9 @@ def test_the_stance_is_the_strongest_rule_that_covers_a_place() -> None:
         listed=(Path.parse("spec.settings"), Path.parse("spec.settings.tier.deeper")),
         unspecified=Rule.IGNORED,
     )
-    settings = policy.stance.at("spec").at("settings")
+    settings = policy.compiled.at("spec").at("settings")
 
-    assert policy.stance.at("metadata").rule is Rule.IGNORED
+    assert policy.compiled.at("metadata").rule is Rule.IGNORED
     assert settings.rule is Rule.LISTED
     assert settings.at("size").at("deeper").rule is Rule.LISTED
     assert settings.at("tier").at("deeper").rule is Rule.UNMANAGED

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.diff import REDACTED
 from setpoint.core.merge.child_plan import ChildPlan, plan_child
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, FieldsView
 from setpoint.core.merge.merge_report import Resolution
 from setpoint.core.merge.threeway import EditableFields, EntryList, EntryMap, LastGenerated, WholeValue, remember
 from setpoint.core.owner_references import owner_reference
 from setpoint.core.plan import Action
+from setpoint.core.redaction import REDACTED
 from setpoint.core.schema.policy import Rule
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING
@@ -36,18 +36,18 @@ def object_of(spec: Any, owner: Any = OWNER) -> dict[str, Any]:
     return {"apiVersion": "x/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
 
-def child(spec: Any = None, contents: ChildUpdatePolicy = ChildUpdatePolicy.MERGE) -> Child:
-    return Child(object_of(SPEC if spec is None else spec), contents, FieldsView((Path(("spec",)),)), TABLE)
+def child(spec: Any = None, update_policy: ChildUpdatePolicy = ChildUpdatePolicy.MERGE) -> Child:
+    return Child(object_of(SPEC if spec is None else spec), update_policy, FieldsView((Path(("spec",)),)), TABLE)
 
 
 def memory(spec: Any = None) -> LastGenerated:
     return remember({"spec": SPEC if spec is None else spec}, TABLE)
 
 
-def secret(data: dict[str, str], contents: ChildUpdatePolicy = ChildUpdatePolicy.OVERWRITE) -> Child:
+def secret(data: dict[str, str], update_policy: ChildUpdatePolicy = ChildUpdatePolicy.OVERWRITE) -> Child:
     metadata = {"name": "s", "namespace": "n", "ownerReferences": [owner_reference(OWNER)]}
     made: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
-    return Child(made, contents, FieldsView((Path(("data",)),)), {})
+    return Child(made, update_policy, FieldsView((Path(("data",)),)), {})
 
 
 def told(found: ChildPlan) -> list[tuple[str, Any, Any, Rule | None]]:
@@ -114,8 +114,8 @@ def test_what_is_left_of_an_earlier_owner_of_the_same_name_is_waited_for() -> No
 def test_what_is_made_once_is_left_to_whoever_has_it(owner: Any) -> None:
     live = object_of({"zone": "theirs"}, owner)
 
-    assert plan_child(child(contents=ChildUpdatePolicy.CREATE_ONLY), live, OWNER, None) == ChildPlan(
-        child(contents=ChildUpdatePolicy.CREATE_ONLY), live
+    assert plan_child(child(update_policy=ChildUpdatePolicy.CREATE_ONLY), live, OWNER, None) == ChildPlan(
+        child(update_policy=ChildUpdatePolicy.CREATE_ONLY), live
     )
 
 
@@ -181,7 +181,7 @@ def test_what_a_person_wrote_is_told_with_its_value(edit: Any, path: str, value:
     assert [(str(one.path), one.before, one.after, one.rule) for one in found.kept] == [
         (path, value, value, Rule.EDITED)
     ]
-    assert [one.resolution for one in found.findings] == [Resolution.PRESERVED]
+    assert [one.resolution for one in found.resolutions] == [Resolution.PRESERVED]
 
 
 def test_an_edit_in_conflict_is_told_as_such() -> None:
@@ -231,7 +231,7 @@ def test_a_second_review_has_nothing_to_write_and_nothing_to_put_back(
 
     assert again.write is None
     assert again.document is first.document
-    assert {one.resolution for one in again.findings} <= {Resolution.PRESERVED}
+    assert {one.resolution for one in again.resolutions} <= {Resolution.PRESERVED}
 
 
 @pytest.mark.laws
@@ -256,7 +256,7 @@ def test_there_is_a_write_exactly_when_something_differs_and_it_names_what(
 def test_what_is_kept_is_what_is_found_as_kept(last: Any, live: Any, new: Any) -> None:
     found = plan_child(child(new), object_of(live), OWNER, memory(last))
 
-    standing = [one for one in found.findings if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING)]
+    standing = [one for one in found.resolutions if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING)]
     assert [one.path.steps[1:] for one in found.kept] == [one.path.steps for one in standing]
     assert [one.rule is Rule.CONFLICTING for one in found.kept] == [
         one.resolution is Resolution.CONFLICTING for one in standing

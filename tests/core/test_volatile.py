@@ -1,4 +1,4 @@
-"""What changes without anybody's doing is in no output."""
+"""Volatile fields are in no output."""
 
 import pytest
 from hypothesis import given
@@ -70,7 +70,7 @@ def test_what_authors_write_is_theirs(spec: Json) -> None:
 
 @pytest.mark.parametrize("name", VOLATILE)
 def test_it_cannot_be_waited_for_as_a_value(name: str) -> None:
-    with pytest.raises(ManifestInvalid, match=f"{name} changes without anybody's doing"):
+    with pytest.raises(ManifestInvalid, match=f"{name} changes without a change of state"):
         parse_wait({"field": f"status.conditions[0].{name}"})
 
 

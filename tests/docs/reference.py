@@ -110,8 +110,8 @@ def _below(holder: SchemaNode) -> Iterator[SchemaNode]:
 
 
 def _told(place: SchemaNode) -> str:
-    assert place.holder is not None
-    return field_docs(place.holder).get(place.attribute, "")
+    assert place.struct is not None
+    return field_docs(place.struct).get(place.attribute, "")
 
 
 def _row(place: SchemaNode) -> str:

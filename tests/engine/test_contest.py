@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.diff import FieldChange
+from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
 from setpoint.engine.oscillation import (

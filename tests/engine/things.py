@@ -10,9 +10,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.core.decide import Decision
-from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.diff import FieldChange
 from setpoint.core.overlay import Declared
 from setpoint.core.plan import Action, PlannedWrite, PlanOptions
+from setpoint.core.redaction import REDACTED
 from setpoint.core.schema.shape import Mark
 from setpoint.core.values.canonical import canonical, same, sha256_hex
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing

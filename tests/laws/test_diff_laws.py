@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 
-from setpoint.core.diff import diff, redact
+from setpoint.core.diff import diff
+from setpoint.core.redaction import redact
 from setpoint.core.schema.shape import Field
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject, Missing

@@ -4,7 +4,6 @@ An HTTP interceptor blocks writes of our clients; an audit hook blocks connectio
 bypass them. A native extension that bypasses the interpreter is not seen.
 """
 
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -18,17 +17,13 @@ import msgspec
 
 from setpoint.clients.http import ClientSocket, HttpInterceptor, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.fair_queue import current_caller
-from setpoint.core.diff import REDACTED
+from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.errors import RemoteError, WriteBlocked
 
 _READ_METHODS: Final = ("GET", "HEAD")
 _ROOT_PATH: Final = Path()
-# Names of members whose values nobody may see, whatever is around them.
-_SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|private_?key|api_?key|kubeconfig", re.IGNORECASE)
-# In a Secret, and in kubectl's copy of one.
-_SECRET_MEMBERS: Final = ("data", "stringData", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ class BlockedWrites:
     def stop(self, way: str, method: str, target: str, body: Json = None) -> WriteBlocked:
         """What to raise in the place of the write."""
         who = current_caller.get()
-        hidden = redacted(body)
+        hidden = redact_untyped(body)
         fields = tuple(str(path) for path, _ in leaf_fields(hidden))
         write = BlockedWrite(way, method, target, "" if who is None else str(who.key), hidden, fields)
         trial = _captured.get()
@@ -125,25 +120,6 @@ def is_server_dry_run(request: HttpRequest) -> bool:
         said = body.get("dryRun") if isinstance(body, dict) else None
         asked = list(map(str, said)) if isinstance(said, list) else []
     return asked == ["All"]
-
-
-def redacted(body: Json) -> Json:
-    """`body` without what nobody may see: told by the names of members, for no type is known here."""
-    if isinstance(body, dict) and body.get("kind") == "Secret":
-        return {name: REDACTED if name in _SECRET_MEMBERS else redacted(value) for name, value in body.items()}
-    if isinstance(body, dict):
-        return {
-            name: REDACTED if _SECRET_NAME.search(name) and _holds_text(value) else redacted(value)
-            for name, value in body.items()
-        }
-    return [redacted(entry) for entry in body] if isinstance(body, list) else body
-
-
-def _holds_text(value: Json) -> bool:
-    """Whether there is anything to hide: a reference to a Secret is none."""
-    if isinstance(value, dict):
-        return False
-    return bool(value) and not isinstance(value, bool)
 
 
 def leaf_fields(body: Json, at: Path = _ROOT_PATH) -> Iterator[tuple[Path, Json]]:

@@ -11,7 +11,7 @@ ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that can be said about a resource. `set_condition` fills in the time."""
+    """One condition of a resource. `set_condition` sets the transition time."""
 
     type: str
     status: ConditionStatus
@@ -25,39 +25,39 @@ Conditions: TypeAlias = tuple[Condition, ...]
 
 
 def find_condition(conditions: Conditions, type_: str) -> Condition | None:
-    """The condition of that type, if there is one."""
+    """The condition of that type; None when there is none."""
     return next((condition for condition in conditions if condition.type == type_), None)
 
 
 def set_condition(conditions: Conditions, new: Condition, now: str) -> Conditions:
-    """`conditions` with `new` in the place of its type, or at the end; the very same tuple when nothing changed.
+    """`conditions` with `new` replacing the one of its type, or appended; the same tuple when nothing changed.
 
-    The time is that of the last flip of the status, whatever `new` says.
+    The transition time in `new` is ignored: it is `now` when the status changes, else it stays.
     """
     old = find_condition(conditions, new.type)
     if old is None:
         return (*conditions, replace(new, last_transition_time=now))
-    flipped = old.status != new.status
-    new = replace(new, last_transition_time=now if flipped else old.last_transition_time or now)
+    transitioned = old.status != new.status
+    new = replace(new, last_transition_time=now if transitioned else old.last_transition_time or now)
     if new == old:
         return conditions
     return tuple(new if condition is old else condition for condition in conditions)
 
 
 def remove_condition(conditions: Conditions, type_: str) -> Conditions:
-    """`conditions` without that type; the very same tuple when there is none."""
+    """`conditions` without that type; the same tuple when there is none."""
     if find_condition(conditions, type_) is None:
         return conditions
     return tuple(condition for condition in conditions if condition.type != type_)
 
 
 def conditions_to_data(conditions: Conditions) -> list[Json]:
-    """The conditions in Kubernetes' member names."""
+    """The conditions as JSON, in Kubernetes' member names."""
     return [_entry(condition) for condition in conditions]
 
 
 def conditions_from_data(data: object) -> Conditions:
-    """The conditions in `data`, whoever wrote it: what is not a condition is dropped, the first of a type counts."""
+    """The conditions in `data`: malformed entries are dropped, and the first of each type counts."""
     found: dict[str, Condition] = {}
     for entry in data if isinstance(data, list | tuple) else ():
         condition = _read(entry)

@@ -13,7 +13,7 @@ _COOKIE: Final = re.compile(r"([0-9a-f]{64})/([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """`<intent digest>/<live digest>`, two lower-case hex SHA-256: 129 characters."""
+    """The digests of intent and live state when both last agreed: `<intent>/<live>`, lower-case hex SHA-256."""
 
     intent: str
     live: str
@@ -25,7 +25,7 @@ class Cookie:
 
     @staticmethod
     def parse(text: object) -> "Cookie | None":
-        """The cookie that `text` writes; None for anything else, another tool's cookie included: it is not trusted."""
+        """The cookie written as `text`; None for any other text, such as a cookie of another tool."""
         found = _COOKIE.fullmatch(text) if isinstance(text, str) else None
         return Cookie(found[1], found[2]) if found else None
 
@@ -34,7 +34,7 @@ class Cookie:
 
 
 class Decision(StrEnum):
-    """Why this step acts, or does not."""
+    """Why a step writes, or does not."""
 
     CREATE = "create"
     INTENT_CHANGED = "intent changed"
@@ -45,7 +45,7 @@ class Decision(StrEnum):
 
 
 def decide(cookie: Cookie | None, intent: str, live: str | Missing) -> Decision:
-    """The decision for these digests of now, `live` being MISSING when the object is not there."""
+    """The decision for the current digests; `live` is MISSING when the object does not exist."""
     if live is MISSING:
         return Decision.CREATE
     if cookie is None:

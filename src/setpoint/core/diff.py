@@ -1,25 +1,24 @@
-"""Field-by-field diff of two trees. Values of write-only fields are redacted."""
+"""Field-by-field diff of two trees. Secret values are redacted in every change."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from operator import is_
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from setpoint.core.redaction import REDACTED, is_secret, is_secret_path, redact
 from setpoint.core.schema.policy import Rule
-from setpoint.core.schema.shape import UNTYPED, AtomicList, Field, KeyedList, MapShape, ObjectShape, field_below
+from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, ObjectShape, field_below
 from setpoint.core.values.canonical import encodes_same, same
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import ElementKey, Path, is_list_of_objects, key_of, selector
 
-REDACTED: Final = "(redacted)"
 _Side: TypeAlias = Json | Missing
-# By the name of a field, or the key of an element.
+# Both values by the name of a field, or by the key of a list element.
 _Pairs: TypeAlias = dict[str | ElementKey, tuple[_Side, _Side]]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field: before and after (MISSING where absent), the rule that decided, and whether it was fixed at birth."""
+    """One field: its value before and after (MISSING where absent), the rule that decides, whether it is immutable."""
 
     path: Path
     before: Json | Missing
@@ -29,106 +28,95 @@ class FieldChange:
 
 
 def diff(
-    before: Json | Missing, after: Json | Missing, place: Field = UNTYPED, *, resend: Iterable[Path] = ()
+    before: Json | Missing, after: Json | Missing, field: Field = UNTYPED, *, resend: Iterable[Path] = ()
 ) -> tuple[FieldChange, ...]:
-    """The fields that differ. Where `place` has a type, absent equals null, empty and the documented default.
+    """The fields that differ. Where `field` has a type, absent equals null, empty and the documented default.
 
-    A write-only field cannot be compared: it counts as changed when its path is in `resend`. What was only asked for is
-    compared when it is asked for anew, and then only.
+    A write-only field cannot be compared: it counts as changed if its path is in `resend`. A field marked ASKED is
+    compared only if its path is in `resend`.
     """
-    found = _changes((before, after), place, Path(), frozenset(resend))
-    return tuple(replace(one, immutable=True) if _is_fixed(place, one.path) else one for one in found)
+    found = _changes((before, after), field, Path(), frozenset(resend))
+    return tuple(replace(one, immutable=True) if _is_immutable(field, one.path) else one for one in found)
 
 
-def redact(value: Json, place: Field) -> Json:
-    """`value` with every write-only field in it hidden; the very same value when it holds none."""
-    if value is None or place.is_open:
-        return value
-    if place.write_only:
-        return REDACTED
-    match place.shape:
-        case ObjectShape() | MapShape() if isinstance(value, dict):
-            hidden = {name: redact(entry, field_below(place, name) or UNTYPED) for name, entry in value.items()}
-            return value if all(map(is_, hidden.values(), value.values())) else hidden
-        case KeyedList(item=item) if isinstance(value, list | tuple):
-            return _redacted_elements(value, item)
-        case AtomicList(item=item) if isinstance(value, list | tuple):
-            return _redacted_elements(value, Field(item))
-        case _:
-            return value
+def redact_changes(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChange, ...]:
+    """The changes of the Kubernetes object `of`, with the values of a Secret redacted."""
+    if not is_secret(of):
+        return tuple(changes)
+    return tuple(_redacted(one) if is_secret_path(one.path) else one for one in changes)
 
 
-def _redacted_elements(value: Sequence[Json], place: Field) -> Json:
-    hidden = [redact(element, place) for element in value]
-    return value if all(map(is_, hidden, value)) else hidden
+def _redacted(change: FieldChange) -> FieldChange:
+    before, after = (MISSING if isinstance(side, Missing) else REDACTED for side in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
-def _is_fixed(place: Field, path: Path) -> bool:
-    """Whether the field at `path`, or an object around it, is fixed when the live object is created."""
+def _is_immutable(field: Field, path: Path) -> bool:
+    """Whether the field at `path`, or an object that contains it, is immutable."""
     for step in path.steps:
-        if place.immutable:
+        if field.immutable:
             return True
-        place = field_below(place, step) or UNTYPED
-    return place.immutable
+        field = field_below(field, step) or UNTYPED
+    return field.immutable
 
 
-# --- The walk: both trees side by side, past what is equal ------------------------------------------------------------
+# --- The walk over both trees, skipping equal subtrees ----------------------------------------------------------------
 
 
-def _changes(sides: tuple[_Side, _Side], place: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
-    if place.write_only:
+def _changes(sides: tuple[_Side, _Side], field: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
+    if field.write_only:
         if at in resend:
             yield FieldChange(at, REDACTED, REDACTED)
-    elif not (sides[0] is sides[1] or place.output_only or (place.asked and at not in resend)):
-        was, now = (_settled(side, place) for side in sides)
-        pairs = _pairs(was, now, place)
+    elif not (sides[0] is sides[1] or field.output_only or (field.asked and at not in resend)):
+        was, now = (_normalised(side, field) for side in sides)
+        pairs = _pairs(was, now, field)
         if pairs is not None:
-            apart = pairs if resend else {step: pair for step, pair in pairs.items() if pair[0] is not pair[1]}
-            # Trees that share nothing may still be equal all the way down: one look tells.
-            if resend or len(apart) < len(pairs) or not _alike(was, now, encodes_same):
-                yield from _changes_below(apart, place, at, resend)
-        elif not _alike(was, now, same):
-            yield _change(was, now, place, at)
+            different = pairs if resend else {step: pair for step, pair in pairs.items() if pair[0] is not pair[1]}
+            # Trees without a shared part may still be equal: comparing their encodings is cheaper than a walk.
+            if resend or len(different) < len(pairs) or not _are_equal(was, now, encodes_same):
+                yield from _changes_below(different, field, at, resend)
+        elif not _are_equal(was, now, same):
+            yield _change(was, now, field, at)
 
 
-def _changes_below(pairs: _Pairs, place: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
+def _changes_below(pairs: _Pairs, field: Field, at: Path, resend: frozenset[Path]) -> Iterator[FieldChange]:
     for step, (was, now) in pairs.items():
         if not isinstance(step, tuple):
-            yield from _changes((was, now), field_below(place, step) or UNTYPED, at / step, resend)
+            yield from _changes((was, now), field_below(field, step) or UNTYPED, at / step, resend)
             continue
-        assert place.elements is not None
-        element = at / selector(place.elements.keys, step)
+        assert field.elements is not None
+        element = at / selector(field.elements.keys, step)
         if was is MISSING or now is MISSING:
-            # An element that comes or goes is one change, not one for each of its fields.
-            yield _change(was, now, place.elements.item, element)
+            # An added or removed element is one change, not one for each of its fields.
+            yield _change(was, now, field.elements.item, element)
         else:
-            yield from _changes((was, now), place.elements.item, element, resend)
+            yield from _changes((was, now), field.elements.item, element, resend)
 
 
-def _alike(was: _Side, now: _Side, equal: Callable[[Json, Json], bool]) -> bool:
+def _are_equal(was: _Side, now: _Side, equal: Callable[[Json, Json], bool]) -> bool:
     if isinstance(was, Missing) or isinstance(now, Missing):
         return was is now
     return equal(was, now)
 
 
-def _change(was: _Side, now: _Side, place: Field, at: Path) -> FieldChange:
-    before = MISSING if isinstance(was, Missing) else redact(was, place)
-    after = MISSING if isinstance(now, Missing) else redact(now, place)
+def _change(was: _Side, now: _Side, field: Field, at: Path) -> FieldChange:
+    before = MISSING if isinstance(was, Missing) else redact(was, field)
+    after = MISSING if isinstance(now, Missing) else redact(now, field)
     return FieldChange(at, before, after)
 
 
-def _settled(side: _Side, place: Field) -> _Side:
-    """What a side comes to: null is absent, absent is the default, and an empty list or object is absent again."""
-    if place is UNTYPED:
+def _normalised(side: _Side, field: Field) -> _Side:
+    """One side in normal form: null is absent, absent is the default, an empty list or object is absent."""
+    if field is UNTYPED:
         return side
     if side is None or side is MISSING:
-        side = place.default
+        side = field.default
     return MISSING if isinstance(side, dict | list | tuple) and not side else side
 
 
-def _pairs(was: _Side, now: _Side, place: Field) -> _Pairs | None:
-    """The pairs to compare one level down, in the order of the type; None for what is compared whole."""
-    match place.shape:
+def _pairs(was: _Side, now: _Side, field: Field) -> _Pairs | None:
+    """The pairs of values one level below, in the order of the type; None for values that are compared as a whole."""
+    match field.shape:
         case KeyedList() as shape:
             return _paired(_by_key(was, shape), _by_key(now, shape), {})
         case ObjectShape(fields=fields):
@@ -151,7 +139,7 @@ def _paired(was: object, now: object, order: Mapping[str, Field]) -> _Pairs | No
 
 
 def _by_key(side: _Side, shape: KeyedList) -> dict[ElementKey, Json] | None:
-    """The elements under their keys; None when two share one, or there is nothing to have keys."""
+    """The elements by key; None when two have the same key, or the value is not a list of objects."""
     if side is MISSING:
         return {}
     if not is_list_of_objects(side):

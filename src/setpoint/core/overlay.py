@@ -22,31 +22,29 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the author asks for: a tree with the spec in it, its shape, and the policy for what it leaves out."""
+    """What the author declares: a tree with the spec in it, its shape, and the policy for fields that it leaves out."""
 
     tree: JsonObject
     shape: ObjectShape
     policy: FieldPolicy = PRUNE
 
 
+# Adjusts what is declared to the live object, where a kind compares in the terms of the service.
 AdjustDeclared: TypeAlias = Callable[[Declared, JsonObject], Declared]
 
 
 def overlay(declared: Declared, live: JsonObject | Missing) -> JsonObject:
-    """What the live object should be; the very same `live` when nothing is to change. MISSING: it is not there yet."""
+    """The effective desired state; `live` itself when nothing changes. MISSING: the object does not exist yet."""
     if isinstance(live, Missing):
-        return _entries(declared.tree, {}, declared.shape, declared.policy.on_create().stance)
-    stance = declared.policy.stance
-    return live if stance.rule is Rule.UNMANAGED else _entries(declared.tree, live, declared.shape, stance)
+        return _entries(declared.tree, {}, declared.shape, declared.policy.on_create().compiled)
+    compiled = declared.policy.compiled
+    return live if compiled.rule is Rule.UNMANAGED else _entries(declared.tree, live, declared.shape, compiled)
 
 
 def overlay_typed(
     spec: S, live: S | Missing, policy: FieldPolicy = PRUNE, fit_to_live: AdjustDeclared | None = None
 ) -> S:
-    """`overlay` for a spec and a live object of one struct type, the live one in the spec's terms.
-
-    `fitted`: what is asked for of this very live object.
-    """
+    """`overlay` for a spec and a live object of the same struct type, both in the terms of the spec."""
     live_tree = MISSING if isinstance(live, Missing) else msgspec.to_builtins(live)
     declared = Declared(msgspec.to_builtins(spec), shape_of(type(spec)), policy)
     if fit_to_live is not None and not isinstance(live_tree, Missing):
@@ -55,159 +53,159 @@ def overlay_typed(
 
 
 def without_policy(declared: Declared) -> Declared:
-    """The same, with every annotation and protection off: what a bare prune would do."""
+    """`declared` without annotations and protection: its overlay prunes every field that the spec leaves out."""
     return replace(declared, policy=FieldPolicy(unspecified=Rule.RELEASED))
 
 
 def rule_at(declared: Declared, path: Path) -> Rule:
-    """The rule that decides the field at `path` of the declared tree."""
-    if _is_unmanaged(declared.policy.stance, path):
+    """The rule that decides the value of the field at `path`."""
+    if _is_unmanaged(declared.policy.compiled, path):
         return Rule.UNMANAGED
     here: Json | Missing = declared.tree
-    stance, place = declared.policy.stance, Field(declared.shape)
+    compiled, field = declared.policy.compiled, Field(declared.shape)
     for step in path.steps:
-        in_list = isinstance(place.shape, KeyedList)
-        stance, place = stance.at(step), field_below(place, step) or UNTYPED
+        in_list = isinstance(field.shape, KeyedList)
+        compiled, field = compiled.at(step), field_below(field, step) or UNTYPED
         below = value_below(here, step)
         if here is None or (in_list and here is not MISSING and below is MISSING):
             return Rule.SPEC
         here = below
-        if here is MISSING and (held := _keeping_rule(place, stance)):
-            return held
-    return Rule.SPEC if here is not MISSING else _absent_rule(place)
+        if here is MISSING and (rule := _keeping_rule(field, compiled)):
+            return rule
+    return Rule.SPEC if here is not MISSING else _absent_rule(field)
 
 
 def keeping_rule_at(declared: Declared, path: Path) -> Rule:
-    """The rule that keeps what a bare prune would change at `path`: for an element, that of something listed in it."""
+    """The rule that keeps a field that `without_policy` would change; for a list element, that of a field in it."""
     rule = rule_at(declared, path)
     if rule not in (Rule.SPEC, Rule.PRUNED, Rule.DEFAULT):
         return rule
-    stance = declared.policy.stance
+    compiled = declared.policy.compiled
     for step in path.steps:
-        stance = stance.at(step)
-    return stance.strongest_listed_rule() or rule
+        compiled = compiled.at(step)
+    return compiled.strongest_listed_rule() or rule
 
 
-def _is_unmanaged(stance: CompiledPolicy, path: Path) -> bool:
+def _is_unmanaged(compiled: CompiledPolicy, path: Path) -> bool:
     for step in path.steps:
-        stance = stance.at(step)
-    return stance.unmanaged
+        compiled = compiled.at(step)
+    return compiled.unmanaged
 
 
-def _keeping_rule(place: Field, stance: CompiledPolicy) -> Rule | None:
-    """The rule that keeps a live value here, and everything below it, from being pruned."""
-    if stance.rule is not Rule.PRUNED:
-        return stance.rule
-    return next((rule for mark, rule in _KEEPING_MARKS.items() if mark in place.marks), None)
+def _keeping_rule(field: Field, compiled: CompiledPolicy) -> Rule | None:
+    """The rule that protects a live value and everything below it from being pruned; None when it is pruned."""
+    if compiled.rule is not Rule.PRUNED:
+        return compiled.rule
+    return next((rule for mark, rule in _KEEPING_MARKS.items() if mark in field.marks), None)
 
 
-def _absent_rule(place: Field) -> Rule:
-    return Rule.PRUNED if place.default is MISSING else Rule.DEFAULT
+def _absent_rule(field: Field) -> Rule:
+    return Rule.PRUNED if field.default is MISSING else Rule.DEFAULT
 
 
-# --- The walk: spec and live side by side ----------------------------------------------------------------------------
+# --- The walk over spec and live state -------------------------------------------------------------------------------
 
 
-def _value(spec: Json | Missing, live: Json | Missing, place: Field, stance: CompiledPolicy) -> Json | Missing:
-    if stance.unmanaged or place.output_only:
+def _value(spec: Json | Missing, live: Json | Missing, field: Field, compiled: CompiledPolicy) -> Json | Missing:
+    if compiled.unmanaged or field.output_only:
         return live
     if spec is MISSING:
-        return live if stance.keeps else _absent(live, place, stance)
+        return live if compiled.keeps else _absent(live, field, compiled)
     if spec is None:
-        return _absent(live, place, stance.released())
-    return _specified(spec, live, place, stance)
+        return _absent(live, field, compiled.released())
+    return _specified(spec, live, field, compiled)
 
 
-def _absent(live: Json | Missing, place: Field, stance: CompiledPolicy) -> Json | Missing:
+def _absent(live: Json | Missing, field: Field, compiled: CompiledPolicy) -> Json | Missing:
     there = live is not MISSING and live is not None
-    if there and place.held and (place.chosen or stance.rule is not Rule.RELEASED):
+    if there and field.is_kept and (field.chosen or compiled.rule is not Rule.RELEASED):
         return live
-    if there and (place.entries or place.elements):
-        empty: Json = {} if place.entries else []
-        rest = _specified(empty if place.default is MISSING else place.default, live, place, stance)
+    if there and (field.entries or field.elements):
+        empty: Json = {} if field.entries else []
+        rest = _specified(empty if field.default is MISSING else field.default, live, field, compiled)
         return rest if rest or rest is live else MISSING
-    if place.default is not MISSING:
-        return _specified(place.default, live, place, stance)
+    if field.default is not MISSING:
+        return _specified(field.default, live, field, compiled)
     return MISSING if there else live
 
 
-def _specified(spec: Json, live: Json | Missing, place: Field, stance: CompiledPolicy) -> Json | Missing:
-    if place.is_plain and not stance.below:
-        # Nothing to fill in, nothing listed below: equal is done, and anything but a list or object is replaced whole.
+def _specified(spec: Json, live: Json | Missing, field: Field, compiled: CompiledPolicy) -> Json | Missing:
+    if field.is_plain and not compiled.below:
+        # No defaults and no annotated fields below: an equal value is final, and a scalar is replaced as a whole.
         if live is not MISSING and same(spec, live):
             return live
-        if not (place.entries or place.elements):
+        if not (field.entries or field.elements):
             return spec
-    if place.entries and isinstance(spec, dict):
-        return _entries(spec, live if isinstance(live, dict) else {}, place.entries, stance)
-    if place.elements and is_list_of_objects(spec):
-        return _elements(spec, live if isinstance(live, list | tuple) else (), place.elements, stance)
+    if field.entries and isinstance(spec, dict):
+        return _entries(spec, live if isinstance(live, dict) else {}, field.entries, compiled)
+    if field.elements and is_list_of_objects(spec):
+        return _elements(spec, live if isinstance(live, list | tuple) else (), field.elements, compiled)
     return live if live is not MISSING and same(spec, live) else spec
 
 
-def _entries(spec: JsonObject, live: JsonObject, shape: ObjectShape | MapShape, stance: CompiledPolicy) -> JsonObject:
-    fields, rest, defaulted = _places(shape)
+def _entries(spec: JsonObject, live: JsonObject, shape: ObjectShape | MapShape, compiled: CompiledPolicy) -> JsonObject:
+    fields, rest, defaulted = _fields_of(shape)
     result: dict[str, Json] = {}
-    untouched = True
+    unchanged = True
     for name, was in live.items():
-        said = spec.get(name, MISSING)
-        if type(said) is str and type(was) is str and said == was:
-            # Under every rule, and by far the most common case.
+        declared_value = spec.get(name, MISSING)
+        if type(declared_value) is str and type(was) is str and declared_value == was:
+            # The result under every rule, and by far the most common case.
             result[name] = was
             continue
-        here = stance.at(name) if stance.below else stance
-        now = _value(said, was, fields.get(name, rest), here)
+        here = compiled.at(name) if compiled.below else compiled
+        now = _value(declared_value, was, fields.get(name, rest), here)
         if now is not was:
-            untouched = False
+            unchanged = False
         if now is not MISSING:
             result[name] = now
     for name in (*spec, *defaulted):
         if name not in live:
-            now = _value(spec.get(name, MISSING), MISSING, fields.get(name, rest), stance.at(name))
+            now = _value(spec.get(name, MISSING), MISSING, fields.get(name, rest), compiled.at(name))
             if now is not MISSING:
-                untouched = False
+                unchanged = False
                 result[name] = now
-    return live if untouched else result
+    return live if unchanged else result
 
 
-def _places(shape: ObjectShape | MapShape) -> tuple[Mapping[str, Field], Field, tuple[str, ...]]:
-    """The fields by name, the field for any other name, and the names that have a value when nobody gives one."""
+def _fields_of(shape: ObjectShape | MapShape) -> tuple[Mapping[str, Field], Field, tuple[str, ...]]:
+    """The fields by name, the field for any other name, and the names of fields with a default."""
     return (shape.fields, UNTYPED, shape.defaulted) if isinstance(shape, ObjectShape) else ({}, shape.value, ())
 
 
-def _elements(spec: Sequence[JsonObject], live: Sequence[Json], shape: KeyedList, stance: CompiledPolicy) -> Json:
-    """The spec's elements, each over its live twin; of the others, what a path of the policy lists stays."""
+def _elements(spec: Sequence[JsonObject], live: Sequence[Json], shape: KeyedList, compiled: CompiledPolicy) -> Json:
+    """The spec's elements, each over the live one with its key, and live ones in which the policy lists a field."""
     names = shape.keys
-    twins: dict[ElementKey, Json] = {key_of(element, names): element for element in reversed(live)}
+    live_by_key: dict[ElementKey, Json] = {key_of(element, names): element for element in reversed(live)}
     result: list[Json] = []
-    untouched = True
+    unchanged = True
     wanted = index_by_key(spec, names)
-    if stance.below:
-        wanted |= {key: said for key, said in _listed(live, shape, stance).items() if key not in wanted}
+    if compiled.below:
+        wanted |= {key: element for key, element in _listed(live, shape, compiled).items() if key not in wanted}
     for key, element in wanted.items():
-        was = twins.get(key, MISSING)
-        now = _value(element, was, shape.item, stance.at(selector(names, key)) if stance.below else stance)
+        was = live_by_key.get(key, MISSING)
+        now = _value(element, was, shape.item, compiled.at(selector(names, key)) if compiled.below else compiled)
         if now is not was:
-            untouched = False
+            unchanged = False
         if now is not MISSING:
             result.append(now)
-    return live if untouched and len(result) == len(live) else result
+    return live if unchanged and len(result) == len(live) else result
 
 
-def _listed(live: Sequence[Json], shape: KeyedList, stance: CompiledPolicy) -> dict[ElementKey, JsonObject]:
-    """The live elements that hold something the policy lists, as if the spec had named them and said no more."""
+def _listed(live: Sequence[Json], shape: KeyedList, compiled: CompiledPolicy) -> dict[ElementKey, JsonObject]:
+    """Live elements with a field that the policy lists, cut to their keys as if the spec contained them."""
     found: dict[ElementKey, JsonObject] = {}
     for element in live:
         key = key_of(element, shape.keys)
-        below = stance.below.get(selector(shape.keys, key))
+        below = compiled.below.get(selector(shape.keys, key))
         if below is not None and isinstance(element, dict) and _holds_listed(element, below):
             found.setdefault(key, {name: element[name] for name in shape.keys if name in element})
     return found
 
 
-def _holds_listed(live: Json | Missing, stance: CompiledPolicy) -> bool:
+def _holds_listed(live: Json | Missing, compiled: CompiledPolicy) -> bool:
     if live is MISSING:
         return False
-    if stance.unmanaged or stance.rule is Rule.LISTED:
+    if compiled.unmanaged or compiled.rule is Rule.LISTED:
         return True
-    return any(_holds_listed(value_below(live, step), below) for step, below in stance.below.items())
+    return any(_holds_listed(value_below(live, step), below) for step, below in compiled.below.items())

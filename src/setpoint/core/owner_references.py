@@ -12,15 +12,15 @@ _REFERENCES: Final = Path(("metadata", "ownerReferences"))
 
 
 class Ownership(StrEnum):
-    """Whose a live object is, as seen from one that would make it."""
+    """Who controls a live object, as seen from an owner that would create it."""
 
-    OURS = "ours"
-    UNOWNED = "nobody's: it can be adopted"
-    OTHER_OWNER = "another owner's: it is left alone"
+    OURS = "controlled by this owner"
+    UNOWNED = "without a controller: it can be adopted"
+    OTHER_OWNER = "controlled by another owner: it is left alone"
 
 
 class OwnerRef(NamedTuple):
-    """An owner, by its kind and name; it is in the namespace of what it owns."""
+    """An owner by kind and name, in the namespace of the object that it owns."""
 
     group: str
     kind: str
@@ -32,7 +32,7 @@ class OwnerRef(NamedTuple):
 
 
 def owner_reference(owner: JsonObject) -> JsonObject:
-    """The reference that makes an object go with `owner`, and not before it is gone."""
+    """The controller reference to `owner`: the object is garbage-collected with it, and blocks its deletion."""
     return {
         "apiVersion": text_at(owner, "apiVersion"),
         "kind": text_at(owner, "kind"),
@@ -44,15 +44,15 @@ def owner_reference(owner: JsonObject) -> JsonObject:
 
 
 def ownership(live: JsonObject, owner: JsonObject) -> Ownership:
-    """Whose `live` is: an object has one controller, and goes by its uid."""
+    """Who controls `live`: an object has at most one controller, identified by its uid."""
     controller = _controller(live)
     if controller is None:
         return Ownership.UNOWNED
     return Ownership.OURS if controller.get("uid") == text_at(owner, "metadata", "uid") else Ownership.OTHER_OWNER
 
 
-def controller_of(live: JsonObject) -> "OwnerRef | None":
-    """Who has the say over `live`, if anybody has."""
+def controller_of(live: JsonObject) -> OwnerRef | None:
+    """The controller of `live`; None when it has none."""
     found = _controller(live)
     if found is None:
         return None
@@ -61,18 +61,18 @@ def controller_of(live: JsonObject) -> "OwnerRef | None":
 
 
 def with_owner_reference(live: JsonObject, owner: JsonObject) -> JsonObject:
-    """`live` with `owner` as its controller beside whoever else is named; the very same when it is so already.
+    """`live` with `owner` as its controller, other references kept; `live` itself when nothing changes.
 
-    Only for what is ours or nobody's.
+    Only for an object without another controller.
     """
     wanted = owner_reference(owner)
     references = _references(live)
     if any(one == wanted for one in references):
         return live
     others: list[Json] = [one for one in references if one.get("uid") != wanted["uid"]]
-    made = set_at(live, _REFERENCES, [*others, wanted])
-    assert isinstance(made, Mapping)
-    return made
+    changed = set_at(live, _REFERENCES, [*others, wanted])
+    assert isinstance(changed, Mapping)
+    return changed
 
 
 def _controller(live: JsonObject) -> JsonObject | None:

@@ -29,13 +29,13 @@ class Hold(StrEnum):
 
     PAUSED = "paused"
     OBSERVED = "observed"
-    # A field that another writer keeps changing back waits for its backoff.
+    # Another writer keeps changing a field back: the write waits for its backoff.
     CONTESTED = "contested"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """One call that changes the world. `name` tells it from the plan's other writes."""
+    """One request that writes. `name` identifies it within its plan."""
 
     action: Action
     name: str
@@ -44,9 +44,9 @@ class PlannedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The writes in the order they are sent, and the fields a bare prune would have changed but a rule kept.
+    """The writes in their order, and `kept`: fields that keep their live value under a rule instead of being pruned.
 
-    `withheld` differs and is not written, or nothing is looked at: `because` says why.
+    `withheld` are changes that are not written; `held` is the reason, and `because` its text for the operator.
     """
 
     decision: Decision
@@ -54,21 +54,20 @@ class Plan:
     kept: tuple[FieldChange, ...] = ()
     withheld: tuple[FieldChange, ...] = ()
     because: str = ""
-    # The same for code: `because` is the text that people read.
     held: Hold | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to send."""
+        """Whether the plan writes nothing."""
         return not self.writes
 
     @property
     def changes(self) -> tuple[FieldChange, ...]:
-        """Every field change, in the order of the writes."""
+        """The field changes of all writes, in order."""
         return tuple(change for write in self.writes for change in write.changes)
 
     def to_data(self) -> dict[str, Json]:
-        """The plan as plain JSON: stable member names, absent values left out, marks spelled out."""
+        """The plan as JSON with stable member names; absent values are left out."""
         data: dict[str, Json] = {
             "decision": self.decision.value,
             "writes": [_write_data(write) for write in self.writes],
@@ -79,35 +78,27 @@ class Plan:
         return data
 
     def hold(self, held: Hold, because: str) -> "Plan":
-        """The same with nothing written."""
+        """The plan without its writes: their changes are withheld."""
         return replace(self, writes=(), withheld=self.changes, because=because, held=held)
 
 
 @dataclass(frozen=True, slots=True)
 class WriteStage:
-    """A write of its own, sent before the rest, for the fields at or below `paths`."""
+    """A separate write, sent before the others, for the fields at or below `paths`."""
 
     name: str
     paths: tuple[Path, ...]
 
 
-class ImmutableChange(StrEnum):
-    """What becomes of a change to an immutable field."""
-
-    REFUSED = "refused"
-    REPLACED = "replaced"
-
-
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How a kind sends changes: its stages in order, the fields to send again, and immutable changes.
+    """How a kind plans its writes: the stages in order, and the fields to send although they cannot be compared.
 
-    `follow_up` is the write that has to follow a creation before the object is anybody's, sent until it is done.
+    `follow_up` names the write that completes a creation, and is retried until it succeeds.
     """
 
     stages: tuple[WriteStage, ...] = ()
     resend: tuple[Path, ...] = ()
-    fixed: ImmutableChange = ImmutableChange.REFUSED
     follow_up: str | None = None
 
 
@@ -115,17 +106,17 @@ DEFAULT_PLAN_OPTIONS: Final = PlanOptions()
 
 
 def plan_fields(
-    decision: Decision, declared: Declared, live: JsonObject | Missing, sending: PlanOptions = DEFAULT_PLAN_OPTIONS
+    decision: Decision, declared: Declared, live: JsonObject | Missing, options: PlanOptions = DEFAULT_PLAN_OPTIONS
 ) -> Plan:
-    """The plan that takes `live` to the effective desired state; ImmutableFieldChanged where no write can."""
+    """The plan that takes `live` to the effective desired state; ImmutableFieldChanged if no write can."""
     wanted = overlay(declared, live)
-    place = Field(declared.shape)
-    changes = _with_rules(declared, diff(live, wanted, place, resend=sending.resend))
+    field = Field(declared.shape)
+    changes = _with_rules(declared, diff(live, wanted, field, resend=options.resend))
     if isinstance(live, Missing):
-        born = tuple(replace(change, before=MISSING, immutable=False) for change in changes)
-        return Plan(decision, (PlannedWrite(Action.CREATE, "create", born),))
-    kept = diff(overlay(without_policy(declared), live), wanted, place)
-    return Plan(decision, _writes(changes, sending), tuple(_as_kept(declared, change) for change in kept))
+        created = tuple(replace(change, before=MISSING, immutable=False) for change in changes)
+        return Plan(decision, (PlannedWrite(Action.CREATE, "create", created),))
+    kept = diff(overlay(without_policy(declared), live), wanted, field)
+    return Plan(decision, _writes(changes, options), tuple(_as_kept(declared, change) for change in kept))
 
 
 def plan_delete(decision: Decision) -> Plan:
@@ -134,27 +125,25 @@ def plan_delete(decision: Decision) -> Plan:
 
 
 def staged_writes(changes: Iterable[FieldChange], stages: Sequence[WriteStage]) -> tuple[PlannedWrite, ...]:
-    """The changes as writes: each stage that has any, in order, then everything else as one update."""
+    """The changes as writes: one for each stage that has changes, in order, then one update with the rest."""
     rest = list(changes)
     writes: list[PlannedWrite] = []
     for stage in stages:
-        mine = [change for change in rest if any(path.covers(change.path) for path in stage.paths)]
-        rest = [change for change in rest if change not in mine]
-        writes.append(PlannedWrite(Action.UPDATE, stage.name, tuple(mine)))
+        own = [change for change in rest if any(path.covers(change.path) for path in stage.paths)]
+        rest = [change for change in rest if change not in own]
+        writes.append(PlannedWrite(Action.UPDATE, stage.name, tuple(own)))
     writes.append(PlannedWrite(Action.UPDATE, "update", tuple(rest)))
     return tuple(write for write in writes if write.changes)
 
 
-def _writes(changes: tuple[FieldChange, ...], sending: PlanOptions) -> tuple[PlannedWrite, ...]:
-    fixed = [change for change in changes if change.immutable]
-    if not fixed:
-        return staged_writes(changes, sending.stages)
-    if sending.fixed is ImmutableChange.REPLACED:
-        return (PlannedWrite(Action.REPLACE, "replace", changes),)
-    told = "; ".join(f"{one.path} cannot change from {_shown(one.before)} to {_shown(one.after)}" for one in fixed)
+def _writes(changes: tuple[FieldChange, ...], options: PlanOptions) -> tuple[PlannedWrite, ...]:
+    immutable = [change for change in changes if change.immutable]
+    if not immutable:
+        return staged_writes(changes, options.stages)
+    told = "; ".join(f"{one.path} cannot change from {_shown(one.before)} to {_shown(one.after)}" for one in immutable)
     raise ImmutableFieldChanged(
         f"{told}: fixed when the object is created. Put the old value back, or delete the resource and apply it again",
-        tuple(str(one.path) for one in fixed),
+        tuple(str(one.path) for one in immutable),
     )
 
 
@@ -163,7 +152,7 @@ def _with_rules(declared: Declared, changes: Iterable[FieldChange]) -> tuple[Fie
 
 
 def _as_kept(declared: Declared, change: FieldChange) -> FieldChange:
-    """A kept field stays as it is: before and after are the live value."""
+    """A kept field: before and after are both the live value."""
     return replace(change, before=change.after, rule=keeping_rule_at(declared, change.path), immutable=False)
 
 
@@ -171,7 +160,7 @@ def _shown(value: Json | Missing) -> str:
     return "nothing" if isinstance(value, Missing) else canonical(value).decode()
 
 
-# --- Plain data ------------------------------------------------------------------------------------------------------
+# --- JSON form -------------------------------------------------------------------------------------------------------
 
 
 def _write_data(write: PlannedWrite) -> Json:

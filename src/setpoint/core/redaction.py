@@ -1,39 +1,86 @@
-"""Redaction of Kubernetes Secrets: their values never appear in a change."""
+"""Redaction: secret values never appear in a plan, event, log, error or report.
 
-from collections.abc import Iterable
-from dataclasses import replace
+They are recognised by the schema (write-only fields), by being in a Kubernetes Secret, or, in a request body without a
+schema, by the names of members.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Final
 
-from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.schema.shape import UNTYPED, AtomicList, Field, KeyedList, MapShape, ObjectShape, field_below
 from setpoint.core.unstructured import group_kind
-from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 
-# Where a Secret has its values; the last is kubectl's copy of the whole.
-_SECRET_PATHS: Final = (
+REDACTED: Final = "(redacted)"
+# The values of a Secret; the last is the copy of the whole object that kubectl keeps.
+SECRET_PATHS: Final = (
     Path(("data",)),
     Path(("stringData",)),
     Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
 )
+# Members with secret values, wherever they are.
+_SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|private_?key|api_?key|kubeconfig", re.IGNORECASE)
+# Members of a Secret, or of its metadata, that hold or copy its values.
+_SECRET_MEMBERS: Final = ("data", "stringData", "annotations")
+
+
+# --- By schema -------------------------------------------------------------------------------------------------------
+
+
+def redact(value: Json, field: Field) -> Json:
+    """`value` with every write-only field redacted; `value` itself when it holds none."""
+    if value is None or field.is_open:
+        return value
+    if field.write_only:
+        return REDACTED
+    match field.shape:
+        case ObjectShape() | MapShape() if isinstance(value, dict):
+            redacted = {name: redact(entry, field_below(field, name) or UNTYPED) for name, entry in value.items()}
+            return value if all(map(is_, redacted.values(), value.values())) else redacted
+        case KeyedList(item=item) if isinstance(value, list | tuple):
+            return _redacted_elements(value, item)
+        case AtomicList(item=item) if isinstance(value, list | tuple):
+            return _redacted_elements(value, Field(item))
+        case _:
+            return value
+
+
+def _redacted_elements(value: Sequence[Json], field: Field) -> Json:
+    redacted = [redact(element, field) for element in value]
+    return value if all(map(is_, redacted, value)) else redacted
+
+
+# --- Kubernetes Secrets ----------------------------------------------------------------------------------------------
 
 
 def is_secret(object_: Json) -> bool:
-    """Whether an object has values that nobody may see."""
+    """Whether a Kubernetes object is a Secret."""
     return group_kind(object_) == ("", "Secret")
 
 
-def redact_changes(changes: Iterable[FieldChange], of: Json) -> tuple[FieldChange, ...]:
-    """The changes of an object without what nobody may see."""
-    if not is_secret(of):
-        return tuple(changes)
-    return tuple(_redacted(one) if is_secret_path(one.path) else one for one in changes)
-
-
 def is_secret_path(path: Path) -> bool:
-    """Whether what stands there in a Secret is for nobody to see."""
-    return any(secret.covers(path) or path.covers(secret) for secret in _SECRET_PATHS)
+    """Whether the value at `path` of a Secret is a secret value, or contains one."""
+    return any(secret.covers(path) or path.covers(secret) for secret in SECRET_PATHS)
 
 
-def _redacted(change: FieldChange) -> FieldChange:
-    before, after = (MISSING if isinstance(side, Missing) else REDACTED for side in (change.before, change.after))
-    return replace(change, before=before, after=after)
+# --- By name, without a schema ---------------------------------------------------------------------------------------
+
+
+def redact_untyped(body: Json) -> Json:
+    """A request body with the values of Secrets, and of members with a secret-sounding name, redacted."""
+    if isinstance(body, Mapping) and body.get("kind") == "Secret":
+        return {name: REDACTED if name in _SECRET_MEMBERS else redact_untyped(value) for name, value in body.items()}
+    if isinstance(body, Mapping):
+        return {
+            name: REDACTED if _SECRET_NAME.search(name) and _holds_value(value) else redact_untyped(value)
+            for name, value in body.items()
+        }
+    return [redact_untyped(entry) for entry in body] if isinstance(body, list | tuple) else body
+
+
+def _holds_value(value: Json) -> bool:
+    """Whether there is a value to redact: an object is a reference to a Secret, or is walked into."""
+    return not isinstance(value, Mapping) and bool(value) and not isinstance(value, bool)

@@ -1,4 +1,8 @@
-"""Access to fields of unstructured Kubernetes objects: a field of the wrong type counts as absent."""
+"""Access to fields of unstructured Kubernetes objects: a field of the wrong type counts as absent.
+
+Volatile fields are those that controllers write again and again without a change of state. An output never holds one:
+it would differ at every observation.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,19 +15,19 @@ _CONDITIONS: Final = Path(("status", "conditions"))
 
 
 def text_at(live: Json, *names: str) -> str:
-    """The text at these names, or "" when there is none."""
+    """The text at the path of these names, or "" when there is none."""
     value = get_at(live, Path(names))
     return value if isinstance(value, str) else ""
 
 
 def int_at(live: Json, *names: str) -> int | Missing:
-    """The whole number at these names, or `MISSING`."""
+    """The integer at the path of these names, or `MISSING`."""
     value = get_at(live, Path(names))
     return value if isinstance(value, int) and not isinstance(value, bool) else MISSING
 
 
 def count_at(live: Json, *names: str, absent: int = 0) -> int:
-    """The whole number at these names, or `absent`."""
+    """The integer at the path of these names, or `absent`."""
     value = int_at(live, *names)
     return absent if value is MISSING else value
 
@@ -35,23 +39,23 @@ def group_kind(live: Json) -> tuple[str, str]:
 
 
 def display_name(live: Json) -> str:
-    """The object as people name it: `Deployment shop/web`."""
+    """The name of the object in messages: `Deployment shop/web`."""
     where = (text_at(live, "metadata", "namespace"), text_at(live, "metadata", "name"))
     return f"{text_at(live, 'kind') or 'the object'} {'/'.join(filter(None, where))}".rstrip()
 
 
 def conditions_of(live: Json) -> Conditions:
-    """Whatever in `status.conditions` is a condition."""
+    """The well-formed conditions in `status.conditions`."""
     return conditions_from_data(get_at(live, _CONDITIONS))
 
 
 def observed_generation(live: Json) -> int | Missing:
-    """The generation that the status speaks of, if it says."""
+    """The generation that the status was written for, or `MISSING`."""
     return int_at(live, "status", "observedGeneration")
 
 
 def generation_lag(live: Json, observed: int | Missing) -> str | None:
-    """How far `observed` is behind the object; None when it has caught up or nothing says which is newer."""
+    """How far the observed generation is behind the object's; None when it is current or cannot be compared."""
     generation = int_at(live, "metadata", "generation")
     if generation is MISSING or observed is MISSING or observed >= generation:
         return None
@@ -59,7 +63,7 @@ def generation_lag(live: Json, observed: int | Missing) -> str | None:
 
 
 def condition_lag(live: Json, condition: Condition) -> str | None:
-    """How far a condition is behind: by its own generation, or the status' when it has none."""
+    """How far a condition is behind: by its own observed generation, or else by that of the status."""
     own = condition.observed_generation
     return generation_lag(live, observed_generation(live) if own is MISSING else own)
 
@@ -75,19 +79,19 @@ _VOLATILE_FIELDS: Final = frozenset(
         "lastHeartbeatTime",
     }
 )
-# What authors write, they may name as they like.
+# Volatile names count only here: in a spec or in data the author may use any name.
 _SERVER_WRITTEN: Final = ("status", "metadata")
 
 
 def volatile_step(path: Path) -> str | None:
-    """The step of `path` that leads to such a member; None when it leads to none."""
+    """The step of `path` that names a volatile field; None when none does."""
     if path.steps[:1] and path.steps[0] not in _SERVER_WRITTEN:
         return None
     return next((step for step in path.steps if isinstance(step, str) and step in _VOLATILE_FIELDS), None)
 
 
 def without_volatile(value: Json, path: Path) -> Json:
-    """`value`, which was found at `path`, without any of them."""
+    """`value`, which is at `path` of an object, without volatile fields."""
     if not path.steps and isinstance(value, Mapping):
         return {name: _without_volatile(below) if name in _SERVER_WRITTEN else below for name, below in value.items()}
     return _without_volatile(value) if path.steps[0] in _SERVER_WRITTEN else value

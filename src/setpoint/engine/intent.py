@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from setpoint.core.diff import redact
 from setpoint.core.overlay import Declared
+from setpoint.core.redaction import redact
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED, FieldPolicy
 from setpoint.core.schema.shape import Field, ObjectShape, field_at, paths_of, shape_of
 from setpoint.core.values.canonical import digest

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from setpoint.core.backoff import exponential_delay
-from setpoint.core.diff import REDACTED, FieldChange
+from setpoint.core.diff import FieldChange
+from setpoint.core.redaction import REDACTED
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import Json, Missing
 

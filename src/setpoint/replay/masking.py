@@ -12,8 +12,7 @@ from hashlib import sha256
 from secrets import token_bytes
 from typing import Final
 
-from setpoint.core.diff import REDACTED
-from setpoint.core.redaction import is_secret
+from setpoint.core.redaction import REDACTED, is_secret
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.yaml_documents import read_documents
 from setpoint.errors import SetpointError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.core.diff import REDACTED
+from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import MISSING
 from setpoint.engine.context import Settled
 from setpoint.errors import RemoteError, RemoteInvalid, RemoteRefused

@@ -81,7 +81,7 @@ def test_what_changes_without_anybodys_doing_cannot_be_waited_for_as_a_value(sta
     code, text = stage.apply(kept(record("volatile"), waitFor={"field": f"status.{member}"}))
 
     assert code == 1
-    assert f"{member} changes without anybody's doing" in text
+    assert f"{member} changes without a change of state" in text
     assert stage.player.see("DNSRecord/volatile") is None
 
 

@@ -147,7 +147,7 @@ def _places(child: Child) -> Iterator[Place]:
     # No server lets anybody change the type of a Secret.
     apart = ("apiVersion", "kind", "metadata", *(("type",) if child.key.startswith("Secret/") else ()))
     body = {name: value for name, value in child.object.items() if name not in apart}
-    if child.contents is not ChildUpdatePolicy.CREATE_ONLY:
+    if child.update_policy is not ChildUpdatePolicy.CREATE_ONLY:
         yield from (Place(child.key, Path(steps), _another(value)) for steps, value in _leaves(body))
 
 

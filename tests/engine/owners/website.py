@@ -149,7 +149,7 @@ def _first(resource: Resource) -> Iterator[Child]:
         ChildUpdatePolicy.CREATE_ONLY,
         _DATA,
         {},
-        lacks="a password",
+        filled_on_create="a password",
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from setpoint.core.decide import Decision
-from setpoint.core.diff import REDACTED
+from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 from setpoint.errors import HeldByOthers, RemoteConflict, RemoteInvalid

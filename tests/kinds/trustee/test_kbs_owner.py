@@ -130,7 +130,7 @@ def test_the_deployment_and_the_service_have_the_names_that_others_know(spec: di
     for one in made.children:
         assert Resource(one.object).ref.namespace == "trust"
         assert ownership(one.object, resource().document) is Ownership.OURS
-        assert one.contents is ChildUpdatePolicy.APPLY_SUBSET
+        assert one.update_policy is ChildUpdatePolicy.APPLY_SUBSET
         assert OWNER.completed(one) is one.object
     assert [one.object for one in made.children] == [one.object for one in generated(**spec).children]
 

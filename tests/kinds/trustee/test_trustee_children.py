@@ -96,7 +96,7 @@ def test_keys_are_left_to_whoever_creates_the_secret() -> None:
     auth = made()["Secret/tc-auth-secret"]
 
     assert auth.object["data"] == {}
-    assert (auth.lacks, auth.contents) == (KEY_PAIR, ChildUpdatePolicy.CREATE_ONLY)
+    assert (auth.filled_on_create, auth.update_policy) == (KEY_PAIR, ChildUpdatePolicy.CREATE_ONLY)
 
 
 def test_certificates_are_copied_half_by_half() -> None:
@@ -106,7 +106,7 @@ def test_certificates_are_copied_half_by_half() -> None:
     assert data("Secret/tc-https-cert-secret", **both) == {"certificate": "Y2VydA=="}
     assert data("Secret/tc-attestation-key-secret", **both) == {"token.key": "dG9rZW4ta2V5"}
     assert data("Secret/tc-attestation-cert-secret", **both) == {"token.crt": "dG9rZW4tY2VydA=="}
-    assert made(**both)["Secret/tc-https-key-secret"].contents is ChildUpdatePolicy.OVERWRITE
+    assert made(**both)["Secret/tc-https-key-secret"].update_policy is ChildUpdatePolicy.OVERWRITE
 
 
 def test_a_permissive_kbs_config_is_this_one() -> None:

@@ -243,7 +243,7 @@ def test_the_administrator_gets_a_pair_that_nobody_had() -> None:
 
 
 def test_every_other_child_is_complete() -> None:
-    others = [one for one in generated(**EVERYTHING).children if not one.lacks]
+    others = [one for one in generated(**EVERYTHING).children if not one.filled_on_create]
 
     assert len(others) == 10
     assert all(OWNER.completed(one) is one.object for one in others)

@@ -12,7 +12,7 @@ from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, 
 from setpoint.cli.views.table import TextTable, one_line
 from setpoint.core.conditions import Condition, conditions_from_data, find_condition
 from setpoint.core.decide import Cookie
-from setpoint.core.diff import REDACTED
+from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from setpoint.core.diff import FieldChange, diff
+from setpoint.core.diff import FieldChange, diff, redact_changes
 from setpoint.core.merge.children import Child, ChildUpdate, ChildUpdatePolicy, child_update
 from setpoint.core.merge.merge_report import FieldResolution, Resolution
 from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import OwnerRef, Ownership, controller_of, ownership, with_owner_reference
 from setpoint.core.plan import Action, PlannedWrite
-from setpoint.core.redaction import redact_changes
 from setpoint.core.schema.policy import Rule
 from setpoint.core.unstructured import display_name, group_kind, text_at
 from setpoint.core.values.canonical import canonical
@@ -23,7 +22,7 @@ _RULES: Final = {
     Resolution.PRESERVED: Rule.EDITED,
     Resolution.CONFLICTING: Rule.CONFLICTING,
 }
-# What a new object is told by; where it is and whose it is, is the same for all.
+# Members that identify an object: a plan of its creation leaves them out.
 _IDENTITY_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _MAX_TEXT: Final = 200
 _TRUNCATED_TEXT: Final = 60
@@ -31,27 +30,27 @@ _TRUNCATED_TEXT: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ChildPlan:
-    """One child: what should be there, the write that makes it so, and what became of people's changes.
+    """One child: its desired document, the write that brings it there, and the merge report.
 
-    `write` is None when nothing is to be written. The paths of its changes, and of `kept`, begin with the child's key.
+    `write` is None when nothing changes. The paths of its changes, and of `kept`, begin with the child's key.
     """
 
     child: Child
     document: JsonObject
     write: PlannedWrite | None = None
-    findings: tuple[FieldResolution, ...] = ()
+    resolutions: tuple[FieldResolution, ...] = ()
     kept: tuple[FieldChange, ...] = ()
 
 
 def plan_child(child: Child, live: JsonObject | None, owner: JsonObject, last: LastGenerated | None) -> ChildPlan:
-    """What to do about `child`, which is `live` now; DependencyInvalid when it is another owner's.
+    """The plan for `child` with the live object `live`; DependencyInvalid when another owner controls it.
 
-    DependencyNotReady when it is still that of an owner of the same name before.
+    DependencyNotReady when a deleted owner of the same name still controls it.
     """
     if live is None:
         return ChildPlan(child, child.object, PlannedWrite(Action.CREATE, child.key, _creation_changes(child)))
     match ownership(live, owner):
-        case Ownership.OTHER_OWNER if child.contents is not ChildUpdatePolicy.CREATE_ONLY:
+        case Ownership.OTHER_OWNER if child.update_policy is not ChildUpdatePolicy.CREATE_ONLY:
             raise _owned_elsewhere(live, owner)
         case Ownership.OURS:
             return _plan_update(child, live, child_update(child, with_owner_reference(live, owner), last))
@@ -62,23 +61,25 @@ def plan_child(child: Child, live: JsonObject | None, owner: JsonObject, last: L
 
 
 def _owned_elsewhere(live: JsonObject, owner: JsonObject) -> DependencyNotReady:
-    whose = controller_of(live)
-    mine = OwnerRef(*group_kind(owner), text_at(owner, "metadata", "namespace"), text_at(owner, "metadata", "name"))
-    if whose == mine:
+    controller = controller_of(live)
+    own_ref = OwnerRef(*group_kind(owner), text_at(owner, "metadata", "namespace"), text_at(owner, "metadata", "name"))
+    if controller == own_ref:
         return DependencyNotReady(
-            f"{display_name(live)} is left of an earlier {mine}: it is made anew once it is gone; "
+            f"{display_name(live)} is left of an earlier {own_ref}: it is made anew once it is gone; "
             "delete it if that takes long"
         )
-    return DependencyInvalid(f"{display_name(live)} belongs to {whose}: delete it there, or give this one another name")
+    return DependencyInvalid(
+        f"{display_name(live)} belongs to {controller}: delete it there, or give this one another name"
+    )
 
 
-def _plan_update(child: Child, live: JsonObject, renewal: ChildUpdate) -> ChildPlan:
-    kept = redact_changes(_kept_fields(child, live, renewal.findings), live)
-    review = ChildPlan(child, renewal.object, None, renewal.findings, _below_child_key(child, kept))
-    if renewal.object is live:
-        return review
-    changes = redact_changes((_with_rule(one, renewal.findings) for one in diff(live, renewal.object)), live)
-    return replace(review, write=PlannedWrite(Action.UPDATE, child.key, _below_child_key(child, changes)))
+def _plan_update(child: Child, live: JsonObject, update: ChildUpdate) -> ChildPlan:
+    kept = redact_changes(_kept_fields(child, live, update.resolutions), live)
+    plan = ChildPlan(child, update.object, None, update.resolutions, _below_child_key(child, kept))
+    if update.object is live:
+        return plan
+    changes = redact_changes((_with_rule(one, update.resolutions) for one in diff(live, update.object)), live)
+    return replace(plan, write=PlannedWrite(Action.UPDATE, child.key, _below_child_key(child, changes)))
 
 
 def _creation_changes(child: Child) -> tuple[FieldChange, ...]:
@@ -87,20 +88,20 @@ def _creation_changes(child: Child) -> tuple[FieldChange, ...]:
     return _below_child_key(child, tuple(replace(one, before=MISSING, rule=Rule.GENERATED) for one in made))
 
 
-def _with_rule(change: FieldChange, findings: tuple[FieldResolution, ...]) -> FieldChange:
-    about = (one for one in findings if one.path.covers(change.path) or change.path.covers(one.path))
+def _with_rule(change: FieldChange, resolutions: tuple[FieldResolution, ...]) -> FieldChange:
+    about = (one for one in resolutions if one.path.covers(change.path) or change.path.covers(one.path))
     rules = [_RULES[one.resolution] for one in about if one.resolution in (Resolution.REVERTED, Resolution.RETIRED)]
     return replace(change, rule=rules[0] if rules else Rule.GENERATED)
 
 
-def _kept_fields(child: Child, live: JsonObject, findings: tuple[FieldResolution, ...]) -> list[FieldChange]:
+def _kept_fields(child: Child, live: JsonObject, resolutions: tuple[FieldResolution, ...]) -> list[FieldChange]:
     seen = child.view.read(live)
-    edits = (one for one in findings if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING))
+    edits = (one for one in resolutions if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING))
     return [FieldChange(one.path, value := _held_at(seen, one.path), value, _RULES[one.resolution]) for one in edits]
 
 
 def _held_at(seen: Json, path: Path) -> Json | Missing:
-    """The value there; an entry of a list of texts is its own value."""
+    """The value at `path`; an entry of a list of texts is its own value."""
     value, step = get_at(seen, path), path.steps[-1]
     around = get_at(seen, path.parent)
     return step if isinstance(around, list | tuple) and isinstance(step, str) and step in around else value
@@ -119,7 +120,7 @@ def _below_child_key(child: Child, changes: tuple[FieldChange, ...]) -> tuple[Fi
 
 
 def _shortened(value: Json | Missing) -> Json | Missing:
-    """A plan is for people, and goes on record: nobody reads a whole file in it."""
+    """A long value is truncated: plans are shown to the operator and stored in the status."""
     if isinstance(value, Missing):
         return value
     text = value if isinstance(value, str) else canonical(value).decode()

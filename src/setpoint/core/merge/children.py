@@ -22,84 +22,31 @@ from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.errors import ImmutableFieldChanged
 
-
-def contains_all(live: Json, wanted: Json) -> bool:
-    """Whether `live` has every member of `wanted`, however deep; lists entry by entry, with none more and none less."""
-    match wanted:
-        case Mapping():
-            return all(
-                contains_all(live.get(name) if isinstance(live, Mapping) else None, member)
-                for name, member in wanted.items()
-            )
-        case list() | tuple():
-            found = live if isinstance(live, list | tuple) else ()
-            return len(found) == len(wanted) and all(map(contains_all, found, wanted))
-        case _:
-            return same(live, wanted) or (without_empty(live) is None and without_empty(wanted) is None)
-
-
-def merge_subset(live: Json, wanted: Json) -> Json:
-    """`live` so that it covers `wanted`, with as much of the rest as can stay; the very same when it does already.
-
-    Lists have the entries of `wanted` and no other. An entry keeps what was added to the live one of the same name.
-    """
-    if contains_all(live, wanted):
-        return live
-    match wanted, live:
-        case Mapping(), Mapping() if not _is_other_variant(live, wanted):
-            lacking = {name: member for name, member in wanted.items() if not contains_all(live.get(name), member)}
-            return {**live, **{name: merge_subset(live.get(name), member) for name, member in lacking.items()}}
-        case list() | tuple(), list() | tuple():
-            return [merge_subset(_entry_named_like(live, entry), entry) for entry in wanted]
-        case _:
-            return wanted
-
-
-def _is_other_variant(live: Mapping[str, Json], wanted: Mapping[str, Json]) -> bool:
-    """Whether a member is missing in whose place there may be another one, such as another source of a volume.
-
-    Both at once nobody would take.
-    """
-    return any(
-        without_empty(live.get(name)) is None
-        and without_empty(member) is not None
-        and not isinstance(member, list | tuple)
-        for name, member in wanted.items()
-    )
-
-
-def _entry_named_like(entries: Sequence[Json], wanted: Json) -> Json:
-    """The entry that goes by the same name: so Kubernetes tells apart what has one."""
-    name = wanted.get("name") if isinstance(wanted, Mapping) else None
-    found = (one for one in entries if isinstance(one, Mapping) and name and same(one.get("name"), name))
-    return next(found, None)
-
-
 _LABELS: Final = Path(("metadata", "labels"))
 
 
 class ChildUpdatePolicy(StrEnum):
-    """What becomes of an object's contents once it is there."""
+    """How an existing child is updated."""
 
-    MERGE = "follow the owner, people's edits kept"
-    OVERWRITE = "follow the owner"
-    APPLY_SUBSET = "follow the owner in what it says: the rest is the server's, or anybody's"
-    CREATE_ONLY = "made once: from then on people's"
+    MERGE = "three-way merge: edits are kept where they are allowed"
+    OVERWRITE = "set as generated"
+    APPLY_SUBSET = "generated fields are set, all other fields stay"
+    CREATE_ONLY = "created once, never updated"
 
 
 class MergeView(Protocol):
-    """How an object is looked at when it is merged."""
+    """The part of an object that the owner generates and merges, as one value."""
 
     def read(self, object_: JsonObject) -> Json:
-        """What of the object is the owner's business."""
+        """The part of `object_` that is merged."""
 
     def write(self, live: JsonObject, generated: JsonObject, merged: Json) -> JsonObject:
-        """`live` with `merged` in the place of what `read` found; the rest of it is nobody's business here."""
+        """`live` with `merged` as the part that `read` returns; other fields stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldsView:
-    """The fields at these paths, as they are."""
+    """The fields at these paths, unchanged."""
 
     paths: tuple[Path, ...]
 
@@ -112,58 +59,58 @@ class FieldsView:
         return cut
 
     def write(self, live: JsonObject, generated: JsonObject, merged: Json) -> JsonObject:
-        made: Json = live
+        changed: Json = live
         for path in self.paths:
             value = get_at(merged, path)
-            made = remove_at(made, path) if isinstance(value, Missing) else set_at(made, path, value)
-        assert isinstance(made, Mapping)
-        return made
+            changed = remove_at(changed, path) if isinstance(value, Missing) else set_at(changed, path, value)
+        assert isinstance(changed, Mapping)
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One object that an owner makes: as it is now generated, whole, and who may change what of it.
+    """One object that an owner generates, complete, and how it is updated. `editable` are the fields open to edits.
 
-    `lacks` names what has to be filled in by whoever creates it, such as keys that must be random. `fixed` are the
-    places of what is covered that no server changes once the object is there.
+    `filled_on_create` names what is generated only at creation, such as random keys. `immutable` are the paths that
+    the API server does not change after creation.
     """
 
     object: JsonObject
-    contents: ChildUpdatePolicy
+    update_policy: ChildUpdatePolicy
     view: MergeView
-    table: EditableFields
-    lacks: str = ""
-    fixed: tuple[Path, ...] = ()
+    editable: EditableFields
+    filled_on_create: str = ""
+    immutable: tuple[Path, ...] = ()
 
     @property
     def key(self) -> str:
-        """`ConfigMap/name`: tells the children of one owner apart."""
+        """`ConfigMap/name`: identifies a child within its owner."""
         return f"{text_at(self.object, 'kind')}/{text_at(self.object, 'metadata', 'name')}"
 
     @property
     def can_adopt(self) -> bool:
-        """Whether one that is there and nobody's becomes the owner's.
+        """Whether an existing object without a controller is adopted.
 
-        What people would have kept anyhow stays theirs: adopted, it would go when the owner goes.
+        A CREATE_ONLY child is not: adopted, it would be garbage-collected with the owner.
         """
-        return self.contents is not ChildUpdatePolicy.CREATE_ONLY
+        return self.update_policy is not ChildUpdatePolicy.CREATE_ONLY
 
 
 @dataclass(frozen=True, slots=True)
 class ChildUpdate:
-    """What a child that is there should be: the very live object when nothing is to be written; and why."""
+    """The desired state of an existing child, and the merge report. `object` is the live one when nothing changes."""
 
     object: JsonObject
-    findings: tuple[FieldResolution, ...] = ()
+    resolutions: tuple[FieldResolution, ...] = ()
 
 
 def child_update(child: Child, live: JsonObject, last: LastGenerated | None) -> ChildUpdate:
-    """`live` as it should be now. Its owner reference is not looked at: whose it is, is settled before.
+    """The update of `live`, whose owner reference is already checked.
 
-    ImmutableFieldChanged when it can never be so.
+    ImmutableFieldChanged when no update can bring it to the generated state.
     """
     labelled = _with_labels(child, live)
-    match child.contents:
+    match child.update_policy:
         case ChildUpdatePolicy.CREATE_ONLY:
             return ChildUpdate(labelled)
         case ChildUpdatePolicy.OVERWRITE:
@@ -173,18 +120,18 @@ def child_update(child: Child, live: JsonObject, last: LastGenerated | None) -> 
         case ChildUpdatePolicy.MERGE:
             return _merge_update(child, labelled, last)
         case _:
-            assert_never(child.contents)
+            assert_never(child.update_policy)
 
 
 def _merge_update(child: Child, live: JsonObject, last: LastGenerated | None) -> ChildUpdate:
     seen = child.view.read(live)
-    merged = merge(last, seen, child.view.read(child.object), child.table)
-    made = live if merged.value is seen else child.view.write(live, child.object, merged.value)
-    told = merge_report(display_name(live), merged)
-    if same(made, live):
-        # Nothing was to be put back or taken away after all.
-        return ChildUpdate(live, persistent_resolutions(told))
-    return ChildUpdate(made, told)
+    merged = merge(last, seen, child.view.read(child.object), child.editable)
+    changed = live if merged.value is seen else child.view.write(live, child.object, merged.value)
+    report = merge_report(display_name(live), merged)
+    if same(changed, live):
+        # The write would change nothing, so nothing is reverted or retired.
+        return ChildUpdate(live, persistent_resolutions(report))
+    return ChildUpdate(changed, report)
 
 
 def _overwrite_update(child: Child, live: JsonObject, labelled: JsonObject) -> ChildUpdate:
@@ -198,13 +145,15 @@ def _subset_update(child: Child, live: JsonObject) -> ChildUpdate:
     seen, wanted = child.view.read(live), child.view.read(child.object)
     if contains_all(seen, wanted):
         return ChildUpdate(live)
-    stuck = tuple(str(path) for path in child.fixed if not contains_all(_at(live, path), _at(child.object, path)))
-    if stuck:
+    immutable = tuple(
+        str(path) for path in child.immutable if not contains_all(_at(live, path), _at(child.object, path))
+    )
+    if immutable:
         raise ImmutableFieldChanged(
-            f"{display_name(live)}: {', '.join(stuck)} cannot change any more, and is not what is wanted: "
+            f"{display_name(live)}: {', '.join(immutable)} cannot change any more, and is not what is wanted: "
             "delete the object, "
             "and it is made anew",
-            stuck,
+            immutable,
         )
     return ChildUpdate(child.view.write(live, child.object, merge_subset(seen, wanted)))
 
@@ -219,36 +168,93 @@ def _with_labels(child: Child, live: JsonObject) -> JsonObject:
     if not isinstance(wanted, Mapping):
         return live
     labels = {**found, **wanted} if isinstance(found, Mapping) else dict(wanted)
-    made = live if same(labels, found if isinstance(found, Mapping) else None) else set_at(live, _LABELS, labels)
-    assert isinstance(made, Mapping)
-    return made
+    changed = live if same(labels, found if isinstance(found, Mapping) else None) else set_at(live, _LABELS, labels)
+    assert isinstance(changed, Mapping)
+    return changed
 
 
-# --- What an owner remembers of its children ------------------------------------------------------------------------
+# --- Subset merge: the generated fields are set, fields that the API server or other controllers added stay -----------
+
+
+def contains_all(live: Json, wanted: Json) -> bool:
+    """Whether `live` has every field of `wanted` at every depth; lists must have equally many, matching entries."""
+    match wanted:
+        case Mapping():
+            return all(
+                contains_all(live.get(name) if isinstance(live, Mapping) else None, member)
+                for name, member in wanted.items()
+            )
+        case list() | tuple():
+            found = live if isinstance(live, list | tuple) else ()
+            return len(found) == len(wanted) and all(map(contains_all, found, wanted))
+        case _:
+            return same(live, wanted) or (without_empty(live) is None and without_empty(wanted) is None)
+
+
+def merge_subset(live: Json, wanted: Json) -> Json:
+    """`live` with every field of `wanted`, other fields kept where possible; `live` itself when it has them already.
+
+    Lists get exactly the entries of `wanted`. An entry keeps the fields that were added to the live one of its name.
+    """
+    if contains_all(live, wanted):
+        return live
+    match wanted, live:
+        case Mapping(), Mapping() if not _is_other_variant(live, wanted):
+            lacking = {name: member for name, member in wanted.items() if not contains_all(live.get(name), member)}
+            return {**live, **{name: merge_subset(live.get(name), member) for name, member in lacking.items()}}
+        case list() | tuple(), list() | tuple():
+            return [merge_subset(_entry_named_like(live, entry), entry) for entry in wanted]
+        case _:
+            return wanted
+
+
+def _is_other_variant(live: Mapping[str, Json], wanted: Mapping[str, Json]) -> bool:
+    """Whether `live` lacks a field of `wanted`, and may have an alternative to it, such as another volume source.
+
+    The API server would refuse both at once, so such an object is replaced as a whole.
+    """
+    return any(
+        without_empty(live.get(name)) is None
+        and without_empty(member) is not None
+        and not isinstance(member, list | tuple)
+        for name, member in wanted.items()
+    )
+
+
+def _entry_named_like(entries: Sequence[Json], wanted: Json) -> Json:
+    """The entry with the same `name`, by which Kubernetes identifies entries; None without one."""
+    name = wanted.get("name") if isinstance(wanted, Mapping) else None
+    found = (one for one in entries if isinstance(one, Mapping) and name and same(one.get("name"), name))
+    return next(found, None)
+
+
+# --- Last generated, as stored in the owner's status ------------------------------------------------------------------
 
 
 def last_generated_status(children: Sequence[Child]) -> Json:
-    """What the next pass has to know of what was generated now: for the owner's status. Secrets leave no trace."""
-    kept = (child for child in children if child.contents is ChildUpdatePolicy.MERGE)
-    return {child.key: last_generated_to_data(remember(child.view.read(child.object), child.table)) for child in kept}
+    """What is generated now, by child, for the owner's status. Only merged children are in it: no Secret ever is."""
+    kept = (child for child in children if child.update_policy is ChildUpdatePolicy.MERGE)
+    return {
+        child.key: last_generated_to_data(remember(child.view.read(child.object), child.editable)) for child in kept
+    }
 
 
 def read_last_generated(data: Json | Missing, child: Child) -> LastGenerated | None:
-    """What is on record of `child`; None for a first contact."""
+    """The last generated of `child` that is stored; None when there is none."""
     return last_generated_from_data(data.get(child.key)) if isinstance(data, Mapping) else None
 
 
 def resolve_last_generated(
-    child: Child, live: JsonObject, last: Json, begun: Json, *, is_ours: bool
+    child: Child, live: JsonObject, last: Json, started: Json, *, is_ours: bool
 ) -> LastGenerated | None:
-    """What was generated of `child` before now, when `last` is on record and the write of `begun` may have happened.
+    """The last generated of `child`, when `last` is stored and the write of `started` may or may not have happened.
 
-    `is_ours`: the live object is the owner's already.
+    `is_ours`: the live object already has the owner's reference.
     """
-    before, under_way = read_last_generated(last, child), read_last_generated(begun, child)
-    if under_way is None:
+    before, in_flight = read_last_generated(last, child), read_last_generated(started, child)
+    if in_flight is None:
         return before
     if before is None and is_ours:
-        # Nothing but that write can have made it the owner's.
-        return under_way
-    return recover_last_generated(before, under_way, child.view.read(live), child.table)
+        # Only that write can have set the owner reference.
+        return in_flight
+    return recover_last_generated(before, in_flight, child.view.read(live), child.editable)

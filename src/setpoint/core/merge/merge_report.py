@@ -1,6 +1,6 @@
 """Merge report: for each field, whose value was kept and why."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
@@ -21,7 +21,7 @@ from setpoint.core.values.paths import Path, get_at
 
 
 class Resolution(StrEnum):
-    """Who has the last word on a place."""
+    """How the merge resolved a field on which the live object and the generated one disagree."""
 
     PRESERVED = "preserved"
     CONFLICTING = "conflicting"
@@ -29,94 +29,97 @@ class Resolution(StrEnum):
     RETIRED = "retired"
 
 
+_EXPLANATIONS: Final = {
+    Resolution.PRESERVED: "a person's value is kept: this field is theirs to set",
+    Resolution.CONFLICTING: "a person's value is kept, but what is generated has changed, too: "
+    "put the generated value there to take it over",
+    Resolution.REVERTED: "put back to what is generated: this field is managed, so change the owner instead",
+    Resolution.RETIRED: "no longer generated, and not edited: it is gone",
+}
+_EXPLANATIONS_OF_REMOVALS: Final = {
+    Resolution.PRESERVED: "removed by a person, and stays so: this field is theirs to set",
+    Resolution.CONFLICTING: "removed by a person, and stays so, but what is generated has changed, too: "
+    "look whether it is needed",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class FieldResolution:
-    """One place of one object, and what became of it. `object` is the object as people name it."""
+    """One field of one object, and how the merge resolved it. `object` is the object's name in messages.
+
+    `is_removal`: the edit removed the field.
+    """
 
     object: str
     path: Path
     resolution: Resolution
-    why: str
+    is_removal: bool = False
 
     @property
-    def place(self) -> str:
-        """Where it is, among all objects."""
+    def location(self) -> str:
+        """The object and the field: unique among all children."""
         return f"{self.object} {self.path}"
 
+    @property
+    def why(self) -> str:
+        """The explanation for the operator, and what to do."""
+        texts = _EXPLANATIONS_OF_REMOVALS if self.is_removal else _EXPLANATIONS
+        return texts[self.resolution]
+
     def __str__(self) -> str:
-        return f"{self.place}: {self.why}"
-
-
-_PRESERVED: Final = "a person's value is kept: this field is theirs to set"
-_PRESERVED_REMOVAL: Final = "removed by a person, and stays so: this field is theirs to set"
-_CONFLICT: Final = (
-    "a person's value is kept, but what is generated has changed, too: put the generated value there to take it over"
-)
-_CONFLICTING_REMOVAL: Final = (
-    "removed by a person, and stays so, but what is generated has changed, too: look whether it is needed"
-)
-_REVERTED: Final = "put back to what is generated: this field is managed, so change the owner instead"
-_RETIRED: Final = "no longer generated, and nobody had changed it: it is gone"
+        return f"{self.location}: {self.why}"
 
 
 def merge_report(object_: str, merged: MergeResult) -> tuple[FieldResolution, ...]:
-    """A finding for each place where a person or the owner gave way; none for what the owner merely moved on."""
-    return tuple(_field_resolutions(object_, merged))
-
-
-def _field_resolutions(object_: str, merged: MergeResult) -> Iterator[FieldResolution]:
-    for path in merged.edits:
-        is_gone = path in merged.removals
-        if path in merged.conflicts:
-            yield FieldResolution(object_, path, Resolution.CONFLICTING, _CONFLICTING_REMOVAL if is_gone else _CONFLICT)
-        else:
-            yield FieldResolution(object_, path, Resolution.PRESERVED, _PRESERVED_REMOVAL if is_gone else _PRESERVED)
-    for path in merged.reverted:
-        yield FieldResolution(object_, path, Resolution.REVERTED, _REVERTED)
-    for path in merged.retired:
-        yield FieldResolution(object_, path, Resolution.RETIRED, _RETIRED)
+    """A resolution for each field where an edit or the generated value was overruled; none for plain updates."""
+    edits = (
+        FieldResolution(
+            object_,
+            path,
+            Resolution.CONFLICTING if path in merged.conflicts else Resolution.PRESERVED,
+            is_removal=path in merged.removals,
+        )
+        for path in merged.edits
+    )
+    reverted = (FieldResolution(object_, path, Resolution.REVERTED) for path in merged.reverted)
+    retired = (FieldResolution(object_, path, Resolution.RETIRED) for path in merged.retired)
+    return (*edits, *reverted, *retired)
 
 
 def persistent_resolutions(
-    findings: Sequence[FieldResolution], torn: Collection[str] = ()
+    resolutions: Sequence[FieldResolution], earlier_conflicts: Collection[str] = ()
 ) -> tuple[FieldResolution, ...]:
-    """The findings that hold from pass to pass: what a status shows. The others are told once, as they happen.
+    """The resolutions that hold from step to step, as the status shows them. The others are reported once, as events.
 
-    A conflict lasts as long as the edit does, though the next pass knows what was generated last and sees none:
-    `torn` are the places of the conflicts before. See `conflicts`.
+    A conflict lasts as long as the edit, although the next merge compares with the newer last generated and finds
+    none: `earlier_conflicts` are the `conflicting_fields` of the step before.
     """
-    held = (one for one in findings if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING))
-    return tuple(_as_conflict(one) if one.place in torn else one for one in held)
-
-
-def _as_conflict(one: FieldResolution) -> FieldResolution:
-    return replace(
-        one,
-        resolution=Resolution.CONFLICTING,
-        why=_CONFLICTING_REMOVAL if one.why in (_PRESERVED_REMOVAL, _CONFLICTING_REMOVAL) else _CONFLICT,
+    lasting = (one for one in resolutions if one.resolution in (Resolution.PRESERVED, Resolution.CONFLICTING))
+    return tuple(
+        replace(one, resolution=Resolution.CONFLICTING) if one.location in earlier_conflicts else one for one in lasting
     )
 
 
-def conflicting_fields(findings: Sequence[FieldResolution]) -> tuple[str, ...]:
-    """The places of all conflicts: for the owner's status, and for `standing` in the next pass."""
-    return tuple(one.place for one in findings if one.resolution is Resolution.CONFLICTING)
+def conflicting_fields(resolutions: Sequence[FieldResolution]) -> tuple[str, ...]:
+    """The locations of all conflicts: for the owner's status, and for `persistent_resolutions` in the next step."""
+    return tuple(one.location for one in resolutions if one.resolution is Resolution.CONFLICTING)
 
 
-def edits_condition(findings: Sequence[FieldResolution]) -> Condition:
-    """What the findings that hold come to: `Edited`, and whether any edit is in conflict with what is generated."""
-    if not findings:
+def edits_condition(resolutions: Sequence[FieldResolution]) -> Condition:
+    """The condition `Edited` for persistent resolutions, with a reason that tells whether an edit conflicts."""
+    if not resolutions:
         return Condition("Edited", "False", "AsGenerated", "everything is as it is generated")
-    reason = "Conflicting" if conflicting_fields(findings) else "EditsKept"
-    return Condition("Edited", "True", reason, report_summary(findings))
+    reason = "Conflicting" if conflicting_fields(resolutions) else "EditsKept"
+    return Condition("Edited", "True", reason, report_summary(resolutions))
 
 
-def report_summary(findings: Sequence[FieldResolution]) -> str:
-    """All of it in a line, the most urgent first: `1 conflicting: KbsConfig a/b spec.x; 2 preserved: …`; or ""."""
+def report_summary(resolutions: Sequence[FieldResolution]) -> str:
+    """The report in one line, most urgent first: `1 conflicting: KbsConfig a/b spec.x; 2 preserved: …`; or ""."""
     parts = []
     for resolution in (Resolution.CONFLICTING, Resolution.REVERTED, Resolution.PRESERVED, Resolution.RETIRED):
-        places = [one.place for one in findings if one.resolution is resolution]
-        if places:
-            parts.append(f"{len(places)} {resolution}: {', '.join(places)}")
+        locations = [one.location for one in resolutions if one.resolution is resolution]
+        if locations:
+            parts.append(f"{len(locations)} {resolution}: {', '.join(locations)}")
     return "; ".join(parts)
 
 

@@ -1,8 +1,8 @@
 """Three-way merge per field: last generated, live and newly generated.
 
-A table names the fields that may be edited, and how; every other field is managed and comes out as generated. Last
-generated is stored as digests. Absent, null, "", [] and {} all count as empty and never differ from each other, except
-that a map entry is present as soon as it is not null.
+`EditableFields` names the fields that may be edited, and how; every other field is managed and comes out as generated.
+Last generated is stored as digests. Absent, null, "", [] and {} all count as empty and never differ from each other,
+except that a map entry is present as soon as it is not null.
 """
 
 import re
@@ -15,12 +15,12 @@ from setpoint.core.values.canonical import digest, same
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, Selector, scalar_text, value_below
 
-# --- Which fields people may edit ---------------------------------------------------------------------------
+# --- Which fields may be edited --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class WholeValue:
-    """One value, kept or replaced as a whole. Emptied it is handed back; one of `own` is never a person's."""
+    """One value, kept or replaced as a whole. An empty one is no edit, and neither is one of `own`."""
 
     own: tuple[Json, ...] = ()
 
@@ -32,26 +32,26 @@ class EntryMap:
 
 @dataclass(frozen=True, slots=True)
 class EntryList:
-    """A list whose entries are edited one by one: objects named by a member, or texts."""
+    """A list whose entries are edited one by one: objects identified by the member `key`, or texts."""
 
     key: str | None = None
 
 
 EditGranularity: TypeAlias = WholeValue | EntryMap | EntryList
 
-# The steps of its paths are field names; a field below another one of the table is never looked at.
+# All path steps are field names; a field below another editable one has no effect.
 EditableFields: TypeAlias = Mapping[Path, EditGranularity]
 
 
-def _require_field_names(table: EditableFields) -> None:
-    wrong = [str(path) for path in table if not all(isinstance(step, str) for step in path.steps)]
+def _require_field_names(editable: EditableFields) -> None:
+    wrong = [str(path) for path in editable if not all(isinstance(step, str) for step in path.steps)]
     if wrong:
         raise ValueError(f"a table names fields, not elements: {', '.join(wrong)}")
 
 
-# --- What was generated last time ---------------------------------------------------------------------------
+# --- Last generated --------------------------------------------------------------------------------------------------
 
-# The digest of a value, or those of its members or entries by name; {} is the trace of emptiness.
+# The digest of a value, or the digests of its members or entries by name; {} stands for an empty value.
 DigestTree: TypeAlias = str | Mapping[str, "DigestTree"]
 
 _VERSION: Final = "v1"
@@ -60,24 +60,24 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class LastGenerated:
-    """What was generated, as digests: by field, and by entry where entries are edited one by one."""
+    """Digests of what was last generated: by field, and by entry where entries are edited one by one."""
 
     digests: DigestTree
 
 
-def remember(generated: Json, table: EditableFields) -> LastGenerated:
-    """What the next merge has to know of `generated`."""
-    _require_field_names(table)
-    return LastGenerated(_digests(generated, Path(), table))
+def remember(generated: Json, editable: EditableFields) -> LastGenerated:
+    """The last generated for the next merge, when `generated` is written now."""
+    _require_field_names(editable)
+    return LastGenerated(_digests(generated, Path(), editable))
 
 
-def last_generated_to_data(memory: LastGenerated) -> Json:
-    """`memory` as JSON; `memory_from_data` reads it back."""
-    return {"version": _VERSION, "digests": memory.digests}
+def last_generated_to_data(last: LastGenerated) -> Json:
+    """`last` as JSON; `last_generated_from_data` reads it back."""
+    return {"version": _VERSION, "digests": last.digests}
 
 
 def last_generated_from_data(data: object) -> LastGenerated | None:
-    """The memory that `data` holds, or None: the next merge is then a first contact."""
+    """The last generated stored as `data`; None when it cannot be read, and the next merge is two-way."""
     if not isinstance(data, Mapping) or data.get("version") != _VERSION:
         return None
     digests = data.get("digests")
@@ -85,25 +85,25 @@ def last_generated_from_data(data: object) -> LastGenerated | None:
 
 
 def recover_last_generated(
-    last: LastGenerated | None, begun: LastGenerated, live: Json, table: EditableFields
+    last: LastGenerated | None, started: LastGenerated, live: Json, editable: EditableFields
 ) -> LastGenerated | None:
-    """What was generated last, as far as `live` shows it, when the write of what `begun` tells may have happened.
+    """The last generated after a crash: `last` is stored, and the write of `started` may or may not have happened.
 
-    Where the live side is as it was about to be written it was, or a person came to the same; elsewhere `last` holds.
+    A field that is live as `started` has it was written, or edited to the same value; elsewhere `last` holds.
     """
-    seen = remember(live, table)
+    seen = remember(live, editable)
     if last is None:
-        return begun if same(seen.digests, begun.digests) else None
-    return LastGenerated(_recover_digests(last.digests, begun.digests, seen.digests))
+        return started if same(seen.digests, started.digests) else None
+    return LastGenerated(_recover_digests(last.digests, started.digests, seen.digests))
 
 
-def _recover_digests(last: DigestTree, begun: DigestTree, seen: DigestTree) -> DigestTree:
-    if same(seen, begun):
-        return begun
-    if not (isinstance(last, Mapping) and isinstance(begun, Mapping) and isinstance(seen, Mapping)):
+def _recover_digests(last: DigestTree, started: DigestTree, seen: DigestTree) -> DigestTree:
+    if same(seen, started):
+        return started
+    if not (isinstance(last, Mapping) and isinstance(started, Mapping) and isinstance(seen, Mapping)):
         return last
     parts = {
-        name: _recover_digests(*(side.get(name, {}) for side in (last, begun, seen))) for name in {**last, **begun}
+        name: _recover_digests(*(side.get(name, {}) for side in (last, started, seen))) for name in {**last, **started}
     }
     return {name: digests for name, digests in parts.items() if digests}
 
@@ -118,14 +118,14 @@ def _are_digests(data: object) -> TypeGuard[DigestTree]:
     return True
 
 
-def _digests(value: Json | Missing, path: Path, table: EditableFields) -> DigestTree:
-    edits = table.get(path)
+def _digests(value: Json | Missing, path: Path, editable: EditableFields) -> DigestTree:
+    edits = editable.get(path)
     parts = None if isinstance(edits, WholeValue) else _parts(value, edits)
     if parts is None:
         return _digest(value) or {}
     if edits is not None:
         return {name: digest(without_empty(entry)) for name, entry in parts.items()}
-    below = {name: _digests(member, path / name, table) for name, member in parts.items()}
+    below = {name: _digests(member, path / name, editable) for name, member in parts.items()}
     return {name: digests for name, digests in below.items() if digests}
 
 
@@ -146,11 +146,11 @@ def without_empty(value: Json | Missing) -> Json:
             return None if value is MISSING or value == "" else value
 
 
-# --- What a value is made of --------------------------------------------------------------------------------
+# --- Parts of a value ------------------------------------------------------------------------------------------------
 
 
 def _parts(value: Json | Missing, edits: EntryMap | EntryList | None) -> Mapping[str, Json] | None:
-    """The entries, or a managed object's members, by name; None for a value without such parts."""
+    """The entries of an editable value, or the members of a managed object, by name; None for a value without parts."""
     match edits, value:
         case EntryList(key=key), list() | tuple():
             return _first_of_each(_named(value, key))
@@ -163,7 +163,7 @@ def _parts(value: Json | Missing, edits: EntryMap | EntryList | None) -> Mapping
 
 
 def _named(entries: Sequence[Json], key: str | None) -> Iterator[tuple[str, Json]]:
-    """Each entry with its name: the second x is x#2, so that no entry can hide another; a mere copy is x again."""
+    """Each entry with a unique name: a different entry of the same name x becomes x#2, an equal copy stays x."""
     named: dict[str, Json] = {}
     for entry in entries:
         name = wanted = _name(entry, key)
@@ -176,7 +176,7 @@ def _named(entries: Sequence[Json], key: str | None) -> Iterator[tuple[str, Json
 
 
 def _first_of_each(entries: Iterable[tuple[str, Json]]) -> dict[str, Json]:
-    """The entries by name: one stands for all its copies."""
+    """The entries by name, without copies."""
     found: dict[str, Json] = {}
     for name, entry in entries:
         found.setdefault(name, entry)
@@ -184,7 +184,7 @@ def _first_of_each(entries: Iterable[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def _name(entry: Json, key: str | None) -> str:
-    """What `entry` is known by: its key, or its digest where it has none."""
+    """The name of `entry`: the value of its key, or its digest where it has none."""
     member = entry if key is None else value_below(entry, key)
     text = None if isinstance(member, Missing) else scalar_text(member)
     return digest(without_empty(entry)) if text is None else text
@@ -196,17 +196,16 @@ def _entry_path(path: Path, name: str, edits: EntryMap | EntryList) -> Path:
     return path / name
 
 
-# --- The merge ----------------------------------------------------------------------------------------------
+# --- The merge -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """What the child should be, and what became of people's changes to it.
+    """The merged value, and the paths for the merge report. `value` is `live` itself when nothing changes.
 
-    `value` is the very `live` when nothing is left to write. `edits` are the places where a person's value,
-    or its removal, was kept; `conflicts` those of them where the owner moved too; `removals` those where nothing
-    is; `reverted` the managed places where a person's value was overwritten or, on first contact, any value;
-    `retired` the places of what the owner made, nobody touched and the owner no longer makes.
+    `edits`: the edited value, or its removal, was kept; `conflicts`: those of them where the generated value changed
+    as well; `removals`: those where the edit removed the field; `reverted`: managed fields whose live value was
+    overwritten; `retired`: unedited fields that are no longer generated and were removed.
     """
 
     value: Json
@@ -217,49 +216,49 @@ class MergeResult:
     retired: tuple[Path, ...] = ()
 
 
-def merge(last: LastGenerated | None, live: Json, generated: Json, table: EditableFields) -> MergeResult:
-    """`generated` with people's edits in `live` kept where `table` allows them.
+def merge(last: LastGenerated | None, live: Json, generated: Json, editable: EditableFields) -> MergeResult:
+    """`generated`, with the edits in `live` kept where `editable` allows them.
 
-    Without a memory a value that differs counts as an edit and a value that is missing does not; a list that
-    is not empty counts as edited whole.
+    Without last generated the merge is two-way: a value that differs counts as an edit, an absent value does not, and
+    a list that is not empty counts as edited as a whole.
     """
-    _require_field_names(table)
-    merging = _Merger(table)
-    value = merging.place(Path(), _Sides(None if last is None else last.digests, live, generated))
+    _require_field_names(editable)
+    merger = _Merger(editable)
+    value = merger.field(Path(), _Sides(None if last is None else last.digests, live, generated))
     assert not isinstance(value, Missing)
-    told = (merging.edits, merging.conflicts, merging.reverted, merging.removals, merging.retired)
-    # In one order, in whatever order the members of the three came.
-    return MergeResult(value, *(tuple(sorted(paths, key=str)) for paths in told))
+    reported = (merger.edits, merger.conflicts, merger.reverted, merger.removals, merger.retired)
+    # Sorted, so that the order of members in the inputs has no effect.
+    return MergeResult(value, *(tuple(sorted(paths, key=str)) for paths in reported))
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The three versions of one place. `last` is None where nothing is known of it."""
+    """The three versions of one field. `last` is None where no last generated is stored."""
 
     last: DigestTree | None
     live: Json | Missing
     generated: Json | Missing
 
     def below(self, name: str) -> "_Sides":
-        # A digest says nothing of what lies below it: the table it was made with did not look that deep.
+        # A digest says nothing about fields below: at that time the value was editable as a whole.
         last = self.last.get(name, {}) if isinstance(self.last, Mapping) else None
         return _Sides(last, value_below(self.live, name), value_below(self.generated, name))
 
     def share(
         self, merged: Mapping[str, Json], live: Mapping[str, Json], generated: Mapping[str, Json]
     ) -> Json | Missing:
-        """The side that is made of the very parts of `merged`, or else `merged`."""
+        """The live or generated value if it consists of the same parts as `merged`, else `merged`."""
         if _same_parts(merged, live):
             return self.live
         return self.generated if _same_parts(merged, generated) else merged
 
     def listed(self, merged: Mapping[str, Json], key: str | None) -> Json | Missing:
-        """`merged` as a list: in the live order, then what is new, each with its copies; or the very side it equals."""
+        """`merged` as a list: in live order, then new entries, each with its copies; or the side that it equals."""
         old, new = (list(_named(_entries(side), key)) for side in (self.live, self.generated))
         there = {name for name, _ in old}
         pairs = [*old, *((name, entry) for name, entry in new if name not in there)]
         firsts = _first_of_each(pairs)
-        # A copy is kept as it is, but shares what becomes of the first.
+        # A copy stays, unless the entry that it repeats is replaced.
         made = [entry if merged[name] is firsts[name] else merged[name] for name, entry in pairs if name in merged]
         for side in (self.live, self.generated):
             entries = _entries(side)
@@ -277,19 +276,19 @@ def _same_parts(a: Mapping[str, Json], b: Mapping[str, Json]) -> bool:
 
 
 class _Merger:
-    """One merge on its way through the tree, with what it has to report so far."""
+    """Walks the three trees, and collects the paths for the report."""
 
-    def __init__(self, table: EditableFields) -> None:
-        self.table = table
+    def __init__(self, editable: EditableFields) -> None:
+        self.editable = editable
         self.edits: list[Path] = []
         self.conflicts: list[Path] = []
         self.reverted: list[Path] = []
         self.removals: list[Path] = []
         self.retired: list[Path] = []
 
-    def place(self, path: Path, sides: _Sides) -> Json | Missing:
-        """What belongs at `path`."""
-        edits = self.table.get(path)
+    def field(self, path: Path, sides: _Sides) -> Json | Missing:
+        """The merged value of the field at `path`."""
+        edits = self.editable.get(path)
         match edits:
             case None:
                 return self.managed(path, sides)
@@ -304,15 +303,15 @@ class _Merger:
         live, generated = _parts(sides.live, None), _parts(sides.generated, None)
         if live is None or generated is None:
             return self.overwritten(path, sides)
-        places: dict[str, Json | Missing] = {}
+        values: dict[str, Json | Missing] = {}
         for name in {**live, **generated}:
-            places[name] = self.place(path / name, sides.below(name))
-        return sides.share(_without_missing(places), live, generated)
+            values[name] = self.field(path / name, sides.below(name))
+        return sides.share(_without_missing(values), live, generated)
 
     def overwritten(self, path: Path, sides: _Sides) -> Json | Missing:
         if same(without_empty(sides.live), without_empty(sides.generated)):
             return sides.live
-        if sides.last is None or not same(_digests(sides.live, path, self.table), sides.last):
+        if sides.last is None or not same(_digests(sides.live, path, self.editable), sides.last):
             self.reverted.append(path)
         elif without_empty(sides.generated) is None:
             self.retired.append(path)
@@ -326,7 +325,7 @@ class _Merger:
         elif isinstance(sides.last, str):
             last = sides.last
         else:
-            # Nothing known, or remembered under a table that looked deeper: any other value is a person's.
+            # Nothing stored, or stored by entry: a value that differs counts as an edit.
             last = None if sides.last == {} else generated
         return sides.live if self.keeps_live(path, last, live, generated) else sides.generated
 
@@ -335,20 +334,20 @@ class _Merger:
         if live is None or generated is None:
             return self.overwritten(path, sides)
         last = _last_entries(sides.last, live, generated, edits)
-        places: dict[str, Json | Missing] = {}
+        values: dict[str, Json | Missing] = {}
         for name in {**live, **generated}:
             mine, new = live.get(name, MISSING), generated.get(name, MISSING)
             if not isinstance(mine, Missing) and not isinstance(new, Missing) and same(mine, new):
-                places[name] = mine
+                values[name] = mine
                 continue
             at = _entry_path(path, name, edits)
             stands = self.keeps_live(at, last.get(name), _entry_digest(mine), _entry_digest(new))
-            places[name] = mine if stands else new
-        merged = _without_missing(places)
+            values[name] = mine if stands else new
+        merged = _without_missing(values)
         return sides.listed(merged, edits.key) if isinstance(edits, EntryList) else sides.share(merged, live, generated)
 
     def keeps_live(self, path: Path, last: DigestTree | None, live: str | None, generated: str | None) -> bool:
-        """Whether the live side stays, by the digests of all three; None is absence, and may be an edit."""
+        """Whether the live value is kept, by the digests of all three; None is absence, which may be an edit."""
         if live == generated:
             return True
         if live == last:
@@ -366,7 +365,7 @@ class _Merger:
 def _last_entries(
     last: DigestTree | None, live: Mapping[str, Json], generated: Mapping[str, Json], edits: EntryMap | EntryList
 ) -> Mapping[str, DigestTree]:
-    """The entries on record; where there are none, those that make the rules of three sides those of two."""
+    """The stored digests of entries; without any, digests that turn the three-way rules into the two-way ones."""
     if isinstance(last, Mapping) and all(isinstance(entry, str) for entry in last.values()):
         return last
     if isinstance(edits, EntryList) and live:
@@ -378,5 +377,5 @@ def _entry_digest(entry: Json | Missing) -> str | None:
     return None if entry is MISSING else digest(without_empty(entry))
 
 
-def _without_missing(places: Mapping[str, Json | Missing]) -> dict[str, Json]:
-    return {name: value for name, value in places.items() if not isinstance(value, Missing)}
+def _without_missing(values: Mapping[str, Json | Missing]) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if not isinstance(value, Missing)}

@@ -17,50 +17,82 @@ from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json, Missing
 
 StructClass: TypeAlias = type[msgspec.Struct]
+OpenApiSchema: TypeAlias = dict[str, Json]
+# The descriptions of a struct type's fields, by the names of their attributes.
+DescribeFields: TypeAlias = Callable[[StructClass], Mapping[str, str]]
+
+IMMUTABLE_MESSAGE: Final = (
+    "field is immutable: fixed when the object is created. Put the old value back, or delete the resource and apply it "
+    "again"
+)
+PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
+VALIDATIONS: Final = "x-kubernetes-validations"
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+_LINE_BREAK: Final = re.compile(r"\s*\n\s*")
+_WHOLE: Final = {(-(2**31), 2**31 - 1): "int32", (-(2**63), 2**63 - 1): "int64"}
+_FORMS: Final[Mapping[frozenset[type], OpenApiSchema]] = {
+    frozenset({str}): {"type": "string"},
+    frozenset({int}): {"type": "integer", "format": "int64"},
+}
+# Some services ignore the case of letters: whether a different case is a change, only the kind can decide.
+_SAME_TEXT: Final = "self.lowerAscii() == oldSelf.lowerAscii()"
+_SAME: Final = "self == oldSelf"
+# In the order in which they are described.
+_MARK_TEXTS: Final = {
+    Mark.IMMUTABLE: "Immutable.",
+    Mark.PROTECTED: "Protected: left out, the live value stands.",
+    Mark.CHOSEN: "Left out, the service chooses.",
+    Mark.WRITE_ONLY: "Write-only.",
+    Mark.ASKED: "Sent when it changes: after that the service has the last word.",
+    Mark.OUTPUT_ONLY: "Set by the service.",
+}
+
+
+# --- The walk over the fields of a type ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaNode:
-    """A field, or what stands in a list or a map. `type` is without null."""
+    """A field of a type, or the item of a list or map. `type` is the type without null."""
 
     path: str
     field: Field
     type: inspect.Type
     is_required: bool = False
     is_nullable: bool = False
-    # The name in JSON; the struct that has the field, and the name that it has there.
+    # The name in JSON; the struct type that has the field, and the name of its attribute.
     name: str = ""
-    holder: StructClass | None = None
+    struct: StructClass | None = None
     attribute: str = ""
-    # What stands beside the type, for those who do not write it below the field.
+    # The description in the type's annotation, if it is not in the docstring below the attribute.
     description: str = ""
 
 
 def root_node(type_: StructClass) -> SchemaNode:
-    """The whole of a struct type."""
+    """The node of a whole struct type."""
     return SchemaNode("", Field(shape_of(type_)), inspect.type_info(type_), is_required=True)
 
 
-def member_nodes(place: SchemaNode) -> Iterator[SchemaNode]:
-    """The fields of an object; none of anything else."""
-    if not isinstance(place.type, inspect.StructType):
+def member_nodes(node: SchemaNode) -> Iterator[SchemaNode]:
+    """The fields of an object; none for any other node."""
+    if not isinstance(node.type, inspect.StructType):
         return
-    for one in place.type.fields:
-        below = field_below(place.field, one.encode_name)
+    for one in node.type.fields:
+        below = field_below(node.field, one.encode_name)
         assert below is not None
-        path = f"{place.path}.{one.encode_name}".lstrip(".")
+        path = f"{node.path}.{one.encode_name}".lstrip(".")
         plain, is_nullable, description = _without_null(one.type)
-        names = (one.encode_name, place.type.cls, one.name)
+        names = (one.encode_name, node.type.cls, one.name)
         yield SchemaNode(path, below, plain, one.required, is_nullable, *names, description)
 
 
-def item_node(place: SchemaNode) -> SchemaNode | None:
-    """What stands in a list or a map; None for anything else."""
-    match place.type:
+def item_node(node: SchemaNode) -> SchemaNode | None:
+    """The item of a list or a map; None for any other node."""
+    match node.type:
         case inspect.ListType(item_type=item) | inspect.DictType(value_type=item):
             plain, is_nullable, _ = _without_null(item)
             return SchemaNode(
-                f"{place.path}{_item_step(place.field)}", _item_field(place.field), plain, is_nullable=is_nullable
+                f"{node.path}{_item_step(node.field)}", _item_field(node.field), plain, is_nullable=is_nullable
             )
         case _:
             return None
@@ -82,7 +114,7 @@ def _item_field(field: Field) -> Field:
 
 
 def _without_null(type_: inspect.Type) -> tuple[inspect.Type, bool, str]:
-    """The type without null and notes, whether it may be null, and what a note says of it."""
+    """The type without null and annotations, whether it is nullable, and its annotated description."""
     match type_:
         case inspect.Metadata(type=inner, extra_json_schema=extra):
             plain, is_nullable, deeper = _without_null(inner)
@@ -95,100 +127,72 @@ def _without_null(type_: inspect.Type) -> tuple[inspect.Type, bool, str]:
             return type_, False, ""
 
 
-OpenApiSchema: TypeAlias = dict[str, Json]
-# What the author of a type says of each of its fields, by the names that they have in Python.
-DescribeFields: TypeAlias = Callable[[StructClass], Mapping[str, str]]
-
-IMMUTABLE_MESSAGE: Final = (
-    "field is immutable: fixed when the object is created. Put the old value back, or delete the resource and apply it "
-    "again"
-)
-PRESERVE_UNKNOWN_FIELDS: Final = "x-kubernetes-preserve-unknown-fields"
-VALIDATIONS: Final = "x-kubernetes-validations"
-_LIST_TYPE: Final = "x-kubernetes-list-type"
-_LINE_BREAK: Final = re.compile(r"\s*\n\s*")
-_WHOLE: Final = {(-(2**31), 2**31 - 1): "int32", (-(2**63), 2**63 - 1): "int64"}
-_FORMS: Final[Mapping[frozenset[type], OpenApiSchema]] = {
-    frozenset({str}): {"type": "string"},
-    frozenset({int}): {"type": "integer", "format": "int64"},
-}
-# Some services do not tell upper case from lower: whether that is a change is for the kind to say.
-_SAME_TEXT: Final = "self.lowerAscii() == oldSelf.lowerAscii()"
-_SAME: Final = "self == oldSelf"
-# In the order in which they are told.
-_MARK_TEXTS: Final = {
-    Mark.IMMUTABLE: "Immutable.",
-    Mark.PROTECTED: "Protected: left out, the live value stands.",
-    Mark.CHOSEN: "Left out, the service chooses.",
-    Mark.WRITE_ONLY: "Write-only.",
-    Mark.ASKED: "Sent when it changes: after that the service has the last word.",
-    Mark.OUTPUT_ONLY: "Set by the service.",
-}
+# --- The schema ------------------------------------------------------------------------------------------------------
 
 
 def schema_of(type_: StructClass, describe: DescribeFields) -> OpenApiSchema:
-    """The schema of a struct type. TypeError names the field whose type has none."""
+    """The schema of a struct type. TypeError names the field whose type has no schema."""
     return schema_of_node(root_node(type_), describe)
 
 
-def schema_of_node(place: SchemaNode, describe: DescribeFields) -> OpenApiSchema:
+def schema_of_node(node: SchemaNode, describe: DescribeFields) -> OpenApiSchema:
     """The schema of one field and everything below it."""
-    return _SchemaWriter(describe).schema(place)
+    return _SchemaWriter(describe).schema(node)
 
 
 class _SchemaWriter:
-    """Writes schemas, inside the types that it is in already."""
+    """Writes the schema of a node; `inside` are the struct types around it."""
 
     def __init__(
-        self, describe: DescribeFields, inside: tuple[StructClass, ...] = (), *, has_past: bool = True
+        self, describe: DescribeFields, inside: tuple[StructClass, ...] = (), *, has_old_value: bool = True
     ) -> None:
         self._describe = describe
         self._inside = inside
-        # Whether a cluster knows which old value is this one's: not so in a list that is replaced whole.
-        self._has_past = has_past
+        # Whether the API server can match a value with its old one: not inside an atomic list.
+        self._has_old_value = has_old_value
 
-    def schema(self, place: SchemaNode) -> OpenApiSchema:
-        described = self._description(place)
+    def schema(self, node: SchemaNode) -> OpenApiSchema:
+        described = self._description(node)
         return {
             **({"description": described} if described else {}),
-            **self._form(place),
-            **({"nullable": True} if _is_nullable(place) else {}),
-            **_rules(list(self._checks(place))),
+            **self._form(node),
+            **({"nullable": True} if _is_nullable(node) else {}),
+            **_rules(list(self._checks(node))),
         }
 
-    def _description(self, place: SchemaNode) -> str:
-        holder, below = place.holder, place.attribute
-        told = place.description or ("" if holder is None else self._describe(holder).get(below, ""))
+    def _description(self, node: SchemaNode) -> str:
+        struct, below = node.struct, node.attribute
+        described = node.description or ("" if struct is None else self._describe(struct).get(below, ""))
         parts = [
-            told,
-            _choices(place),
-            _default(place),
-            *(word for mark, word in _MARK_TEXTS.items() if _has(place, mark)),
+            described,
+            _choices(node),
+            _default(node),
+            *(word for mark, word in _MARK_TEXTS.items() if _has(node, mark)),
         ]
         return " ".join(part for part in parts if part)
 
-    def _form(self, place: SchemaNode) -> OpenApiSchema:
-        match place.type:
+    def _form(self, node: SchemaNode) -> OpenApiSchema:
+        match node.type:
             case inspect.StructType(cls=cls):
                 return (
                     {"type": "object", PRESERVE_UNKNOWN_FIELDS: True}
                     if cls in self._inside
-                    else self._object(place, cls)
+                    else self._object(node, cls)
                 )
             case inspect.ListType():
-                return self._list(place, place.type)
+                return self._list(node, node.type)
             case inspect.DictType():
-                return self._map(place, place.type)
+                return self._map(node, node.type)
             case inspect.UnionType(types=types) if {type(one) for one in types} == {inspect.IntType, inspect.StrType}:
                 return {"x-kubernetes-int-or-string": True}
             case inspect.UnionType() | inspect.AnyType():
                 return {PRESERVE_UNKNOWN_FIELDS: True}
             case _:
-                return _scalar(place)
+                return _scalar(node)
 
-    def _object(self, place: SchemaNode, cls: StructClass) -> OpenApiSchema:
-        below = _SchemaWriter(self._describe, (*self._inside, cls), has_past=self._has_past)
-        members = list(member_nodes(place))
+    def _object(self, node: SchemaNode, cls: StructClass) -> OpenApiSchema:
+        below = _SchemaWriter(self._describe, (*self._inside, cls), has_old_value=self._has_old_value)
+        members = list(member_nodes(node))
         required: list[Json] = [one.name for one in members if one.is_required]
         properties = {one.name: below.schema(one) for one in members}
         return {
@@ -197,53 +201,53 @@ class _SchemaWriter:
             **({"required": required} if required else {}),
         }
 
-    def _list(self, place: SchemaNode, type_: inspect.ListType) -> OpenApiSchema:
-        inside = item_node(place)
+    def _list(self, node: SchemaNode, type_: inspect.ListType) -> OpenApiSchema:
+        inside = item_node(node)
         assert inside is not None
-        keys = _keys(place, inside)
-        below = _SchemaWriter(self._describe, self._inside, has_past=self._has_past and bool(keys))
+        keys = _keys(node, inside)
+        below = _SchemaWriter(self._describe, self._inside, has_old_value=self._has_old_value and bool(keys))
         kind: OpenApiSchema = (
             {_LIST_TYPE: "map", "x-kubernetes-list-map-keys": keys} if keys else {_LIST_TYPE: "atomic"}
         )
         bounds = _bounds({"minItems": type_.min_length, "maxItems": type_.max_length})
         return {"type": "array", "items": below.schema(inside), **bounds, **kind}
 
-    def _map(self, place: SchemaNode, type_: inspect.DictType) -> OpenApiSchema:
-        inside = item_node(place)
+    def _map(self, node: SchemaNode, type_: inspect.DictType) -> OpenApiSchema:
+        inside = item_node(node)
         assert inside is not None
         bounds = _bounds({"minProperties": type_.min_length, "maxProperties": type_.max_length})
         return {"type": "object", "additionalProperties": self.schema(inside), **bounds}
 
-    def _checks(self, place: SchemaNode) -> Iterator[Check]:
-        choices = _values(place.type)
-        if choices and _is_nullable(place):
-            # An enum would refuse null.
+    def _checks(self, node: SchemaNode) -> Iterator[Check]:
+        choices = _values(node.type)
+        if choices and _is_nullable(node):
+            # An enum would refuse null, so the values go into a rule.
             yield Check(f"self in {_text(choices)}", f"write {_listed(choices)}")
-        cls = place.type.cls if isinstance(place.type, inspect.StructType) else None
+        cls = node.type.cls if isinstance(node.type, inspect.StructType) else None
         yield from getattr(cls, "__checks__", ())
-        if _has(place, Mark.IMMUTABLE) and self._has_past:
-            yield Check(_unchanged(place.type), IMMUTABLE_MESSAGE)
+        if _has(node, Mark.IMMUTABLE) and self._has_old_value:
+            yield Check(_unchanged(node.type), IMMUTABLE_MESSAGE)
 
 
-# --- What a field says of itself -------------------------------------------------------------------------------------
+# --- Facts about one node --------------------------------------------------------------------------------------------
 
 
-def _has(place: SchemaNode, mark: Mark) -> bool:
-    return mark in place.field.marks
+def _has(node: SchemaNode, mark: Mark) -> bool:
+    return mark in node.field.marks
 
 
-def _is_nullable(place: SchemaNode) -> bool:
-    return place.is_nullable or None in _all_values(place.type)
+def _is_nullable(node: SchemaNode) -> bool:
+    return node.is_nullable or None in _all_values(node.type)
 
 
-def _choices(place: SchemaNode) -> str:
-    values = _values(place.type)
+def _choices(node: SchemaNode) -> str:
+    values = _values(node.type)
     return f"One of {', '.join(map(_text, values))}." if values else ""
 
 
-def _default(place: SchemaNode) -> str:
-    default = place.field.default
-    if place.is_required or isinstance(default, Missing) or default in ({}, []):
+def _default(node: SchemaNode) -> str:
+    default = node.field.default
+    if node.is_required or isinstance(default, Missing) or default in ({}, []):
         return ""
     return f"Default: {_text(default)}."
 
@@ -271,11 +275,11 @@ def _all_values(type_: inspect.Type) -> tuple[Json, ...]:
             return ()
 
 
-def _keys(place: SchemaNode, inside: SchemaNode) -> list[Json]:
-    """What tells the elements of a list apart, where a cluster can go by it: all of it has to be there."""
-    if not isinstance(place.field.shape, KeyedList):
+def _keys(node: SchemaNode, inside: SchemaNode) -> list[Json]:
+    """The keys of a keyed list; none unless every key is required, as `x-kubernetes-list-map-keys` demands."""
+    if not isinstance(node.field.shape, KeyedList):
         return []
-    keys = place.field.shape.keys
+    keys = node.field.shape.keys
     sure = {one.name for one in member_nodes(inside) if one.is_required and not one.is_nullable}
     return list(keys) if set(keys) <= sure else []
 
@@ -305,8 +309,8 @@ def _rules(checks: list[Check]) -> OpenApiSchema:
     return {VALIDATIONS: rules} if rules else {}
 
 
-def _scalar(place: SchemaNode) -> OpenApiSchema:
-    match place.type:
+def _scalar(node: SchemaNode) -> OpenApiSchema:
+    match node.type:
         case inspect.StrType() as text:
             bounds = {"minLength": text.min_length, "maxLength": text.max_length, "pattern": text.pattern}
             return {"type": "string", **_bounds(bounds)}
@@ -317,9 +321,9 @@ def _scalar(place: SchemaNode) -> OpenApiSchema:
         case inspect.FloatType() as real:
             return {"type": "number", "format": "double", **_range(real.ge, real.gt, real.le, real.lt)}
         case inspect.LiteralType() | inspect.EnumType():
-            return _choice(place)
+            return _choice(node)
         case _:
-            raise _no_form(place)
+            raise _no_schema_for(node)
 
 
 def _integer(whole: inspect.IntType) -> OpenApiSchema:
@@ -335,16 +339,16 @@ def _range(ge: Json, gt: Json, le: Json, lt: Json) -> OpenApiSchema:
     return {**low, **high}
 
 
-def _choice(place: SchemaNode) -> OpenApiSchema:
-    values = _values(place.type)
+def _choice(node: SchemaNode) -> OpenApiSchema:
+    values = _values(node.type)
     form = _FORMS.get(frozenset(map(type, values)))
     if form is None:
-        raise _no_form(place)
-    return {**form} if _is_nullable(place) else {**form, "enum": values}
+        raise _no_schema_for(node)
+    return {**form} if _is_nullable(node) else {**form, "enum": values}
 
 
-def _no_form(place: SchemaNode) -> TypeError:
-    return TypeError(f"{place.path}: {type(place.type).__name__} has no form that a cluster could check")
+def _no_schema_for(node: SchemaNode) -> TypeError:
+    return TypeError(f"{node.path}: {type(node.type).__name__} has no form that a cluster could check")
 
 
 def _bounds(found: Mapping[str, Json]) -> OpenApiSchema:

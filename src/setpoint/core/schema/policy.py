@@ -22,12 +22,12 @@ from setpoint.errors import ManifestInvalid, UnknownField
 UNMANAGED: Final = "cnrm.cloud.google.com/unmanaged"
 DEFAULT_TO_GCP: Final = "cnrm.cloud.google.com/default-to-gcp-fields"
 IGNORE_UNSPECIFIED: Final = "cnrm.cloud.google.com/ignore-unspecified-fields"
-# What stands between commas, those inside brackets and quotes apart.
+# The text between two commas; commas inside brackets and quotes do not count.
 _PART: Final = re.compile(r"""(?:"(?:\\.|[^"\\])*"|\[(?:"(?:\\.|[^"\\])*"|[^\]"])*\]|[^,])+""")
 
 
 class Rule(StrEnum):
-    """Why a field has the value it has, strongest first; shown to people as it is."""
+    """Why a field has its value, strongest rule first; the text is shown in plans."""
 
     UNMANAGED = "unmanaged"
     SPEC = "spec"
@@ -40,22 +40,22 @@ class Rule(StrEnum):
     PRUNED = "pruned"
     # An explicit null: pruned, protected or not.
     RELEASED = "released"
-    # Of what an owner makes: as it is generated, put back to that, or gone because it is no longer generated.
+    # Fields of a generated child: set as generated, reverted to that, or removed since no longer generated.
     GENERATED = "generated"
     MANAGED = "managed"
     RETIRED = "no longer generated"
-    # A person's, where people may edit; and where what is generated has changed as well.
+    # An edit that is kept, and one whose generated value has changed as well.
     EDITED = "edited"
     CONFLICTING = "edited, and generated anew"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledPolicy:
-    """The rule for what the spec leaves out here and below, apart from the places listed `below`."""
+    """The rule for fields that the spec leaves out, here and below, except at the steps in `below`."""
 
     rule: Rule
     below: Mapping[PathStep, "CompiledPolicy"] = field(default_factory=dict)
-    # The rule again in the form the overlay asks for at every field.
+    # Derived from the rule, since the overlay reads them for every field.
     unmanaged: bool = field(init=False)
     keeps: bool = field(init=False)
 
@@ -64,23 +64,23 @@ class CompiledPolicy:
         object.__setattr__(self, "keeps", self.rule in (Rule.LISTED, Rule.IGNORED))
 
     def at(self, step: PathStep) -> "CompiledPolicy":
-        """The stance one step down."""
+        """The compiled policy one step below."""
         if not self.below:
             return self
         return self.below.get(step) or _UNIFORM[self.rule]
 
     def strongest_listed_rule(self) -> Rule | None:
-        """The strongest rule of the places listed here or further down, if any is."""
+        """The strongest annotated rule here or at any depth below; None if there is none."""
         rules = {below.rule for below in self.below.values()} | {
             below.strongest_listed_rule() for below in self.below.values()
         }
         return next((rule for rule in (Rule.UNMANAGED, Rule.LISTED) if rule in {self.rule, *rules}), None)
 
     def released(self) -> "CompiledPolicy":
-        """The stance under an explicit null: everything is given up but what is unmanaged."""
+        """The policy below an explicit null: every field is released except unmanaged ones."""
         if self.unmanaged:
             return self
-        below = {step: stance.released() for step, stance in self.below.items()}
+        below = {step: compiled.released() for step, compiled in self.below.items()}
         return CompiledPolicy(Rule.RELEASED, below) if below else _UNIFORM[Rule.RELEASED]
 
 
@@ -89,21 +89,21 @@ _UNIFORM: Final = {rule: CompiledPolicy(rule) for rule in Rule}
 
 @dataclass(frozen=True, slots=True)
 class FieldPolicy:
-    """The author's annotations on fields. A listed path stands for everything below it."""
+    """The author's annotations about fields. A listed path includes everything below it."""
 
     unmanaged: tuple[Path, ...] = ()
     listed: tuple[Path, ...] = ()
     unspecified: Rule = Rule.PRUNED
-    stance: CompiledPolicy = field(init=False, compare=False, repr=False)
+    compiled: CompiledPolicy = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         listed = [path.steps for path in self.listed]
         unmanaged = [path.steps for path in self.unmanaged]
-        object.__setattr__(self, "stance", _compile(self.unspecified, listed, unmanaged))
+        object.__setattr__(self, "compiled", _compile(self.unspecified, listed, unmanaged))
 
     @staticmethod
     def parse(annotations: Mapping[str, str], shape: ObjectShape) -> "FieldPolicy":
-        """The policy these annotations ask for; an unknown path names the nearest real ones."""
+        """The policy of these annotations; UnknownField names the nearest existing paths."""
         return FieldPolicy(
             _paths(annotations, UNMANAGED, shape),
             _paths(annotations, DEFAULT_TO_GCP, shape),
@@ -111,7 +111,7 @@ class FieldPolicy:
         )
 
     def on_create(self) -> "FieldPolicy":
-        """The policy while there is no live object: what is unmanaged starts as the spec says."""
+        """The policy for a creation: an unmanaged field starts with the value in the spec."""
         return FieldPolicy((), self.unmanaged + self.listed, self.unspecified) if self.unmanaged else self
 
 
@@ -148,7 +148,7 @@ def _paths(annotations: Mapping[str, str], key: str, shape: ObjectShape) -> tupl
 
 
 def _real_path(text: str, shape: ObjectShape) -> Path:
-    """The path that `text` writes, its selectors in the order of the list's keys."""
+    """The path written as `text`, with selectors in the order of the list's keys."""
     path = Path.parse(text)
     field_at(shape, path)
     whole = atomic_ancestor(shape, path)

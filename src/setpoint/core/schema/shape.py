@@ -1,4 +1,4 @@
-"""The shape of a kind's spec, read off its msgspec types: what each field is, and who may change it.
+"""The shape of a kind's spec, derived from its msgspec types: the structure, marks and default of each field.
 
 For example:
 
@@ -31,26 +31,26 @@ from setpoint.errors import UnknownField
 
 
 class Mark(Enum):
-    """What a field's type says about it beyond its JSON form."""
+    """What the annotation of a field says about it beyond its JSON type."""
 
     WRITE_ONLY = "sent, never read back"
     IMMUTABLE = "fixed when the object is created"
     PROTECTED = "given up only by an explicit value in the spec"
-    CHOSEN = "chosen by the service when nobody says"
+    CHOSEN = "chosen by the service when the spec leaves it out"
     OUTPUT_ONLY = "set by the service"
     ASKED = "asked for once: the service has the last word"
 
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """The documented value of a field that nobody sets; absence in the live object means this value too."""
+    """The documented default of a field; absence in the live object means this value, too."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Keyed:
-    """A list whose elements are told apart by these fields instead of their position."""
+    """A list whose elements are identified by these fields instead of their position."""
 
     names: tuple[str, ...]
 
@@ -60,10 +60,10 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What holds for every value of a type, in the language of a cluster's own checks (CEL, with the value as `self`).
+    """A validation rule for every value of a type, in CEL with the value as `self`.
 
-    A type lists them as `__checks__`. They only bring forward what the kind's `check` says in Python: a cluster then
-    refuses at once what would be refused later. `field`: the one below the value that the message is about.
+    A type lists its rules as `__checks__`. Each repeats what the kind's `check` enforces in Python, so that the API
+    server refuses a wrong object at admission. `field` is the member of the value that the message is about.
     """
 
     cel: str
@@ -73,19 +73,19 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar, or anything else that is replaced whole."""
+    """A scalar, or any other value that is replaced as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtomicList:
-    """A list that is replaced whole."""
+    """A list that is replaced as a whole."""
 
     item: "Shape"
 
 
 @dataclass(frozen=True, slots=True)
 class MapShape:
-    """An object whose keys are the author's: labels."""
+    """An object whose keys the author chooses, such as labels."""
 
     value: "Field"
 
@@ -100,9 +100,10 @@ class KeyedList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectShape:
-    """An object with the fields its type names. `defaulted` are those with a default; plain: none has, however deep.
+    """An object with the fields that its type names; `defaulted` are the names of those with a default.
 
-    `is_open`: nothing in it is write-only, however deep. `is_unit`: it is one value, and nobody owns a part of it.
+    `is_plain`: no field at any depth has a default. `is_open`: no field at any depth is write-only.
+    `is_atomic`: field policies apply to the object as a whole, never to one of its fields.
     """
 
     fields: Mapping[str, "Field"]
@@ -117,16 +118,16 @@ Shape: TypeAlias = Leaf | AtomicList | MapShape | KeyedList | ObjectShape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A place in a shape: what stands there, its marks, its default."""
+    """A field of a shape: the shape of its value, its marks and its default."""
 
     shape: Shape
     marks: frozenset[Mark] = frozenset()
     default: Json | Missing = MISSING
-    # The same again in the form the overlay asks for at every field.
+    # Derived from the above, since the overlay reads them for every field.
     write_only: bool = field(init=False)
     output_only: bool = field(init=False)
     immutable: bool = field(init=False)
-    held: bool = field(init=False)
+    is_kept: bool = field(init=False)
     chosen: bool = field(init=False)
     asked: bool = field(init=False)
     is_plain: bool = field(init=False)
@@ -138,7 +139,7 @@ class Field:
         object.__setattr__(self, "write_only", Mark.WRITE_ONLY in self.marks)
         object.__setattr__(self, "output_only", Mark.OUTPUT_ONLY in self.marks)
         object.__setattr__(self, "immutable", Mark.IMMUTABLE in self.marks)
-        object.__setattr__(self, "held", not self.marks.isdisjoint((Mark.IMMUTABLE, Mark.PROTECTED, Mark.CHOSEN)))
+        object.__setattr__(self, "is_kept", not self.marks.isdisjoint((Mark.IMMUTABLE, Mark.PROTECTED, Mark.CHOSEN)))
         object.__setattr__(self, "chosen", Mark.CHOSEN in self.marks)
         object.__setattr__(self, "asked", Mark.ASKED in self.marks)
         object.__setattr__(self, "is_plain", self.default is MISSING and _is_plain(self.shape))
@@ -148,7 +149,7 @@ class Field:
 
 
 def _is_plain(shape: Shape) -> bool:
-    """Whether nothing in `shape` has a default: what the author wrote is then all there can be."""
+    """Whether no field in `shape` has a default: the overlay then has nothing to fill in."""
     match shape:
         case ObjectShape(is_plain=is_plain):
             return is_plain
@@ -159,7 +160,7 @@ def _is_plain(shape: Shape) -> bool:
 
 
 def _is_open(shape: Shape) -> bool:
-    """Whether nothing in `shape` is write-only: all of it may be seen."""
+    """Whether no field in `shape` is write-only: nothing has to be redacted."""
     match shape:
         case ObjectShape(is_open=is_open):
             return is_open
@@ -177,7 +178,7 @@ UNTYPED: Final = Field(LEAF)
 
 @cache
 def shape_of(type_: type[msgspec.Struct]) -> ObjectShape:
-    """The shape of a struct type; TypeError when a mark on it makes no sense."""
+    """The shape of a struct type; TypeError when an annotation does not fit its field."""
     return _object(type_, {})
 
 
@@ -189,7 +190,7 @@ def object_shape(fields: Mapping[str, Field]) -> ObjectShape:
 
 
 def with_defaults(shape: ObjectShape, defaults: Mapping[str, Json]) -> ObjectShape:
-    """`shape` with other defaults at these paths, for those that depend on the rest of the spec."""
+    """`shape` with other defaults at these paths, for defaults that depend on the rest of the spec."""
     for text, value in defaults.items():
         path = Path.parse(text)
         shape = _with_field(shape, path, replace(field_at(shape, path), default=value))
@@ -197,16 +198,16 @@ def with_defaults(shape: ObjectShape, defaults: Mapping[str, Json]) -> ObjectSha
 
 
 def with_marks(shape: ObjectShape, marks: Mapping[str, Mark]) -> ObjectShape:
-    """`shape` with one more mark at these paths, for what depends on the live object."""
+    """`shape` with one more mark at these paths, for marks that depend on the live object."""
     for text, mark in marks.items():
         path = Path.parse(text)
-        place = field_at(shape, path)
-        shape = _with_field(shape, path, replace(place, marks=place.marks | {mark}))
+        found = field_at(shape, path)
+        shape = _with_field(shape, path, replace(found, marks=found.marks | {mark}))
     return shape
 
 
 def field_at(shape: ObjectShape, path: Path) -> Field:
-    """The field that `path` names; UnknownField names the nearest real ones."""
+    """The field at `path`; UnknownField names the nearest existing paths."""
     here = Field(shape)
     for step in path.steps:
         below = field_below(here, step)
@@ -216,9 +217,9 @@ def field_at(shape: ObjectShape, path: Path) -> Field:
     return here
 
 
-def field_below(holder: Field, step: PathStep) -> Field | None:
-    """The field one step into `holder`, or None where its type has no such thing."""
-    match holder.shape, step:
+def field_below(parent: Field, step: PathStep) -> Field | None:
+    """The field one step below `parent`, or None where its type has no such field."""
+    match parent.shape, step:
         case ObjectShape(fields=fields), str():
             return fields.get(step)
         case MapShape(value=value), str():
@@ -232,7 +233,7 @@ def field_below(holder: Field, step: PathStep) -> Field | None:
 
 
 def atomic_ancestor(shape: ObjectShape, path: Path) -> Path:
-    """The path of the unit that `path` leads into; `path` itself when it leads into none."""
+    """The path of the atomic list or object that contains `path`; `path` itself when there is none."""
     here: Field | None = Field(shape)
     for depth, step in enumerate(path.steps):
         if (
@@ -246,18 +247,18 @@ def atomic_ancestor(shape: ObjectShape, path: Path) -> Path:
 
 
 def paths_of(shape: ObjectShape) -> tuple[str, ...]:
-    """Every path the type names, `[name=…]` and `[…]` standing for elements; a type inside itself is not followed."""
+    """Every path of the type, with `[name=…]` and `[…]` for elements; recursive types are not expanded."""
     return tuple(_paths(Field(shape), "", ()))
 
 
-# --- From types ------------------------------------------------------------------------------------------------------
+# --- Shapes from types -----------------------------------------------------------------------------------------------
 
 
 def _object(type_: type[msgspec.Struct], known: dict[type, ObjectShape]) -> ObjectShape:
     if type_ in known:
         return known[type_]
     fields: dict[str, Field] = {}
-    # On record before its fields are read: a type may hold itself.
+    # Known before its fields are read: a type may be recursive.
     known[type_] = shape = ObjectShape(fields, is_atomic=getattr(type_, "__unit__", False))
     hints = get_type_hints(type_, include_extras=True)
     for one in struct_fields(type_):
@@ -270,24 +271,24 @@ def _object(type_: type[msgspec.Struct], known: dict[type, ObjectShape]) -> Obje
 
 
 def _field(hint: object, known: dict[type, ObjectShape]) -> Field:
-    plain, notes = _unwrap(hint)
-    marks = frozenset(note for note in notes if isinstance(note, Mark))
-    default = next((note.value for note in notes if isinstance(note, Default)), MISSING)
-    keyed = next((note for note in notes if isinstance(note, Keyed)), None)
+    plain, annotations = _unwrap(hint)
+    marks = frozenset(annotation for annotation in annotations if isinstance(annotation, Mark))
+    default = next((annotation.value for annotation in annotations if isinstance(annotation, Default)), MISSING)
+    keyed = next((annotation for annotation in annotations if isinstance(annotation, Keyed)), None)
     shape = _shape(plain, known)
     return Field(shape if keyed is None else _keyed(shape, keyed), marks, default)
 
 
 def _unwrap(hint: object) -> tuple[object, tuple[object, ...]]:
-    """The type behind Annotated and `| None | UnsetType`, and all notes on the way; NoneType for several types."""
+    """The type without Annotated and `| None | UnsetType`, and all annotations; NoneType for a union of types."""
     if get_origin(hint) is Annotated:
-        inner, *notes = get_args(hint)
+        inner, *annotations = get_args(hint)
         plain, deeper = _unwrap(inner)
-        return plain, (*notes, *deeper)
+        return plain, (*annotations, *deeper)
     if get_origin(hint) in (Union, UnionType):
         members = [_unwrap(arg) for arg in get_args(hint) if arg not in (NoneType, UnsetType)]
-        notes = [note for _, deeper in members for note in deeper]
-        return (members[0][0] if len(members) == 1 else NoneType), tuple(notes)
+        annotations = [annotation for _, deeper in members for annotation in deeper]
+        return (members[0][0] if len(members) == 1 else NoneType), tuple(annotations)
     return hint, ()
 
 
@@ -311,41 +312,41 @@ def _keyed(shape: Shape, keyed: Keyed) -> KeyedList:
             raise TypeError(f"{keyed} is for lists of structs that have these fields")
 
 
-def _with_field(holder: ObjectShape, path: Path, new: Field) -> ObjectShape:
-    """`holder` with another field at `path`; what is on the way there is made anew, the rest is shared."""
+def _with_field(parent: ObjectShape, path: Path, new: Field) -> ObjectShape:
+    """`parent` with another field at `path`; unchanged fields are shared."""
     name, rest = path.steps[0], Path(path.steps[1:])
     assert isinstance(name, str)
-    below = holder.fields[name]
+    below = parent.fields[name]
     if rest and not isinstance(below.shape, ObjectShape):
         raise UnknownField(f"{path} cannot be changed: {name} is not an object")
     if isinstance(below.shape, ObjectShape) and rest:
         new = replace(below, shape=_with_field(below.shape, rest, new))
-    return object_shape({**holder.fields, name: new})
+    return object_shape({**parent.fields, name: new})
 
 
-# --- Names -----------------------------------------------------------------------------------------------------------
+# --- Names of fields, for error messages -----------------------------------------------------------------------------
 
 
 def _no_such_field(shape: ObjectShape, path: Path) -> UnknownField:
     real = paths_of(shape)
     last = str(Path(path.steps[-1:])).lower()
-    namesakes = [text for text in real if text.lower().rpartition(".")[2] == last]
-    near = tuple(dict.fromkeys([*namesakes, *nearest(str(path), real)]))[:3]
+    same_name = [text for text in real if text.lower().rpartition(".")[2] == last]
+    near = tuple(dict.fromkeys([*same_name, *nearest(str(path), real)]))[:3]
     hint = f"; nearest: {', '.join(near)}" if near else ""
     return UnknownField(f"no field {path}{hint}", near)
 
 
-def _paths(holder: Field, prefix: str, inside: tuple[Shape, ...]) -> Iterator[str]:
-    shape = holder.shape
+def _paths(parent: Field, prefix: str, inside: tuple[Shape, ...]) -> Iterator[str]:
+    shape = parent.shape
     if shape in inside:
         return
-    for step, below in _places(shape):
+    for step, below in _members(shape):
         text = f"{prefix}.{step}".lstrip(".") if not step.startswith("[") else f"{prefix}{step}"
         yield text
         yield from _paths(below, text, (*inside, shape))
 
 
-def _places(shape: Shape) -> Iterator[tuple[str, Field]]:
+def _members(shape: Shape) -> Iterator[tuple[str, Field]]:
     match shape:
         case ObjectShape(fields=fields):
             yield from fields.items()

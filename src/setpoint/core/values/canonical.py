@@ -23,7 +23,7 @@ from setpoint.errors import NotJson
 JsonOrStruct: TypeAlias = Json | msgspec.Struct
 
 _CONTAINERS: Final = frozenset((dict, list))
-# The nesting orjson takes; the exact route draws the line at the same depth.
+# The deepest nesting that orjson accepts; the exact encoder has the same limit.
 MAX_DEPTH: Final = 254
 
 
@@ -42,12 +42,12 @@ def digest(value: JsonOrStruct) -> str:
 
 
 def sha256_hex(body: bytes) -> str:
-    """SHA-256 of bytes as they came, in lower-case hex: equal bodies need no decoding."""
+    """SHA-256 of bytes as they are, in lower-case hex: equal response bodies need no decoding."""
     return hashlib.sha256(body).hexdigest()
 
 
 def same(a: JsonOrStruct, b: JsonOrStruct) -> bool:
-    """Whether `a` and `b` are one JSON value: 1 is 1.0, True is not 1, the order of keys is nothing."""
+    """Whether `a` and `b` are the same JSON value: 1 equals 1.0, True differs from 1, the order of keys is ignored."""
     if a is b:
         return True
     kind, other = type(a), type(b)
@@ -71,7 +71,7 @@ def _same_scalars(a: JsonOrStruct, b: JsonOrStruct) -> bool:
 
 
 def encodes_same(a: JsonOrStruct, b: JsonOrStruct) -> bool:
-    """A quick yes for two lists or objects. A no says nothing: 1 and 1.0 are packed differently."""
+    """Whether both encode to the same bytes, which is cheap. False proves nothing: 1 and 1.0 encode differently."""
     try:
         return _packed(a) == _packed(b)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -90,14 +90,14 @@ def _same_parts(a: object, b: object) -> bool:
 
 
 def _to_builtins(value: JsonOrStruct) -> Json:
-    """A struct as plain objects and lists, without its unset fields; anything else as it is."""
+    """A struct as plain objects and lists, without its unset fields; any other value unchanged."""
     if isinstance(value, msgspec.Struct):
         tree: Json = msgspec.to_builtins(value, str_keys=True)
         return tree
     return value
 
 
-# --- The fast route: another library's bytes, once they are proven to be the canonical ones -------------------------
+# --- Fast encoder: bytes of orjson or msgspec, used when they are proven to be canonical -----------------------------
 
 _OPTIONS: Final = (
     orjson.OPT_SORT_KEYS
@@ -108,8 +108,8 @@ _OPTIONS: Final = (
 _sorted_json: Final = msgspec.json.Encoder(order="sorted").encode
 _msgpack: Final = msgspec.msgpack.Encoder().encode
 _packed: Final = msgspec.msgpack.Encoder(order="sorted").encode
-# MessagePack writes every double behind this byte, so bytes without it hold none. Other values may hold the byte
-# too: then a walk has to tell.
+# MessagePack writes this byte before every double, so bytes without it hold no double. The byte may also be part of
+# another value: then a walk over the value decides.
 _DOUBLE: Final = b"\xcb"
 _NOT_FLOATS: Final = frozenset((str, int, bool, type(None)))
 _BELOW_ASTRAL: Final = bytes(range(0xF0))
@@ -124,7 +124,7 @@ _PLAIN_TYPES: Final = (
 
 
 def _fast_text(value: Json) -> bytes | None:
-    """orjson's bytes where they are canonical: no float in them, and no key that sorts differently as UTF-16."""
+    """orjson's bytes if they are canonical: no float, and no key that sorts differently as UTF-16; else None."""
     try:
         text = orjson.dumps(value, option=_OPTIONS)
         proven = _DOUBLE not in _msgpack(value) or _holds_no_float(value)
@@ -134,7 +134,7 @@ def _fast_text(value: Json) -> bytes | None:
 
 
 def _holds_no_float(value: Json) -> bool:
-    """Whether a walk finds nothing but text, whole numbers, true, false and null; it has to end: no cycles."""
+    """Whether `value` holds only text, integers, booleans and null. The walk does not detect cycles: orjson has."""
     todo = [value]
     for node in todo:
         if isinstance(node, dict):
@@ -147,7 +147,7 @@ def _holds_no_float(value: Json) -> bool:
 
 
 def _struct_text(value: msgspec.Struct) -> bytes | None:
-    """msgspec's bytes under the same proof, for types whose encoding holds nothing but plain JSON."""
+    """msgspec's bytes under the same proof, for struct types that encode to plain JSON; else None."""
     if not _is_plain_type(type(value)):
         return None
     try:
@@ -159,13 +159,13 @@ def _struct_text(value: msgspec.Struct) -> bytes | None:
 
 
 def _sorts_alike(text: bytes) -> bool:
-    """Whether UTF-8 and UTF-16 order agree for every key in `text`: they do where no character is astral."""
+    """Whether UTF-8 and UTF-16 sort every key in `text` alike: they do if no character is beyond the BMP."""
     return text.isascii() or not text.translate(None, _BELOW_ASTRAL)
 
 
 @cache
 def _is_plain_type(type_: type[msgspec.Struct]) -> bool:
-    """Whether every value of `type_` encodes to what the exact route would print, floats apart."""
+    """Whether every value of `type_` encodes as the exact encoder would, floats excepted."""
     try:
         todo: list[inspect.Type] = [inspect.type_info(type_)]
     except TypeError:
@@ -187,7 +187,7 @@ def _is_plain_type(type_: type[msgspec.Struct]) -> bool:
     return True
 
 
-# --- The exact route: every byte decided here ------------------------------------------------------------------------
+# --- Exact encoder: slow, and right for every value -------------------------------------------------------------------
 
 
 def _exact_text(value: Json) -> bytes:
@@ -195,14 +195,14 @@ def _exact_text(value: Json) -> bytes:
 
 
 class _ExactEncoder:
-    """The pieces of one text, and the way to the value it is at: errors name it."""
+    """Collects the text of one value in pieces, and the path of the current value for error messages."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
-        self._way: list[str | int] = []
+        self._path: list[str | int] = []
 
     def write(self, value: object) -> list[str]:
-        """The pieces so far, with those of `value` at the end."""
+        """Appends the text of `value`; returns all pieces so far."""
         match value:
             case str():
                 self._pieces.append(self._string(value))
@@ -217,7 +217,7 @@ class _ExactEncoder:
         return self._pieces
 
     def _container(self, value: object) -> None:
-        if len(self._way) >= MAX_DEPTH:
+        if len(self._path) >= MAX_DEPTH:
             raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or in a cycle")
         match value:
             case Mapping():
@@ -235,9 +235,9 @@ class _ExactEncoder:
         comma = "{"
         for key in self._sorted(value):
             self._pieces.append(f"{comma}{self._string(key)}:")
-            self._way.append(key)
+            self._path.append(key)
             self.write(value[key])
-            self._way.pop()
+            self._path.pop()
             comma = ","
         self._pieces.append("{}" if comma == "{" else "}")
 
@@ -245,9 +245,9 @@ class _ExactEncoder:
         comma = "["
         for position, item in enumerate(value):
             self._pieces.append(comma)
-            self._way.append(position)
+            self._path.append(position)
             self.write(item)
-            self._way.pop()
+            self._path.pop()
             comma = ","
         self._pieces.append("[]" if comma == "[" else "]")
 
@@ -276,5 +276,5 @@ class _ExactEncoder:
             raise self._refused(str(error)) from error
 
     def _refused(self, why: str) -> NotJson:
-        at = Path(tuple(self._way))
+        at = Path(tuple(self._path))
         return NotJson(f"{at}: {why}" if at else why)

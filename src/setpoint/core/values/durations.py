@@ -18,7 +18,7 @@ _NANOSECONDS: Final = {
 }
 _PART: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)({'|'.join(_NANOSECONDS)})")
 _WHOLE: Final = re.compile(rf"(?:{_PART.pattern})+")
-# What Go can hold.
+# The longest duration that Go can represent.
 _MAX_SECONDS: Final = 2**63 / 10**9
 
 

@@ -9,16 +9,16 @@ from msgspec import UNSET, Meta, UnsetType
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 JsonObject: TypeAlias = Mapping[str, Json]
 
-# Absent is neither null nor unknown. It is msgspec's own mark, so that a field a typed spec
-# leaves out and a path a tree does not have are the same thing.
+# Absent is neither null nor unknown. It is msgspec's own marker, so that a field that a typed spec leaves out and a
+# path that a tree does not have are the same thing.
 Missing: TypeAlias = UnsetType
 MISSING: Final = UNSET
 
-
+# Integers that services and API servers can store.
 Int32: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
-# Beyond this, a double no longer tells neighbouring integers apart.
+# Beyond this, a double cannot represent every integer.
 MAX_EXACT_INTEGER: Final = 2**53
 _BEYOND_DOUBLES: Final = 2**1024
 
@@ -37,7 +37,7 @@ def number_text(value: int | float) -> str:
 
 
 def _shortest_digits(value: float) -> tuple[str, int]:
-    """The fewest digits that read back as `value`, and where the decimal point stands: 0.25 is ("25", 0)."""
+    """The fewest digits that read back as `value`, and the position of the decimal point: 0.25 is ("25", 0)."""
     mantissa, _, exponent = float.__repr__(value).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -60,7 +60,7 @@ def _place_point(digits: str, point: int) -> str:
 
 
 def same_number(a: int | float, b: int | float) -> bool:
-    """Whether both have one text form: 1 and 1.0 do, 2**53 and 2**53 + 1 do not."""
+    """Whether both have the same text form: 1 and 1.0 do, 2**53 and 2**53 + 1 do not."""
     if isinstance(a, int) == isinstance(b, int):
         return a == b
     whole, real = (a, b) if isinstance(a, int) else (b, a)

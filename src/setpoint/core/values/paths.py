@@ -36,13 +36,13 @@ PathStep: TypeAlias = str | int | Selector
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Where a value stands in a tree. `str()` and `Path.parse` are each other's inverse."""
+    """The location of a value in a tree. `Path.parse` is the inverse of `str()`."""
 
     steps: tuple[PathStep, ...] = ()
 
     @staticmethod
     def parse(text: str) -> "Path":
-        """The path that `text` writes; ManifestInvalid says where it stops making sense."""
+        """The path written as `text`; ManifestInvalid names the character where it is malformed."""
         return Path(tuple(_read_steps(text)))
 
     def __truediv__(self, step: PathStep) -> "Path":
@@ -60,12 +60,12 @@ class Path:
         return Path(self.steps[:-1])
 
     def covers(self, other: "Path") -> bool:
-        """Whether `other` is this path, or lies below it."""
+        """Whether `other` is this path or a descendant of it."""
         return other.steps[: len(self.steps)] == self.steps
 
 
 def scalar_text(value: Json) -> str | None:
-    """A scalar as a selector writes it: text as it is, else as JSON prints it; None for what JSON has no scalar for."""
+    """A scalar as a selector writes it: text as is, else its JSON form; None for lists, objects, NaN and infinity."""
     match value:
         case str():
             return value
@@ -86,11 +86,11 @@ def _number_text(value: int | float) -> str | None:
         return None
 
 
-# --- Text ------------------------------------------------------------------------------------------------------------
+# --- Paths as text ---------------------------------------------------------------------------------------------------
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_$/@+-]+")
 _INDEX: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
-# What people who know JSONPath write for a selector.
+# The JSONPath form of a selector, as in kubectl.
 _PREDICATE: Final = re.compile(r"\[\?\(@\.([A-Za-z0-9_-]+)\s*==\s*(?:'([^']*)'|\"([^\"]*)\")\)\]")
 _quoted: Final = JSONDecoder().raw_decode
 
@@ -162,11 +162,11 @@ def _malformed(text: str, position: int, problem: str) -> ManifestInvalid:
     return ManifestInvalid(f"the path {text!r} breaks off at character {position + 1}: {problem}")
 
 
-# --- Trees -----------------------------------------------------------------------------------------------------------
+# --- Reading and changing trees --------------------------------------------------------------------------------------
 
 
 def get_at(tree: Json | Missing, path: Path) -> Json | Missing:
-    """The value at `path`, or `MISSING` when any step of the way is absent."""
+    """The value at `path`, or `MISSING` when any step of it is absent."""
     for step in path.steps:
         tree = value_below(tree, step)
         if tree is MISSING:
@@ -185,25 +185,13 @@ def value_below(tree: Json | Missing, step: PathStep) -> Json | Missing:
     return MISSING
 
 
-def require_at(tree: Json, path: Path) -> Json:
-    """The value at `path`; UnknownField names the nearest path that is there."""
-    here: Json | Missing = tree
-    for depth, step in enumerate(path.steps):
-        below = value_below(here, step)
-        if below is MISSING:
-            raise _nothing_there(here, Path(path.steps[:depth]), path)
-        here = below
-    assert not isinstance(here, Missing)
-    return here
-
-
 def set_at(tree: Json | Missing, path: Path, value: Json) -> Json:
-    """`tree` with `value` at `path`, objects and keyed elements made on the way; the rest is shared, not copied."""
+    """`tree` with `value` at `path`; absent objects and keyed elements are created, unchanged parts are shared."""
     return _set(tree, path, 0, value)
 
 
 def remove_at(tree: Json, path: Path) -> Json:
-    """`tree` without what stands at `path`; the very same `tree` when nothing does."""
+    """`tree` without the value at `path`; `tree` itself when there is none."""
     if not path.steps or get_at(tree, path) is MISSING:
         return tree
     holder = get_at(tree, path.parent)
@@ -256,20 +244,16 @@ def _wrong_holder(tree: Json | Missing, path: Path, depth: int) -> UnknownField:
     return UnknownField(f"cannot set {path}: {here or 'the value'} is not {wanted}", (str(here),))
 
 
-def _nothing_there(here: Json | Missing, reached: Path, wanted: Path) -> UnknownField:
-    names = [str(reached / name) for name in here] if isinstance(here, dict) else []
-    near = nearest(str(Path(wanted.steps[: len(reached.steps) + 1])), names)
-    hint = f"; nearest: {', '.join(near)}" if near else ""
-    return UnknownField(f"nothing at {wanted}: the way ends at {reached or 'the root'}{hint}", near or (str(reached),))
-
-
 def nearest(wanted: str, real: Sequence[str]) -> tuple[str, ...]:
-    """The up to three texts of `real` most like `wanted`, best first; none that is far worse than the best."""
-    likeness = {text: SequenceMatcher(None, text.lower(), wanted.lower()).ratio() for text in real}
-    best = sorted(likeness, key=lambda text: -likeness[text])[:3]
-    return tuple(text for text in best if likeness[text] >= max(0.6, likeness[best[0]] - 0.15))
+    """Up to three of the `real` texts that are most similar to `wanted`, best first, without poor matches."""
+    similarity = {text: SequenceMatcher(None, text.lower(), wanted.lower()).ratio() for text in real}
+    best = sorted(similarity, key=lambda text: -similarity[text])[:3]
+    return tuple(text for text in best if similarity[text] >= max(0.6, similarity[best[0]] - 0.15))
 
 
+# --- Keyed lists: elements identified by the values of key fields instead of their position ---------------------------
+
+# The values of an element's key fields, as text.
 ElementKey: TypeAlias = tuple[str, ...]
 
 
@@ -279,7 +263,7 @@ def is_list_of_objects(value: Json | Missing) -> TypeGuard[Sequence[Mapping[str,
 
 
 def key_of(element: Json, names: tuple[str, ...]) -> ElementKey:
-    """What tells `element` from its siblings, as text; what has no text form, or is absent, reads as empty."""
+    """The values of the key fields `names` of `element`; one that is absent or has no text form is ""."""
     if len(names) == 1 and isinstance(element, dict) and isinstance(only := element.get(names[0]), str):
         return (only,)
     found = [value_below(element, name) for name in names]
@@ -291,19 +275,19 @@ def _text(value: Json | Missing) -> str:
 
 
 def selector(names: tuple[str, ...], key: ElementKey) -> Selector:
-    """`key` as a step of a path."""
+    """The path step that selects the element with this key."""
     return Selector(tuple(zip(names, key, strict=True)))
 
 
 def index_by_key(
     elements: Sequence[Mapping[str, Json]], names: tuple[str, ...]
 ) -> dict[ElementKey, Mapping[str, Json]]:
-    """The elements under their keys, in order; ManifestInvalid when two share one."""
+    """The elements by key, in order; ManifestInvalid when two have the same key."""
     found: dict[ElementKey, Mapping[str, Json]] = {}
     for element in elements:
         key = key_of(element, names)
         if key in found:
-            twice = selector(names, key)
-            raise ManifestInvalid(f"two elements of one list are {twice}: each {'/'.join(names)} may stand once")
+            duplicate = selector(names, key)
+            raise ManifestInvalid(f"two elements of one list are {duplicate}: each {'/'.join(names)} may stand once")
         found[key] = element
     return found

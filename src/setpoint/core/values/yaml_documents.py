@@ -33,21 +33,21 @@ _Start: TypeAlias = yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingSta
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """One document: its value, and the line on which each value begins, from 1."""
+    """One document: its value, and for each path the line on which the value begins, counted from 1."""
 
     value: Json
     source: str
     lines: Mapping[Path, int]
 
     def where(self, path: Path) -> str:
-        """`file:line` of the value at `path`, or of the nearest one around it that is there."""
+        """`file:line` of the value at `path`, or of its nearest ancestor that exists."""
         while path not in self.lines and path:
             path = path.parent
         return f"{self.source}:{self.lines[path]}"
 
 
 def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
-    """The documents in `text`, empty ones left out; ManifestInvalid says where it stops being YAML, and why."""
+    """The documents in `text` without empty ones; ManifestInvalid names the line where it is not YAML, and why."""
     try:
         found = list(_documents(yaml.parse(text, Loader=yaml.CBaseLoader), source))
     except yaml.MarkedYAMLError as error:
@@ -60,7 +60,7 @@ def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
 
 
 def write_document(value: Json) -> str:
-    """The text of a document, in the order that `value` has, which `read_documents` takes for the same value."""
+    """The text of a document with the members in their order; `read_documents` reads it back as the same value."""
     text: str = yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=_WIDTH
     )
@@ -68,7 +68,7 @@ def write_document(value: Json) -> str:
 
 
 def _represent_text(writer: BaseRepresenter, text: str) -> yaml.ScalarNode:
-    """Text that would be read as something else goes into quotes: PyYAML alone goes by rules that are not ours."""
+    """Quotes text that `read_documents` would read as another type: PyYAML quotes by YAML 1.1 rules, not by ours."""
     style = None if isinstance(_scalar(text), str) else "'"
     is_plain = all(one.isprintable() or one == "\n" for one in text)
     return writer.represent_scalar("tag:yaml.org,2002:str", text, style if is_plain else '"')
@@ -91,14 +91,14 @@ def _documents(events: Iterator[yaml.Event], source: str) -> Iterator[YamlDocume
 
 @dataclass(frozen=True, slots=True)
 class _Anchored:
-    """A value that aliases may stand for, and how many values it holds, aliases in it followed."""
+    """An anchored value, and how many values it holds with its aliases expanded."""
 
     value: Json
     size: int
 
 
 class _Reader:
-    """One document on its way from events to values: never deeper, nor larger, than it may get."""
+    """Builds the value of one document from parser events, within the limits of depth and size."""
 
     def __init__(self, events: Iterator[yaml.Event], source: str) -> None:
         self.lines: dict[Path, int] = {}
@@ -109,7 +109,7 @@ class _Reader:
         self._size = 0
 
     def value(self, event: yaml.Event, at: Path) -> Json:
-        """The value that begins with `event`, its lines on record."""
+        """The value that begins with `event`; its line is added to `lines`."""
         self.lines[at] = _line(event)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
@@ -187,7 +187,7 @@ def _line(event: yaml.Event) -> int:
 
 
 def _scalar(text: str) -> Json:
-    """What a plain scalar means."""
+    """The value of a plain scalar."""
     if text in _NULL:
         return None
     if text in _TRUE or text in _FALSE:

@@ -27,19 +27,19 @@ from setpoint.errors import NotJson
 
 @dataclass(frozen=True, slots=True)
 class Satisfied:
-    """What was waited for is there."""
+    """The wait is satisfied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsatisfied:
-    """Not yet; `missing` says what is lacking."""
+    """Not satisfied yet; `missing` says what is missing."""
 
     missing: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unsatisfiable:
-    """It will not come: waiting longer changes nothing."""
+    """The object failed: waiting longer changes nothing."""
 
     reason: str
     message: str
@@ -50,28 +50,28 @@ WaitVerdict: TypeAlias = Satisfied | Unsatisfied | Unsatisfiable
 
 @dataclass(frozen=True, slots=True)
 class ObjectFound:
-    """The object, as the service reports it."""
+    """The live object."""
 
     live: Json
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectNotFound:
-    """The service says that there is no such object; `what` names it."""
+    """The object does not exist; `what` is its name in messages."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFailed:
-    """Nobody could look, and `why`."""
+    """The object could not be read, and `why`."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """The budget of the wait is used up; `why` says what was still missing."""
+    """The wait timed out; `why` says what was still missing."""
 
     why: str
 
@@ -84,14 +84,14 @@ def judge(wait: WaitCriterion, live: Json) -> WaitVerdict:
     missing = _missing(wait, live)
     if missing is None:
         return Satisfied()
-    # After the wait itself: a Job's failure may be the very thing that is waited for.
+    # After the wait itself: the failure of a Job may be what is waited for.
     return _failure(live) or Unsatisfied(missing)
 
 
 def judge_observation(
     wait: WaitCriterion, observation: ObjectFound | ObjectNotFound, uid: str | Missing
 ) -> WaitVerdict:
-    """The verdict on the object that this wait began with: `uid` is its uid, `MISSING` while it was never there."""
+    """The verdict for the object that the wait began with: `uid` is its uid, `MISSING` if it never existed."""
     match observation:
         case ObjectNotFound(what) if uid is MISSING:
             return Unsatisfied(f"{what} does not exist yet")
@@ -99,7 +99,7 @@ def judge_observation(
             return Unsatisfiable("Deleted", f"{what} was deleted while it was waited for")
         case ObjectFound(live):
             now, verdict = text_at(live, "metadata", "uid"), judge(wait, live)
-            # What is there need not be waited for, in whichever object.
+            # A recreated object that satisfies the wait is as good as the first one.
             if uid is not MISSING and now and now != uid and not isinstance(verdict, Satisfied):
                 return Unsatisfiable(
                     "Recreated", f"{display_name(live)} was replaced by another while it was waited for"
@@ -125,12 +125,12 @@ def _missing(wait: WaitCriterion, live: Json) -> str | None:
 
 
 def is_present(value: Json | Missing) -> bool:
-    """Whether a field wait takes `value` for an answer: not null, "", [] or {}; false and 0 are answers."""
+    """Whether `value` satisfies a field wait: null, "", [] and {} do not, false and 0 do."""
     return bool(value) or isinstance(value, bool | int | float)
 
 
 def is_present_at(live: Json, path: Path) -> bool:
-    """The same for what `live` has at `path`: what changes without anybody's doing is no answer."""
+    """Whether the value at `path` of `live` satisfies a field wait; volatile fields do not count."""
     found = get_at(live, path)
     return found is not MISSING and is_present(without_volatile(found, path))
 
@@ -151,7 +151,7 @@ def _value_missing(path: Path, wanted: Json, live: Json) -> str | None:
 
 
 def _matches(wanted: Json, current: Json | Missing) -> bool:
-    """Text also matches the number or boolean that reads the same, as in `kubectl wait`."""
+    """Text also matches a number or boolean with the same text form, as in `kubectl wait`."""
     if current is MISSING:
         return False
     as_text = isinstance(wanted, str) and isinstance(current, bool | int | float)
@@ -177,7 +177,7 @@ def _out_of_date(path: Path, live: Json) -> str | None:
 
 
 def _shown(value: Json | Missing) -> str:
-    """A value in a message, cut short."""
+    """A value in a message, truncated."""
     if value is MISSING:
         return "not there"
     try:

@@ -26,35 +26,35 @@ from setpoint.core.wait.judge import (
 from setpoint.core.wait.wait_for import FieldWait, WaitCriterion
 from setpoint.errors import Blocked, ManifestInvalid, NotJson
 
-# Why a value that was known is not known any more.
+# The reason of an output whose value was known and is gone.
 DISAPPEARED: Final = "disappeared"
 
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """Not tracked: nothing is waited for, or no value."""
+    """Not tracked: the resource has no `field` wait."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown:
-    """Tracked, and not there: dependants block.
+    """Tracked, and without a value: dependants are blocked.
 
-    `since` is when it became unknown, and stays while `reason` changes; "" when nobody knows any more. `last` is
-    the value that was known before, for people to see; no dependant gets it.
+    `since` is when it became unknown, and stays while `reason` changes; "" when that is not known. `last` is the value
+    that was known before, to be shown; dependants never get it.
     """
 
     reason: str
     since: str
     last: Json | Missing = MISSING
 
-    # As JSON: Python takes Unknown(…, 1) and Unknown(…, True) for the same.
+    # Compared as JSON: for Python, Unknown(…, 1) equals Unknown(…, True).
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unknown) and same(to_data(self), to_data(other))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """Here it is: the object cut to the path that was waited for."""
+    """The value: the object pruned to the path that was waited for."""
 
     value: Json
 
@@ -66,7 +66,7 @@ OutputState: TypeAlias = Null | Unknown | Known
 
 
 def to_data(output: OutputState) -> dict[str, Json]:
-    """`output` as it is stored."""
+    """`output` as JSON, as it is stored."""
     match output:
         case Null():
             return {"state": "null"}
@@ -80,7 +80,7 @@ def to_data(output: OutputState) -> dict[str, Json]:
 
 
 def from_data(data: object) -> OutputState:
-    """The output that `to_data` stored. What cannot be read is Unknown, so dependants block and the wait runs again."""
+    """The output stored by `to_data`. Unreadable data is Unknown: dependants are blocked and the wait runs again."""
     if not isinstance(data, Mapping):
         return _unreadable("it is not a map")
     try:
@@ -102,48 +102,47 @@ def _unreadable(why: str) -> Unknown:
     return Unknown(f"the stored output cannot be read: {why}", "")
 
 
-# --- Cutting ---------------------------------------------------------------------------------------------------------
+# --- Pruning ---------------------------------------------------------------------------------------------------------
 
 
 def prune(tree: Json, path: Path) -> Json | Missing:
-    """`tree` cut to `path`, all of the way kept: what `get_at` finds in it is what it finds in `tree`.
+    """`tree` pruned to `path`: `get_at` finds the same value in both; `MISSING` when it finds none.
 
-    An element keeps its position (null stands for those before it), or, under a selector, the fields it is
-    selected by.
+    An element keeps its position, with null for the elements before it; a selected one keeps its key fields.
     """
-    holders: list[Json] = []
-    cut = tree
+    parents: list[Json] = []
+    pruned = tree
     for step in path.steps:
-        below = value_below(cut, step)
+        below = value_below(pruned, step)
         if below is MISSING:
             return MISSING
-        holders.append(cut)
-        cut = below
-    for holder, step in zip(reversed(holders), reversed(path.steps), strict=True):
-        cut = _wrap(cut, step, holder)
-    return cut
+        parents.append(pruned)
+        pruned = below
+    for parent, step in zip(reversed(parents), reversed(path.steps), strict=True):
+        pruned = _wrap(pruned, step, parent)
+    return pruned
 
 
-def _wrap(cut: Json, step: PathStep, holder: Json) -> Json:
+def _wrap(pruned: Json, step: PathStep, parent: Json) -> Json:
     match step:
         case str():
-            return {step: cut}
+            return {step: pruned}
         case int():
-            return [*(None for _ in range(step)), cut]
+            return [*(None for _ in range(step)), pruned]
         case Selector(pairs):
-            element = value_below(holder, step)
+            element = value_below(parent, step)
             assert isinstance(element, Mapping)
-            assert isinstance(cut, Mapping)
-            return [{**{name: element[name] for name, _ in pairs}, **cut}]
+            assert isinstance(pruned, Mapping)
+            return [{**{name: element[name] for name, _ in pairs}, **pruned}]
         case _:
             assert_never(step)
 
 
-# --- The rules -------------------------------------------------------------------------------------------------------
+# --- From an observation to an output --------------------------------------------------------------------------------
 
 
 def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous: OutputState, now: str) -> OutputState:
-    """What the resource offers after this observation, given what it offered before."""
+    """The output of a resource after this observation; `previous` is its output before."""
     if not isinstance(wait, FieldWait):
         return Null()
     last = _last_value(previous, wait.path)
@@ -165,7 +164,7 @@ def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous
 
 
 def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | str:
-    """The value, or the reason why there is none."""
+    """The value, or the reason why it is unknown."""
     match judge(wait, live):
         case Satisfied():
             return _storable(prune(live, wait.path))
@@ -189,7 +188,7 @@ def _storable(value: Json | Missing) -> Known | str:
 
 
 def _last_value(previous: OutputState, path: Path) -> Json | Missing:
-    """The value known before, unless it was cut to another path: then it is no news of this one."""
+    """The value known before; `MISSING` when it was pruned to another path."""
     match previous:
         case Null():
             return MISSING
@@ -202,7 +201,7 @@ def _last_value(previous: OutputState, path: Path) -> Json | Missing:
 def value_at(output: OutputState, path: Path, source: str) -> Json:
     """The value at `path` for a dependant of `source`. Blocked while it is unknown; ManifestInvalid when not tracked.
 
-    Null is no value: it may stand for an element that was cut away.
+    A null in the value counts as unknown: it may stand for an element that was pruned.
     """
     match output:
         case Null():

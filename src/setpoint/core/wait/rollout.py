@@ -20,7 +20,7 @@ from setpoint.errors import ManifestInvalid
 
 
 def rollout_pending(live: Json) -> str | None:
-    """What the rollout of `live` still lacks; None when it is complete. ManifestInvalid for a kind without one."""
+    """What the rollout of `live` still waits for; None when it is complete. ManifestInvalid for a kind without one."""
     return _rollout_of(live)(live)
 
 
@@ -100,7 +100,7 @@ _ROLLOUTS: Final[dict[tuple[str, str], Callable[[Json], str | None]]] = {
 
 
 def _not_observed(live: Json) -> str | None:
-    """The counts say nothing about a spec that the controller has not read."""
+    """Why the status is not current: its counts say nothing about a spec that the controller has not observed."""
     observed = observed_generation(live)
     if observed is MISSING:
         return "the controller has not reported yet"
@@ -122,5 +122,5 @@ def _replicas(count: int) -> str:
 
 
 def _updates_on_delete(live: Json) -> bool:
-    """Old pods stay until a person deletes them: nobody would ever see the end of the update."""
+    """Old pods stay until they are deleted by hand, so the wait does not require updated pods."""
     return text_at(live, "spec", "updateStrategy", "type") == "OnDelete"

@@ -16,7 +16,7 @@ from setpoint.errors import ManifestInvalid, UnknownField
 
 @dataclass(frozen=True, slots=True)
 class FieldWait:
-    """Until there is something at `path`. The only wait that makes an output."""
+    """Until `path` has a value. The only wait that makes an output."""
 
     path: Path
 
@@ -38,7 +38,7 @@ class ConditionWait:
 
 @dataclass(frozen=True, slots=True)
 class RolloutWait:
-    """Until the workload runs what its spec says, and nothing older."""
+    """Until the rollout of the workload is complete."""
 
 
 WaitCriterion: TypeAlias = FieldWait | FieldValueWait | ConditionWait | RolloutWait
@@ -46,7 +46,7 @@ WaitCriterion: TypeAlias = FieldWait | FieldValueWait | ConditionWait | RolloutW
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """A wait, and the one budget for all of it: to exist, to be seen, to be satisfied."""
+    """A wait, and the one timeout for all of it: until the object exists, is observed and satisfies the wait."""
 
     wait: WaitCriterion
     timeout_seconds: float = 600.0
@@ -56,7 +56,7 @@ class WaitFor:
 
 
 def parse_wait(data: object) -> WaitFor:
-    """The wait that `waitFor` in a manifest writes; ManifestInvalid or UnknownField names the member at fault."""
+    """The wait in a manifest's `waitFor`; ManifestInvalid or UnknownField names the wrong member."""
     members = _members(data, "waitFor", (*_READERS, "timeout"))
     given = [name for name in _READERS if name in members]
     if len(given) != 1:
@@ -64,25 +64,6 @@ def parse_wait(data: object) -> WaitFor:
         raise ManifestInvalid(f"waitFor: give exactly one of {', '.join(_READERS)}; {found}")
     wait = _READERS[given[0]](members[given[0]])
     return WaitFor(wait, _timeout(members["timeout"])) if "timeout" in members else WaitFor(wait)
-
-
-def wait_to_data(wait_for: WaitFor) -> dict[str, Json]:
-    """The manifest form of `wait_for`; `parse_wait` reads it back."""
-    return {**_wait_data(wait_for.wait), "timeout": wait_for.timeout_seconds}
-
-
-def _wait_data(wait: WaitCriterion) -> dict[str, Json]:
-    match wait:
-        case FieldWait(path):
-            return {"field": str(path)}
-        case FieldValueWait(values):
-            return {"fieldValue": {str(path): value for path, value in values}}
-        case ConditionWait(type_, status):
-            return {"condition": {"type": type_, "status": status}}
-        case RolloutWait():
-            return {"rollout": True}
-        case _:
-            assert_never(wait)
 
 
 def _members(data: object, where: str, known: tuple[str, ...]) -> Mapping[str, Json]:
@@ -102,7 +83,7 @@ def _read_field(data: Json) -> WaitCriterion:
     step = volatile_step(path)
     if step is not None:
         raise ManifestInvalid(
-            f"waitFor.field is {path}: {step} changes without anybody's doing, and is no value for others. "
+            f"waitFor.field is {path}: {step} changes without a change of state, and cannot be an output. "
             "To wait for what it is to be, write fieldValue"
         )
     return FieldWait(path)
@@ -133,7 +114,7 @@ def _read_condition(data: Json) -> WaitCriterion:
         case "True" | "False" | "Unknown" as status:
             return ConditionWait(type_, status)
         case bool() as status:
-            # YAML reads a bare True as a boolean; only one thing can be meant.
+            # YAML reads an unquoted True as a boolean, and the meaning is clear.
             return ConditionWait(type_, "True" if status else "False")
         case other:
             raise ManifestInvalid(f'waitFor.condition.status is {other!r}: write "True", "False" or "Unknown"')
@@ -169,12 +150,12 @@ def _timeout(data: Json) -> float:
         raise ManifestInvalid(f"waitFor.timeout: {error}") from error
 
 
-# --- Satisfaction ----------------------------------------------------------------------------------------------------
+# --- The key of a satisfied wait -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SatisfactionKey:
-    """What a satisfied wait holds for: this object, this generation, this wait. Stored as its text."""
+    """The scope of a satisfied wait: this object, this generation, this wait. Stored as its text."""
 
     uid: str
     generation: int
@@ -185,9 +166,9 @@ class SatisfactionKey:
 
 
 def satisfaction_key(wait: WaitCriterion, live: Json) -> SatisfactionKey | Missing:
-    """The key for `wait` on `live`; `MISSING` without a uid, since then nobody can tell it from its successor.
+    """The key for `wait` on `live`; `MISSING` without a uid, since a new object of the same name would share the key.
 
-    The timeout is no part of it: more patience does not make a satisfied wait unsatisfied. Kinds without a
+    The timeout is not part of the key: a longer timeout does not make a satisfied wait unsatisfied. Kinds without a
     generation have 0, as Kubernetes' own types do.
     """
     uid = text_at(live, "metadata", "uid")
@@ -197,5 +178,19 @@ def satisfaction_key(wait: WaitCriterion, live: Json) -> SatisfactionKey | Missi
 
 
 def wait_digest(wait: WaitCriterion) -> str:
-    """What stands for the wait itself."""
+    """The digest of the wait, without its timeout."""
     return digest(_wait_data(wait))
+
+
+def _wait_data(wait: WaitCriterion) -> dict[str, Json]:
+    match wait:
+        case FieldWait(path):
+            return {"field": str(path)}
+        case FieldValueWait(values):
+            return {"fieldValue": {str(path): value for path, value in values}}
+        case ConditionWait(type_, status):
+            return {"condition": {"type": type_, "status": status}}
+        case RolloutWait():
+            return {"rollout": True}
+        case _:
+            assert_never(wait)

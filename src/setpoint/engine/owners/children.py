@@ -135,7 +135,7 @@ def _seen(child: Child, live: Resource | None) -> Json:
         return None
     if is_secret(live.document):
         return [live.uid, live.revision]
-    contents = None if child.contents is ChildUpdatePolicy.CREATE_ONLY else child.view.read(live.document)
+    contents = None if child.update_policy is ChildUpdatePolicy.CREATE_ONLY else child.view.read(live.document)
     return [_said(live, _LABELS), _said(live, _OWNERS), contents]
 
 
@@ -231,7 +231,7 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
 def _kept_children(family: OwnerObservation) -> Iterator[Resource]:
     for child in family.generated.children:
         live = family.live.get(child.key)
-        if live is None or child.contents not in _EDITABLE:
+        if live is None or child.update_policy not in _EDITABLE:
             continue
         if ownership(live.document, family.owner.document) is not Ownership.OTHER_OWNER:
             yield live

@@ -147,7 +147,7 @@ async def _write_child(review: ChildPlan, context: StepContext, owner: Owner, fa
     try:
         if live is not None:
             return await context.engine.store.replace(live, review.document)
-        return await context.engine.store.create(owner.completed(child) if child.lacks else child.object)
+        return await context.engine.store.create(owner.completed(child) if child.filled_on_create else child.object)
     except StoreError:
         raise
     except SetpointError as error:

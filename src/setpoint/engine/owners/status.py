@@ -43,7 +43,7 @@ def owner_outputs(context: StepContext, work: OwnerPlan, shown: JsonObject | Non
     if work.plan.decision is not Decision.IN_SYNC or work.reviews.each:
         memory = _memory_after(context, work)
         holding = persistent_resolutions(
-            [one for review in work.reviews.each for one in review.findings], _recorded_conflicts(context)
+            [one for review in work.reviews.each for one in review.resolutions], _recorded_conflicts(context)
         )
         torn = [*_unobserved_conflicts(context, work), *conflicting_fields(holding)]
         if work.reviews.trouble is None or find_condition(conditions, EDITED) is None:
@@ -95,10 +95,11 @@ async def record_owner_events(context: StepContext, before: Resource, work: Owne
     # A step that came to its end says so by this condition: one that was killed had made nothing that people know.
     has_ended = condition_of(before, EDITED) is not None and LAST_GENERATED in before.status
     for one in work.to_write:
-        if one.child.lacks and has_ended and one.child.key not in work.family.live:
-            told = f"{one.child.key} was gone and is made anew, with {one.child.lacks}: tell whoever uses the old one"
+        if one.child.filled_on_create and has_ended and one.child.key not in work.family.live:
+            anew = f"{one.child.key} was gone and is made anew, with {one.child.filled_on_create}"
+            told = f"{anew}: tell the users of the old one"
             await context.note("MadeAnew", told, is_warning=True)
-    findings = [finding for one in work.to_write for finding in one.findings]
+    findings = [finding for one in work.to_write for finding in one.resolutions]
     for resolution, reason in ((Resolution.REVERTED, "Reverted"), (Resolution.RETIRED, "Retired")):
         mine = [one for one in findings if one.resolution is resolution]
         if mine:

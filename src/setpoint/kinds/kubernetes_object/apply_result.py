@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from setpoint.core.decide import Decision
-from setpoint.core.diff import FieldChange
-from setpoint.core.redaction import redact_changes
+from setpoint.core.diff import FieldChange, redact_changes
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, Missing

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from setpoint.core.redaction import is_secret
+from setpoint.core.redaction import SECRET_PATHS, is_secret
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path, remove_at
 from setpoint.core.values.yaml_documents import write_document
@@ -112,10 +112,6 @@ def _planned_id(prior: AttributeValues | None) -> CtyValue:
 
 
 _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
-_SECRET_VALUES: Final = (
-    Path(("data",)),
-    Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
-)
 
 
 class ObjectDataSource(DataSource):
@@ -139,7 +135,7 @@ class ObjectDataSource(DataSource):
                 raise DiagnosticsError(error("No such object", f"{why}optional = true.", ("name",)))
             return {**config, "object": None, "yaml_body": None}
         # A Secret's values would be stored in the clear, with every state.
-        hidden = (_MANAGED_FIELDS, *_SECRET_VALUES) if is_secret(live) else (_MANAGED_FIELDS,)
+        hidden = (_MANAGED_FIELDS, *SECRET_PATHS) if is_secret(live) else (_MANAGED_FIELDS,)
         shown: Json = dict(live)
         for path in hidden:
             shown = remove_at(shown, path)

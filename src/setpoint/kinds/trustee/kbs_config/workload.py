@@ -270,7 +270,7 @@ def workload(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, tra
     """
     pods = deployment(resource, spec, chosen, trace)
     return (
-        Child(pods, ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}, fixed=(_SELECTOR,)),
+        Child(pods, ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}, immutable=(_SELECTOR,)),
         Child(service(resource, spec), ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}),
     )
 

@@ -154,7 +154,7 @@ class TrusteeConfigOwner:
 
     def completed(self, child: Child) -> JsonObject:
         """The object; the administrator's Secret with a pair of keys that nobody had before."""
-        return {**child.object, "data": generate_key_pair()} if child.lacks == KEY_PAIR else child.object
+        return {**child.object, "data": generate_key_pair()} if child.filled_on_create == KEY_PAIR else child.object
 
     def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when the KbsConfig is, for what it is now, and its settings are in order."""
