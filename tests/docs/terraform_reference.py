@@ -44,7 +44,7 @@ def written(page: str) -> str:
 
 def _rows(attributes: Mapping[str, Attribute]) -> Iterator[str]:
     for name, one in attributes.items():
-        marks = {"sensitive": one.sensitive, "replaces": one.replaces}
+        marks = {"sensitive": one.sensitive, "replaces": one.requires_replace}
         notes = ", ".join([_WORDS[one.presence], *(word for word, is_set in marks.items() if is_set)])
         yield f"| `{name}` | {one.description} | {_type(one.type)} | {notes} |"
 

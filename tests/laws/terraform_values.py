@@ -4,6 +4,8 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+from setpoint.errors import Bug
+from setpoint.terraform.cty.codec import encode_msgpack
 from setpoint.terraform.cty.types import (
     BOOL,
     DYNAMIC,
@@ -18,7 +20,6 @@ from setpoint.terraform.cty.types import (
     TupleType,
 )
 from setpoint.terraform.cty.values import (
-    NOT_NULL,
     UNKNOWN,
     CtyValue,
     Dynamic,
@@ -63,7 +64,7 @@ def refinements(draw: st.DrawFn, type_: CtyType) -> Refinement:
     if type_ is STRING:
         return Refinement(null, draw(text))
     if type_ is NUMBER:
-        return Refinement(null, least=draw(bounds), most=draw(bounds))
+        return Refinement(null, lower_bound=draw(bounds), upper_bound=draw(bounds))
     if isinstance(type_, ListType | SetType | MapType):
         return Refinement(null, min_length=draw(lengths), max_length=draw(lengths))
     return Refinement() if type_ is DYNAMIC else Refinement(null)
@@ -121,4 +122,14 @@ def typed_values(draw: st.DrawFn, *, known: bool = False) -> tuple[CtyType, CtyV
     return type_, draw(values_of(type_, known=known))
 
 
+NOT_NULL = UnknownValue(Refinement(null=False))
 unknowns = st.sampled_from((UNKNOWN, NOT_NULL))
+
+
+def conforms(value: CtyValue, type_: CtyType) -> bool:
+    """Whether `value` is of `type_`: it can be encoded."""
+    try:
+        encode_msgpack(value, type_)
+    except Bug:
+        return False
+    return True

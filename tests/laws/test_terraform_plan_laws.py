@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setpoint.terraform.cty.codec import conforms
 from setpoint.terraform.cty.types import DYNAMIC, NUMBER, STRING, ListType, MapType
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue, UnknownValue, is_known, same_value
 from setpoint.terraform.framework.schema import (
@@ -21,7 +20,7 @@ from setpoint.terraform.framework.schema import (
     schema_type,
     without_write_only,
 )
-from tests.laws.terraform_values import values_of
+from tests.laws.terraform_values import conforms, values_of
 
 pytestmark = pytest.mark.laws
 
@@ -30,8 +29,8 @@ _FLAT = st.builds(
     Attribute,
     type=_PLAIN,
     presence=st.sampled_from(Presence),
-    stays=st.booleans(),
-    replaces=st.booleans(),
+    use_state_for_unknown=st.booleans(),
+    requires_replace=st.booleans(),
 )
 _WRITE_ONLY = st.builds(Attribute, type=_PLAIN, presence=st.just(Presence.OPTIONAL), write_only=st.just(True))
 _NAMES = st.sampled_from("abcd")
@@ -111,7 +110,7 @@ def test_an_update_keeps_what_was_written_and_what_stays(
     for name, one in schema.attributes.items():
         if config[name] is None and one.presence.is_computed:
             assert planned[name] == UNKNOWN or same_value(planned[name], prior[name], attribute_type(one))
-        if config[name] is None and one.stays and one.presence.is_computed and prior[name] is not None:
+        if config[name] is None and one.use_state_for_unknown and one.presence.is_computed and prior[name] is not None:
             assert same_value(planned[name], prior[name], attribute_type(one))
 
 

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setpoint.errors import ManifestInvalid
-from setpoint.terraform.cty.codec import conforms, decode_json, decode_msgpack, encode_msgpack
-from setpoint.terraform.cty.json_trees import from_untyped, implied_type, to_untyped, with_prior_types
+from setpoint.terraform.cty.codec import decode_json, decode_msgpack, encode_msgpack
+from setpoint.terraform.cty.json_trees import from_untyped, implied_type, to_untyped
 from setpoint.terraform.cty.types import (
     DYNAMIC,
     NUMBER,
@@ -39,7 +39,8 @@ from setpoint.terraform.cty.values import (
     unknown_paths,
 )
 from tests.laws.json_values import json_values
-from tests.laws.terraform_values import numbers, typed_values, types, values_of
+from tests.laws.terraform_values import conforms, numbers, typed_values, types, values_of
+from tests.terraform.probe.prior_types import with_prior_types
 
 pytestmark = pytest.mark.laws
 

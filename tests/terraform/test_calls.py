@@ -81,25 +81,37 @@ def _under_way(context: Callable[[ActiveCalls], Awaitable[list[bool]]]) -> list[
     return asyncio.run(run())
 
 
+async def _is_stopped(call: CallContext) -> bool:
+    async def yields() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    try:
+        await call.until_stopped(yields())
+    except Interrupted:
+        return True
+    return False
+
+
 def test_stopping_ends_the_calls_under_way_and_none_that_comes_later() -> None:
     async def context(calls: ActiveCalls) -> list[bool]:
-        with calls.one() as first, calls.one() as second:
+        with calls.begin() as first, calls.begin() as second:
             calls.stop()
-            with calls.one() as later:
-                return [first.is_stopping, second.is_stopping, later.is_stopping]
+            with calls.begin() as later:
+                return [await _is_stopped(call) for call in (first, second, later)]
 
     assert _under_way(context) == [True, True, False]
 
 
 def test_the_end_waits_for_the_calls_under_way_and_stops_what_comes_later() -> None:
     async def context(calls: ActiveCalls) -> list[bool]:
-        with calls.one():
-            ending = asyncio.ensure_future(calls.end())
+        with calls.begin():
+            ending = asyncio.ensure_future(calls.drain())
             await asyncio.sleep(0)
             before = ending.done()
-            with calls.one() as later:
-                stopping = later.is_stopping
+            with calls.begin() as later:
+                is_stopped = await _is_stopped(later)
         await ending
-        return [before, stopping]
+        return [before, is_stopped]
 
     assert _under_way(context) == [False, True]

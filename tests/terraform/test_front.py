@@ -100,7 +100,7 @@ def test_when_the_last_one_has_gone_it_is_told(tmp_path: Path) -> None:
     async def exchange() -> bool:
         async with _door(tmp_path, None) as front:
             await _said_back(tmp_path, None, b"hello")
-            await asyncio.wait_for(front.left.wait(), 60)
-            return front.left.is_set()
+            await asyncio.wait_for(front.disconnected.wait(), 60)
+            return front.disconnected.is_set()
 
     assert asyncio.run(exchange())

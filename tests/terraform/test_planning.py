@@ -14,7 +14,7 @@ from setpoint.terraform.framework.schema import (
 )
 
 _PART = {
-    "key": Attribute(type=STRING, presence=Presence.REQUIRED, replaces=True),
+    "key": Attribute(type=STRING, presence=Presence.REQUIRED, requires_replace=True),
     "made": Attribute(type=NUMBER, presence=Presence.COMPUTED),
     "secret": Attribute(type=STRING, presence=Presence.OPTIONAL, write_only=True),
 }
@@ -23,8 +23,8 @@ _PART = {
 def _schema(nesting: NestingMode) -> TerraformSchema:
     return TerraformSchema(
         attributes={
-            "name": Attribute(type=STRING, presence=Presence.REQUIRED, replaces=True),
-            "id": Attribute(type=STRING, presence=Presence.COMPUTED, stays=True),
+            "name": Attribute(type=STRING, presence=Presence.REQUIRED, requires_replace=True),
+            "id": Attribute(type=STRING, presence=Presence.COMPUTED, use_state_for_unknown=True),
             "count": Attribute(type=NUMBER, presence=Presence.OPTIONAL_COMPUTED),
             "secret": Attribute(type=STRING, presence=Presence.OPTIONAL, write_only=True),
             "part": Attribute(type=NestedAttributes(_PART, nesting), presence=Presence.OPTIONAL),

@@ -57,7 +57,7 @@ def test_its_end_is_asked_for_and_its_streams_end_with_it(tmp_path: Path) -> Non
     async def talk(one: Connected) -> tuple[list[bytes], bytes, bool]:
         streams = asyncio.ensure_future(one.streamed("/plugin.GRPCStdio/StreamStdio"))
         answer = await one.call("/plugin.GRPCController/Shutdown")
-        return await streams, answer, one.services.ended.is_set()
+        return await streams, answer, one.services.shutdown.is_set()
 
     assert connected(tmp_path, talk) == ([], b"", True)
 
@@ -66,7 +66,7 @@ def test_the_broker_has_nothing_to_say(tmp_path: Path) -> None:
     async def talk(one: Connected) -> list[bytes]:
         broker = one.channel.stream_stream("/plugin.GRPCBroker/StartStream")()
         await broker.write(b"")
-        one.services.ended.set()
+        one.services.shutdown.set()
         return [said async for said in broker]
 
     assert connected(tmp_path, talk) == []

@@ -34,7 +34,7 @@ class Asked:
         self.service = ProviderService(self.provider, MESSAGES, self.calls)
 
     async def answer(self, method: str, **fields: Any) -> Any:
-        return await self.service.answer(method, MESSAGES[f"{method}.Request"](**fields))
+        return await self.service.handle(method, MESSAGES[f"{method}.Request"](**fields))
 
     async def configured(self) -> None:
         config = msgspec.msgpack.encode({"folder": self.folder, "token": None})
@@ -194,7 +194,7 @@ def test_what_the_provider_leaves_unknown_is_named_and_the_rest_is_kept(tmp_path
 def test_an_answer_that_does_not_fit_the_schema_is_a_bug_and_never_shown(tmp_path: Path) -> None:
     class Wrong(Thing):
         async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
-            call.keep(InstanceState({**request.planned, "id": "i"}))
+            call.save_state(InstanceState({**request.planned, "id": "i"}))
             return InstanceState({**request.planned, "size": "hunter2"})
 
     answer = asyncio.run(_created(Asked(tmp_path, Wrong)))
@@ -208,7 +208,7 @@ def test_a_resource_that_does_not_listen_is_cut_off_and_what_it_kept_stays(tmp_p
 
     class Deaf(Thing):
         async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
-            call.keep(InstanceState({**request.planned, "id": UNKNOWN}, b"half"))
+            call.save_state(InstanceState({**request.planned, "id": UNKNOWN}, b"half"))
             is_made.set()
             await asyncio.sleep(3600)
             raise AssertionError

@@ -7,7 +7,9 @@ from msgspec.msgpack import Ext
 from setpoint.errors import Bug, ManifestInvalid
 from setpoint.terraform.cty.codec import decode_msgpack, encode_msgpack
 from setpoint.terraform.cty.types import BOOL, NUMBER, STRING, ListType, ObjectType
-from setpoint.terraform.cty.values import NOT_NULL, Refinement, UnknownValue, same_value
+from setpoint.terraform.cty.values import Refinement, UnknownValue, same_value
+
+NOT_NULL = UnknownValue(Refinement(null=False))
 
 
 def test_an_unknown_that_will_be_null_for_certain_is_null() -> None:
@@ -35,7 +37,7 @@ def test_a_value_of_another_type_is_refused_with_its_place_and_without_itself() 
 
     with pytest.raises(Bug, match=r"^a\[1\] is a str, which is no number$"):
         encode_msgpack({"a": (1, "hunter2")}, type_)
-    with pytest.raises(Bug, match=r"^the answer is a dict with b, which is no ObjectOf$"):
+    with pytest.raises(Bug, match=r"^the answer is a dict with b, which is no object$"):
         encode_msgpack({"b": "hunter2"}, type_)
     with pytest.raises(ManifestInvalid, match=r"^a\[0\] is a bool, which is no number$"):
         decode_msgpack(msgspec.msgpack.encode({"a": [True]}), type_)

@@ -9,12 +9,12 @@ ADDRESS = "registry.terraform.io/setpoint/setpoint"
 
 
 def main() -> None:
-    """Serves Terraform. Launchers say which version is asked for, and where else to look for it."""
+    """Serves Terraform. A launcher passes the version that Terraform selected, and other programs that may have it."""
     match sys.argv[1:]:
         case ["--reattach", *address]:
-            _serve_for_reattaching(*address)
-        case [version, *others] if version[:1].isdigit() and version != __version__:
-            _start_another(version, others)
+            _serve_for_reattach(*address)
+        case [version, *programs] if version[:1].isdigit() and version != __version__:
+            _execute_version(version, programs)
         case _:
             _serve()
 
@@ -26,29 +26,29 @@ def _serve() -> None:
     serve(SetpointProvider())
 
 
-def _serve_for_reattaching(address: str = ADDRESS) -> None:
+def _serve_for_reattach(address: str = ADDRESS) -> None:
     from setpoint.terraform.rpc.server import serve_for_reattach
     from setpoint.terraform.setpoint_provider import SetpointProvider
 
     serve_for_reattach(SetpointProvider(), address)
 
 
-def _start_another(version: str, programs: list[str]) -> None:
-    """Becomes the program of that version, which is told of no other: two that are wrong would never end."""
+def _execute_version(version: str, programs: list[str]) -> None:
+    """Replaces this process by a program of `version`. It gets no further programs: two wrong ones would loop."""
     for program in programs:
         if os.path.isfile(program) and os.access(program, os.X_OK):
             os.execv(program, [program, version])
-    _refuse(
+    _fail(
         f"Terraform asks for setpoint {version}, and {sys.argv[0]} is setpoint {__version__}. "
         f"Run: pip install setpoint=={version}; or run: setpoint terraform install, write the version that it shows "
         "into the configuration, and run: terraform init -upgrade"
     )
 
 
-def _refuse(message: str) -> None:
+def _fail(message: str) -> None:
     from setpoint.terraform.rpc.handshake import COOKIE_NAME
 
-    # Terraform shows the first line of standard output; who types the command sees standard error.
+    # Terraform shows the first line of standard output; a user who runs the command sees standard error.
     if COOKIE_NAME in os.environ:
         sys.stdout.write(f"{message}\n")
         sys.stdout.flush()

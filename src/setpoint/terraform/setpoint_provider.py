@@ -9,7 +9,7 @@ from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHE
 
 
 class SetpointProvider(Provider):
-    """All that it offers."""
+    """Its schema, and its resources and data sources by name."""
 
     schema = TerraformSchema(
         description="Keeps objects of Kubernetes clusters as declared, waits for what becomes of them, and tells drift "
@@ -18,7 +18,7 @@ class SetpointProvider(Provider):
     )
 
     def __init__(self) -> None:
-        self._sites = ClusterConnections()
+        self._clusters = ClusterConnections()
         self.resources = {
             "setpoint_object": Registration(OBJECT_SCHEMA, self._objects),
             "setpoint_wait": Registration(WAIT_SCHEMA, self._waits),
@@ -32,19 +32,19 @@ class SetpointProvider(Provider):
 
     async def configure(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""
-        self._sites.usual = config.get("cluster")
+        self._clusters.default = config.get("cluster")
 
     def _objects(self) -> ManagedResource:
         from setpoint.terraform.resources.object_resource import ObjectResource
 
-        return ObjectResource(self._sites)
+        return ObjectResource(self._clusters)
 
     def _waits(self) -> ManagedResource:
         from setpoint.terraform.resources.read_only import WaitResource
 
-        return WaitResource(self._sites)
+        return WaitResource(self._clusters)
 
     def _source(self) -> DataSource:
         from setpoint.terraform.resources.read_only import ObjectDataSource
 
-        return ObjectDataSource(self._sites)
+        return ObjectDataSource(self._clusters)

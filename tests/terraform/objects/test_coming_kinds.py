@@ -25,13 +25,13 @@ COMPUTED = ("id", "object_ref", "projection", "status")
 @asynccontextmanager
 async def _resource() -> AsyncIterator[ObjectResource]:
     """As one process of the provider has it."""
-    sites = ClusterConnections()
+    clusters = ClusterConnections()
     try:
-        yield ObjectResource(sites)
+        yield ObjectResource(clusters)
     finally:
-        site = sites.site(None)
-        await site.clusters.close()
-        await site.client.close()
+        session = clusters.session(None)
+        await session.clusters.close()
+        await session.client.close()
 
 
 @pytest.fixture

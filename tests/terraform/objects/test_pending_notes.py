@@ -22,13 +22,13 @@ def test_a_note_is_read_by_another_process_in_the_same_folder_until_it_is_forgot
 def test_what_a_state_or_a_plan_says_counts_without_a_note(tmp_path: Path) -> None:
     for cache in (None, tmp_path / "file"):
         (tmp_path / "file").write_text("no folder")
-        pending = InterruptedCreates(cache, "/project")
-        pending.note(HERE, "8f3a1c2b9d04/1")
-        assert pending.id_at(HERE) == ""
-        pending.keep(HERE, "8f3a1c2b9d04/1")
-        assert (pending.id_at(HERE), pending.is_found_here(HERE)) == ("8f3a1c2b9d04/1", False)
-        pending.see(HERE, "8f3a1c2b9d04/2")
-        assert (pending.id_at(HERE), pending.is_found_here(HERE)) == ("8f3a1c2b9d04/2", True)
-        pending.forget(HERE)
+        interrupted = InterruptedCreates(cache, "/project")
+        interrupted.note(HERE, "8f3a1c2b9d04/1")
+        assert interrupted.id_at(HERE) == ""
+        interrupted.add_planned(HERE, "8f3a1c2b9d04/1")
+        assert (interrupted.id_at(HERE), interrupted.is_found_here(HERE)) == ("8f3a1c2b9d04/1", False)
+        interrupted.add_read(HERE, "8f3a1c2b9d04/2")
+        assert (interrupted.id_at(HERE), interrupted.is_found_here(HERE)) == ("8f3a1c2b9d04/2", True)
+        interrupted.forget(HERE)
 
-        assert pending.id_at(HERE) == ""
+        assert interrupted.id_at(HERE) == ""

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from setpoint.errors import RemoteUnavailable
-from setpoint.terraform.cty.json_trees import with_prior_types
 from setpoint.terraform.cty.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, SetType
-from setpoint.terraform.cty.values import NOT_NULL, UNKNOWN, AttributeValues, UnknownValue
+from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, Refinement, UnknownValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error, warning
 from setpoint.terraform.framework.provider import (
@@ -24,6 +23,7 @@ from setpoint.terraform.framework.schema import (
     TerraformSchema,
     schema_type,
 )
+from tests.terraform.probe.prior_types import with_prior_types
 from tests.terraform.probe.world import World
 
 SECRET: Final = "hunter2"
@@ -49,9 +49,9 @@ SCHEMA: Final = TerraformSchema(
     version=1,
     description="A thing.",
     attributes={
-        "name": Attribute(type=STRING, presence=Presence.REQUIRED, replaces=True, description="Its name."),
+        "name": Attribute(type=STRING, presence=Presence.REQUIRED, requires_replace=True, description="Its name."),
         "size": Attribute(type=NUMBER, presence=_OPTIONAL),
-        "enabled": Attribute(type=BOOL, presence=Presence.OPTIONAL_COMPUTED, stays=True),
+        "enabled": Attribute(type=BOOL, presence=Presence.OPTIONAL_COMPUTED, use_state_for_unknown=True),
         "tags": Attribute(type=MapType(STRING), presence=_OPTIONAL),
         "labels": Attribute(type=SetType(STRING), presence=_OPTIONAL),
         "ports": Attribute(type=ListType(NUMBER), presence=_OPTIONAL),
@@ -63,7 +63,7 @@ SCHEMA: Final = TerraformSchema(
         "password": Attribute(type=STRING, presence=_OPTIONAL, sensitive=True),
         "password_wo": Attribute(type=STRING, presence=_OPTIONAL, write_only=True),
         "behaviour": Attribute(type=STRING, presence=_OPTIONAL),
-        "id": Attribute(type=STRING, presence=_COMPUTED, stays=True),
+        "id": Attribute(type=STRING, presence=_COMPUTED, use_state_for_unknown=True),
         "revision": Attribute(type=NUMBER, presence=_COMPUTED),
         "echo": Attribute(type=DYNAMIC, presence=_COMPUTED),
         "took_password": Attribute(type=BOOL, presence=_COMPUTED),
@@ -89,7 +89,7 @@ class Thing(ManagedResource):
             if rule["port"] == 0:
                 raise DiagnosticsError(error("No such port", "0 is none", ("rules", index, "port")))
         if config["behaviour"] == "warn":
-            call.tell(warning("Think twice", "It is only a probe.", ("behaviour",)))
+            call.add_diagnostic(warning("Think twice", "It is only a probe.", ("behaviour",)))
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
@@ -106,7 +106,7 @@ class Thing(ManagedResource):
             raise ZeroDivisionError(f"the password is {SECRET}")
         state = dict(request.proposed)
         if isinstance(state["id"], UnknownValue):
-            state["id"] = NOT_NULL
+            state["id"] = UnknownValue(Refinement(null=False))
         return PlanResponse(state, private=request.private + b"p")
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
@@ -122,14 +122,14 @@ class Thing(ManagedResource):
     async def _misbehave(self, state: AttributeValues, call: CallContext) -> None:
         match state["behaviour"]:
             case "slow":
-                call.keep(InstanceState(state, b"half"))
+                call.save_state(InstanceState(state, b"half"))
                 self._world().put("waiting", state)
                 await call.sleep(600)
             case "stubborn":
-                call.keep(InstanceState({**state, "echo": UNKNOWN}, b"half"))
+                call.save_state(InstanceState({**state, "echo": UNKNOWN}, b"half"))
                 raise RemoteUnavailable("the rest of it went wrong")
             case "bug":
-                call.keep(InstanceState(state, b"half"))
+                call.save_state(InstanceState(state, b"half"))
                 raise ZeroDivisionError(f"the password is {SECRET}")
             case _:
                 pass

@@ -20,6 +20,7 @@ from setpoint.terraform.cty.types import (
     decode_type,
     encode_type,
     type_from_tree,
+    type_name,
 )
 from setpoint.terraform.cty.values import (
     UNKNOWN,
@@ -34,13 +35,20 @@ from setpoint.terraform.cty.values import (
     format_path,
 )
 
-REFINED: Final = 12
-# What a dynamic value came as: its type, and what it is in that type.
+# The MessagePack extensions of an unknown value: with a refinement, and without.
+_REFINED: Final = 12
+_UNREFINED: Final = Ext(0, b"\0")
+# Terraform accepts at most 1 KiB of refinement.
+_MAX_PREFIX_BYTES: Final = 256
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+_Raw: TypeAlias = object
+# Splits an encoded dynamic value into its type and its encoded value; None when it is no dynamic value.
 _Unwrap: TypeAlias = Callable[[object], tuple[CtyType, object] | None]
 
 
 def decode_msgpack(data: bytes, type_: CtyType) -> CtyValue:
-    """The value of `type_` that `data` holds."""
+    """The value of `type_` that the MessagePack `data` encodes."""
     try:
         raw = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -49,12 +57,12 @@ def decode_msgpack(data: bytes, type_: CtyType) -> CtyValue:
 
 
 def decode_json(data: bytes, type_: CtyType) -> CtyValue:
-    """The same of JSON, which cannot say unknown. An attribute that is not there is null."""
+    """The value of `type_` that the JSON `data` encodes; it has no unknown values. A missing attribute is null."""
     return _decode(_load_json(data, Decimal), type_, _unwrap_object, ())
 
 
 def decode_state(data: bytes) -> Mapping[str, Json]:
-    """The object that the JSON of a state is, whatever its schema was. Whole numbers keep all their digits."""
+    """The attributes in the JSON of a stored state, of any version of its schema. Integers keep all their digits."""
     found: Json = _load_json(data, float)
     if not isinstance(found, Mapping):
         raise ManifestInvalid("a state that is no JSON")
@@ -62,7 +70,7 @@ def decode_state(data: bytes) -> Mapping[str, Json]:
 
 
 def _load_json(data: bytes, fraction: Callable[[str], Decimal | float]) -> Any:  # noqa: ANN401 - any JSON
-    # Seldom asked for, and so only loaded then.
+    # Imported on use: most processes decode no state.
     import json
 
     try:
@@ -72,24 +80,23 @@ def _load_json(data: bytes, fraction: Callable[[str], Decimal | float]) -> Any: 
 
 
 def _decode_unknown(code: int, data: memoryview) -> UnknownValue | None:
-    # Every extension means unknown; only of one it is known what else it says.
-    if code != REFINED:
+    # Every extension is an unknown value; one of them has a refinement.
+    if code != _REFINED:
         return UNKNOWN
-    says = msgspec.msgpack.decode(data)
-    if not isinstance(says, dict):
+    fields = msgspec.msgpack.decode(data)
+    if not isinstance(fields, dict):
         return UNKNOWN
-    null, prefix = says.get(1), says.get(2)
-    # What will be null for certain is null.
+    null, prefix = fields.get(1), fields.get(2)
     if null is True:
         return None
     return UnknownValue(
         Refinement(
             False if null is False else None,
             prefix if isinstance(prefix, str) else "",
-            _decode_bound(says.get(3)),
-            _decode_bound(says.get(4)),
-            _length(says.get(5)),
-            _length(says.get(6)),
+            _decode_bound(fields.get(3)),
+            _decode_bound(fields.get(4)),
+            _length(fields.get(5)),
+            _length(fields.get(6)),
         )
     )
 
@@ -170,34 +177,22 @@ def _decode_primitive(raw: object, type_: PrimitiveType, unwrap: _Unwrap, path: 
 
 
 def _decode_error(raw: object, type_: CtyType, path: AttributePath) -> ManifestInvalid:
-    # The value itself may be a secret: only what sort it is of is told.
-    wanted = type_.value if isinstance(type_, PrimitiveType) else type(type_).__name__
-    return ManifestInvalid(f"{format_path(path) or 'the value'} is a {type(raw).__name__}, which is no {wanted}")
+    # Without the value, which may be a secret.
+    return ManifestInvalid(
+        f"{format_path(path) or 'the value'} is a {type(raw).__name__}, which is no {type_name(type_)}"
+    )
 
 
-_Raw: TypeAlias = object
-_PLAIN_UNKNOWN: Final = Ext(0, b"\0")
-# Terraform takes no more than 1 KiB of what is known of an unknown.
-_MAX_PREFIX_BYTES: Final = 256
-_ENCODER: Final = msgspec.msgpack.Encoder()
+# --- Encoding --------------------------------------------------------------------------------------------------------
 
 
 def encode_msgpack(value: CtyValue, type_: CtyType) -> bytes:
-    """The bytes of `value`; Bug when it is not of `type_`, with the place and never the value."""
+    """The MessagePack encoding of `value`; Bug when it is not of `type_`: names the path, never the value."""
     raw = _encode(value, type_, ())
     try:
         return _ENCODER.encode(raw)
     except (UnicodeEncodeError, RecursionError) as error:
         raise Bug(f"a value has no MessagePack form: {type(error).__name__}") from None
-
-
-def conforms(value: CtyValue, type_: CtyType) -> bool:
-    """Whether `value` is of `type_`."""
-    try:
-        _encode(value, type_, ())
-    except Bug:
-        return False
-    return True
 
 
 def _encode(value: CtyValue, type_: CtyType, path: AttributePath) -> _Raw:
@@ -234,33 +229,38 @@ def _encode_primitive(value: CtyValue, type_: PrimitiveType, path: AttributePath
 
 
 def _encode_error(value: CtyValue, type_: CtyType, path: AttributePath) -> Bug:
-    # The value itself may be a secret: only what sort it is of is told.
-    wanted = type_.value if isinstance(type_, PrimitiveType) else type(type_).__name__
-    has = f" with {', '.join(sorted(value))}" if isinstance(value, Mapping) and isinstance(type_, ObjectType) else ""
-    return Bug(f"{format_path(path) or 'the answer'} is a {type(value).__name__}{has}, which is no {wanted}")
+    # Without the value, which may be a secret.
+    names = f" with {', '.join(sorted(value))}" if isinstance(value, Mapping) and isinstance(type_, ObjectType) else ""
+    return Bug(
+        f"{format_path(path) or 'the answer'} is a {type(value).__name__}{names}, which is no {type_name(type_)}"
+    )
 
 
-def _encode_unknown(known: Refinement, type_: CtyType) -> Ext | None:
-    if known.null is True:
+def _encode_unknown(refinement: Refinement, type_: CtyType) -> Ext | None:
+    if refinement.null is True:
         return None
-    says = {number: one for number, one in _refinement_fields(known, type_).items() if one is not None}
-    return Ext(REFINED, _ENCODER.encode(says)) if says else _PLAIN_UNKNOWN
+    fields = {number: one for number, one in _refinement_fields(refinement, type_).items() if one is not None}
+    return Ext(_REFINED, _ENCODER.encode(fields)) if fields else _UNREFINED
 
 
-def _refinement_fields(known: Refinement, type_: CtyType) -> dict[int, _Raw]:
-    # A fact that does not go with the type would make Terraform refuse the value.
+def _refinement_fields(refinement: Refinement, type_: CtyType) -> dict[int, _Raw]:
+    # Terraform rejects a value with a refinement that does not apply to its type.
     match type_:
         case PrimitiveType.DYNAMIC:
             return {}
         case PrimitiveType.STRING:
-            prefix = known.prefix.encode()[:_MAX_PREFIX_BYTES].decode(errors="ignore")
-            return {1: known.null, 2: prefix or None}
+            prefix = refinement.prefix.encode()[:_MAX_PREFIX_BYTES].decode(errors="ignore")
+            return {1: refinement.null, 2: prefix or None}
         case PrimitiveType.NUMBER:
-            return {1: known.null, 3: _encode_bound(known.least), 4: _encode_bound(known.most)}
+            return {
+                1: refinement.null,
+                3: _encode_bound(refinement.lower_bound),
+                4: _encode_bound(refinement.upper_bound),
+            }
         case ListType() | SetType() | MapType():
-            return {1: known.null, 5: known.min_length, 6: known.max_length}
+            return {1: refinement.null, 5: refinement.min_length, 6: refinement.max_length}
         case _:
-            return {1: known.null}
+            return {1: refinement.null}
 
 
 def _encode_bound(bound: NumberBound | None) -> _Raw:

@@ -25,17 +25,16 @@ from setpoint.terraform.cty.values import (
     UnknownValue,
     format_path,
     normalize_number,
-    same_value,
 )
 
-# A fraction that no double has stays a Decimal; what is not known yet stays Unknown.
+# A fraction that is no double is a Decimal; unknown values stay unknown.
 UntypedTree: TypeAlias = (
     bool | int | float | Decimal | str | UnknownValue | Sequence["UntypedTree"] | Mapping[str, "UntypedTree"] | None
 )
 
 
 def to_untyped(value: CtyValue) -> UntypedTree:
-    """The tree of lists and dicts that `value` is. A Decimal becomes the double that is written with its digits."""
+    """`value` as a tree of lists and dicts. A Decimal becomes the double that has the same digits."""
     match value:
         case Dynamic(_, inner):
             return to_untyped(inner)
@@ -50,69 +49,48 @@ def to_untyped(value: CtyValue) -> UntypedTree:
             return value
 
 
-def from_untyped(plain: UntypedTree, type_: CtyType, path: AttributePath = ()) -> CtyValue:
-    """The value of `type_` that a tree is; ManifestInvalid where it is none. An attribute left out is null."""
-    if plain is None or isinstance(plain, UnknownValue):
-        return plain
+def from_untyped(tree: UntypedTree, type_: CtyType, path: AttributePath = ()) -> CtyValue:
+    """A tree as a value of `type_`; ManifestInvalid where it does not conform. A missing attribute is null."""
+    if tree is None or isinstance(tree, UnknownValue):
+        return tree
     if type_ is DYNAMIC:
-        actual = implied_type(plain)
-        return Dynamic(actual, from_untyped(plain, actual, path))
-    match type_, plain:
+        actual = implied_type(tree)
+        return Dynamic(actual, from_untyped(tree, actual, path))
+    match type_, tree:
         case (ListType(element) | SetType(element), list() | tuple()):
-            return tuple(from_untyped(one, element, (*path, index)) for index, one in enumerate(plain))
-        case (TupleType(elements), list() | tuple()) if len(plain) == len(elements):
-            parts = enumerate(zip(plain, elements, strict=True))
+            return tuple(from_untyped(one, element, (*path, index)) for index, one in enumerate(tree))
+        case (TupleType(elements), list() | tuple()) if len(tree) == len(elements):
+            parts = enumerate(zip(tree, elements, strict=True))
             return tuple(from_untyped(one, element, (*path, index)) for index, (one, element) in parts)
         case (MapType(element), Mapping()):
-            return {key: from_untyped(one, element, (*path, key)) for key, one in plain.items()}
-        case (ObjectType(attributes), Mapping()) if plain.keys() <= attributes.keys():
-            return {name: from_untyped(plain.get(name), one, (*path, name)) for name, one in attributes.items()}
+            return {key: from_untyped(one, element, (*path, key)) for key, one in tree.items()}
+        case (ObjectType(attributes), Mapping()) if tree.keys() <= attributes.keys():
+            return {name: from_untyped(tree.get(name), one, (*path, name)) for name, one in attributes.items()}
         case _:
-            return _typed_scalar(plain, type_, path)
+            return _typed_scalar(tree, type_, path)
 
 
-def with_prior_types(value: CtyValue, before: CtyValue) -> CtyValue:
-    """`value`, with the types of `before` wherever both are the same tree.
-
-    JSON cannot tell a list from a tuple, nor a map from an object. A dynamic value that was read back from it would
-    look changed to Terraform although it is not.
-    """
-    match value, before:
-        case (_, Dynamic()) if _is_same_tree(value, before):
-            return before
-        case (tuple(), tuple()) if len(value) == len(before):
-            return tuple(with_prior_types(one, other) for one, other in zip(value, before, strict=True))
-        case (Mapping(), Mapping()):
-            return {key: with_prior_types(one, before.get(key)) for key, one in value.items()}
-        case _:
-            return value
-
-
-def _is_same_tree(value: CtyValue, other: CtyValue) -> bool:
-    return same_value(from_untyped(to_untyped(value), DYNAMIC), from_untyped(to_untyped(other), DYNAMIC), DYNAMIC)
-
-
-def _typed_scalar(plain: UntypedTree, type_: CtyType, path: AttributePath) -> CtyValue:
-    is_bool = isinstance(plain, bool)
-    match plain:
+def _typed_scalar(tree: UntypedTree, type_: CtyType, path: AttributePath) -> CtyValue:
+    is_bool = isinstance(tree, bool)
+    match tree:
         case str() if type_ is STRING:
-            return plain
+            return tree
         case bool() if type_ is BOOL:
-            return plain
+            return tree
         case int() if type_ is NUMBER and not is_bool:
-            return plain
+            return tree
         case float() | Decimal() if type_ is NUMBER:
-            # What a person means by 0.2 are its digits, not the nearest double.
-            return normalize_number(Decimal(repr(plain)) if isinstance(plain, float) else plain)
+            # The author means the decimal digits of 0.2, not the nearest double.
+            return normalize_number(Decimal(repr(tree)) if isinstance(tree, float) else tree)
         case _:
             raise ManifestInvalid(
-                f"{format_path(path) or 'the value'} is a {type(plain).__name__}, which is not of its type"
+                f"{format_path(path) or 'the value'} is a {type(tree).__name__}, which is not of its type"
             )
 
 
-def implied_type(plain: UntypedTree) -> CtyType:
-    """The type that Terraform gives to a tree of JSON: objects and tuples, never maps and lists."""
-    match plain:
+def implied_type(tree: UntypedTree) -> CtyType:
+    """The type that Terraform infers for a JSON tree: objects and tuples, never maps and lists."""
+    match tree:
         case bool():
             return BOOL
         case int() | float() | Decimal():
@@ -122,27 +100,27 @@ def implied_type(plain: UntypedTree) -> CtyType:
         case None | UnknownValue():
             return DYNAMIC
         case Mapping():
-            return ObjectType({key: implied_type(one) for key, one in plain.items()})
+            return ObjectType({key: implied_type(one) for key, one in tree.items()})
         case list() | tuple():
-            return TupleType(tuple(implied_type(one) for one in plain))
+            return TupleType(tuple(implied_type(one) for one in tree))
         case _:
-            raise Bug(f"a {type(plain).__name__} is no plain value")
+            raise Bug(f"a {type(tree).__name__} is no plain value")
 
 
 def to_json_tree(value: CtyValue) -> Json:
-    """The tree of JSON that a value is. A fraction that no double has is rounded to the next one."""
+    """A value, all of which is known, as a JSON tree. A fraction that is no double is rounded to the nearest one."""
     return _json_tree(to_untyped(value))
 
 
-def _json_tree(plain: UntypedTree) -> Json:
-    match plain:
+def _json_tree(tree: UntypedTree) -> Json:
+    match tree:
         case None | bool() | int() | float() | str():
-            return plain
+            return tree
         case Decimal():
-            return float(plain)
+            return float(tree)
         case UnknownValue():
             raise Bug("a value that is not known yet was taken for a known one")
         case Mapping():
-            return {key: _json_tree(one) for key, one in plain.items()}
+            return {key: _json_tree(one) for key, one in tree.items()}
         case _:
-            return [_json_tree(one) for one in plain]
+            return [_json_tree(one) for one in tree]

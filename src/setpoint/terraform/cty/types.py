@@ -11,7 +11,7 @@ from setpoint.errors import ManifestInvalid
 
 
 class PrimitiveType(Enum):
-    """A type without parts. A DYNAMIC value brings its type along."""
+    """A type without parts. A DYNAMIC value carries its own type."""
 
     STRING = "string"
     NUMBER = "number"
@@ -20,32 +20,32 @@ class PrimitiveType(Enum):
 
 
 class ListType(msgspec.Struct, frozen=True):
-    """Any number of values of one type, in an order."""
+    """An ordered collection of values of one type."""
 
     element: "CtyType"
 
 
 class SetType(msgspec.Struct, frozen=True):
-    """Any number of values of one type, each of them once; their order is nothing."""
+    """An unordered collection of distinct values of one type."""
 
     element: "CtyType"
 
 
 class MapType(msgspec.Struct, frozen=True):
-    """Values of one type, by text."""
+    """Values of one type by string keys."""
 
     element: "CtyType"
 
 
 class ObjectType(msgspec.Struct, frozen=True):
-    """A value for each of these names; those in `optional` may be left out where a value is converted."""
+    """A value for each attribute; a conversion accepts values without the attributes in `optional`."""
 
     attributes: Mapping[str, "CtyType"]
     optional: frozenset[str] = frozenset()
 
 
 class TupleType(msgspec.Struct, frozen=True):
-    """A value for each of these places."""
+    """A fixed number of values, each of its own type."""
 
     elements: tuple["CtyType", ...]
 
@@ -62,12 +62,12 @@ _COLLECTIONS: Final[Mapping[str, Callable[["CtyType"], "CtyType"]]] = {"list": L
 
 
 def encode_type(type_: CtyType) -> bytes:
-    """The JSON that names `type_`."""
+    """The JSON encoding of `type_`."""
     return msgspec.json.encode(type_to_tree(type_))
 
 
 def type_to_tree(type_: CtyType) -> Json:
-    """The same before it is written."""
+    """The JSON tree that encodes `type_`."""
     match type_:
         case PrimitiveType():
             return type_.value
@@ -86,8 +86,14 @@ def type_to_tree(type_: CtyType) -> Json:
             assert_never(type_)
 
 
+def type_name(type_: CtyType) -> str:
+    """The name of a type without its parts: `string`, `list`, `object`."""
+    tree = type_to_tree(type_)
+    return str(tree[0] if isinstance(tree, list) else tree)
+
+
 def decode_type(text: bytes) -> CtyType:
-    """The type that the JSON `text` names."""
+    """The type that the JSON `text` encodes."""
     try:
         return type_from_tree(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError) as error:
@@ -95,7 +101,7 @@ def decode_type(text: bytes) -> CtyType:
 
 
 def type_from_tree(tree: Json) -> CtyType:
-    """The type that a tree of JSON names."""
+    """The type that a JSON tree encodes."""
     match tree:
         case str() if tree in _PRIMITIVES:
             return _PRIMITIVES[tree]

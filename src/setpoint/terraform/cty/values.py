@@ -20,34 +20,37 @@ import msgspec
 from setpoint.errors import ManifestInvalid
 from setpoint.terraform.cty.types import DYNAMIC, CtyType, ListType, MapType, ObjectType, SetType, TupleType
 
-# Text names an attribute of an object or a key of a map: the type of what holds it says which.
+# A string is the name of an attribute or the key of a map, by the type of the value; an integer is an index.
 AttributePath: TypeAlias = tuple[str | int, ...]
 
 
 def format_path(path: AttributePath) -> str:
-    """A path as people write it: `ports[0].name`."""
+    """A path as an author writes it: `ports[0].name`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
 
 
-class NumberBound(msgspec.Struct, frozen=True):
-    """An end of the numbers that a value may become."""
+Number: TypeAlias = int | Decimal
 
-    number: int | Decimal
+
+class NumberBound(msgspec.Struct, frozen=True):
+    """The lower or upper bound of a number that is not known yet."""
+
+    number: Number
     inclusive: bool
 
 
 class Refinement(msgspec.Struct, frozen=True):
-    """What is known of a value that is not known yet."""
+    """What is known of an unknown value."""
 
-    # True: it will be null; False: it will not; None: who knows.
+    # True: it will be null. False: it will not. None: either.
     null: bool | None = None
     prefix: str = ""
-    least: NumberBound | None = None
-    most: NumberBound | None = None
-    # How many parts a list, set or map will have.
+    lower_bound: NumberBound | None = None
+    upper_bound: NumberBound | None = None
+    # The length of a list, set or map.
     min_length: int | None = None
     max_length: int | None = None
 
@@ -56,19 +59,18 @@ UNREFINED: Final = Refinement()
 
 
 class UnknownValue(msgspec.Struct, frozen=True):
-    """A value that apply will bring."""
+    """A value that is known only after apply."""
 
     refinement: Refinement = UNREFINED
 
 
 class Dynamic(msgspec.Struct, frozen=True):
-    """A value of the dynamic type, and the type that it has."""
+    """A value of the dynamic type, with its actual type."""
 
     type: CtyType
     value: "CtyValue"
 
 
-NumberValue: TypeAlias = int | Decimal
 CtyValue: TypeAlias = (
     bool | int | Decimal | str | tuple["CtyValue", ...] | Mapping[str, "CtyValue"] | UnknownValue | Dynamic | None
 )
@@ -76,11 +78,10 @@ CtyValue: TypeAlias = (
 AttributeValues: TypeAlias = Mapping[str, CtyValue]
 
 UNKNOWN: Final = UnknownValue()
-NOT_NULL: Final = UnknownValue(Refinement(null=False))
 
 
 def unknown_paths(value: CtyValue, path: AttributePath = ()) -> Iterator[AttributePath]:
-    """The place of each part of `value` that is not known yet."""
+    """The path of each unknown part of `value`."""
     match value:
         case UnknownValue():
             yield path
@@ -102,7 +103,7 @@ def is_known(value: CtyValue) -> bool:
 
 
 def nullify_unknown(value: AttributeValues | None) -> AttributeValues | None:
-    """The same with null for everything that is not known yet."""
+    """`value` with null for every unknown part."""
     found = _without_unknown(value)
     return found if isinstance(found, Mapping) else None
 
@@ -122,7 +123,7 @@ def _without_unknown(value: CtyValue) -> CtyValue:
 
 
 def same_value(a: CtyValue, b: CtyValue, type_: CtyType) -> bool:
-    """Whether two values of one type are the same one: `True` is not 1, and the order of a set is nothing."""
+    """Whether two values of one type are equal: `True` is not 1, and the order of a set is not significant."""
     if isinstance(type_, SetType) and isinstance(a, tuple) and isinstance(b, tuple):
         return _same_sets(a, b, type_.element)
     match a, b:
@@ -140,14 +141,14 @@ def same_value(a: CtyValue, b: CtyValue, type_: CtyType) -> bool:
 
 
 def _same_sets(a: tuple[CtyValue, ...], b: tuple[CtyValue, ...], element: CtyType) -> bool:
-    def holds(those: tuple[CtyValue, ...], one: CtyValue) -> bool:
-        return any(same_value(one, other, element) for other in those)
+    def contains(elements: tuple[CtyValue, ...], value: CtyValue) -> bool:
+        return any(same_value(value, one, element) for one in elements)
 
-    return all(holds(b, one) for one in a) and all(holds(a, one) for one in b)
+    return all(contains(b, one) for one in a) and all(contains(a, one) for one in b)
 
 
 def type_at(type_: CtyType, step: str | int) -> CtyType:
-    """The type of the part of a value to which `step` leads; dynamic where the type does not say."""
+    """The type of the part of a value at `step`; dynamic where `type_` does not define it."""
     match type_:
         case ListType(element) | SetType(element) | MapType(element):
             return element
@@ -159,15 +160,13 @@ def type_at(type_: CtyType, step: str | int) -> CtyType:
             return DYNAMIC
 
 
-ExactNumber = int | Decimal
-
-# Far beyond 512 bits, and short of what Python takes too long to print.
+# More than the 512 bits of Terraform, and few enough for Python to print quickly.
 _MAX_DIGITS: Final = 4000
 _INT64: Final = range(-(2**63), 2**63)
 
 
-def decode_number(raw: int | float | str | Decimal) -> ExactNumber:
-    """A number as it came: a whole one, a double, or its decimal text."""
+def decode_number(raw: int | float | str | Decimal) -> Number:
+    """The number of an encoded integer, double or decimal text."""
     if isinstance(raw, int):
         return raw
     try:
@@ -176,8 +175,8 @@ def decode_number(raw: int | float | str | Decimal) -> ExactNumber:
         raise ManifestInvalid("a text where a number belongs") from error
 
 
-def normalize_number(number: Decimal) -> ExactNumber:
-    """The same number: an `int` when it is whole."""
+def normalize_number(number: Decimal) -> Number:
+    """The same number, as an `int` when it is whole."""
     if number.is_nan():
         raise ManifestInvalid("NaN where a number belongs")
     if number.is_infinite():
@@ -188,8 +187,8 @@ def normalize_number(number: Decimal) -> ExactNumber:
     return numerator if denominator == 1 else number
 
 
-def encode_number(number: ExactNumber) -> int | float | str:
-    """The shortest form that says exactly this number: a whole one, a double, or decimal text."""
+def encode_number(number: Number) -> int | float | str:
+    """The shortest encoding that is exact: an integer, a double, or decimal text."""
     if isinstance(number, int) and number in _INT64:
         return number
     try:
@@ -199,5 +198,5 @@ def encode_number(number: ExactNumber) -> int | float | str:
     return nearest if Decimal(nearest) == number else _decimal_text(number)
 
 
-def _decimal_text(number: ExactNumber) -> str:
+def _decimal_text(number: Number) -> str:
     return str(number) if isinstance(number, int) else format(number, "f")

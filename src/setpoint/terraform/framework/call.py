@@ -12,54 +12,46 @@ from setpoint.terraform.framework.diagnostics import Diagnostic, Interrupted
 
 T = TypeVar("T")
 
-# How long a call that was asked to end may take to do so by itself.
+# How long a stopped call may take to end by itself, before it is cancelled.
 STOP_GRACE_S: Final = 5.0
 
 
 class InstanceState(msgspec.Struct, frozen=True):
-    """What Terraform keeps of a resource: its attributes, and bytes that only the provider reads."""
+    """What Terraform stores of a resource: its attributes, and private bytes that only the provider reads."""
 
     state: AttributeValues
     private: bytes = b""
 
 
 class CallContext:
-    """What a method of a provider gets besides its request."""
+    """The call that a method of a provider answers: collects diagnostics, saves partial state, signals a stop."""
 
     def __init__(self, grace_s: float = STOP_GRACE_S) -> None:
-        self.told: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._grace_s = grace_s
-        self._keep: Callable[[InstanceState], None] = _ignore_state
+        self._save: Callable[[InstanceState], None] = _ignore_state
         self._stop = asyncio.Event()
-        self._is_cut = False
+        self._is_cancelled = False
 
-    def tell(self, diagnostic: Diagnostic) -> None:
-        """Shows something to the user, whatever comes of the call."""
-        self.told.append(diagnostic)
+    def add_diagnostic(self, diagnostic: Diagnostic) -> None:
+        """Shows a diagnostic to the user, whether the call succeeds or fails."""
+        self.diagnostics.append(diagnostic)
 
-    def keep(self, stored: InstanceState) -> None:
-        """From now on the resource is kept like this in the state, even if the rest of `create` or `update` fails.
+    def save_state(self, state: InstanceState) -> None:
+        """Stores this state even if the rest of `create` or `update` fails. Unknown values are stored as null."""
+        self._save(state)
 
-        What is not known yet is kept as null.
-        """
-        self._keep(stored)
-
-    def on_partial_state(self, keep: Callable[[InstanceState], None]) -> None:
-        """`keep` hears of everything that is to be kept from now on."""
-        self._keep = keep
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the call is to end soon."""
-        return self._stop.is_set()
+    def on_partial_state(self, save: Callable[[InstanceState], None]) -> None:
+        """`save` is called with each state that is saved from now on."""
+        self._save = save
 
     async def sleep(self, seconds: float) -> None:
-        """Waits; Interrupted as soon as the call is to end."""
+        """Waits; raises Interrupted as soon as the call is stopped."""
         await self.until_stopped(asyncio.sleep(seconds))
 
-    async def until_stopped(self, waited: Awaitable[T]) -> T:
-        """What `waited` gives; Interrupted, and `waited` cancelled, as soon as the call is to end."""
-        work, stop = asyncio.ensure_future(waited), asyncio.ensure_future(self._stop.wait())
+    async def until_stopped(self, awaitable: Awaitable[T]) -> T:
+        """The result of `awaitable`. As soon as the call is stopped it is cancelled, and Interrupted raised."""
+        work, stop = asyncio.ensure_future(awaitable), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -72,67 +64,67 @@ class CallContext:
             stop.cancel()
 
     def stop(self) -> None:
-        """Asks the call to end, and cuts it off when it does not."""
+        """Asks the call to end; `run_with_grace` cancels it after the grace period."""
         self._stop.set()
 
     async def run_with_grace(self, work: Awaitable[T]) -> T:
-        """What `work` gives; Interrupted when it had to be cut off."""
+        """The result of `work`; Interrupted when it was stopped and cancelled after the grace period."""
         task = asyncio.current_task()
-        cutting = asyncio.ensure_future(self._cut(task))
+        cancelling = asyncio.ensure_future(self._cancel_after_stop(task))
         try:
             return await work
         except asyncio.CancelledError:
-            if task is None or not self._is_cut:
+            if task is None or not self._is_cancelled:
                 raise
             task.uncancel()
             raise Interrupted from None
         finally:
-            cutting.cancel()
+            cancelling.cancel()
 
-    async def _cut(self, task: "asyncio.Task[object] | None") -> None:
+    async def _cancel_after_stop(self, task: "asyncio.Task[object] | None") -> None:
         await self._stop.wait()
         await asyncio.sleep(self._grace_s)
         if task is not None:
-            self._is_cut = True
+            self._is_cancelled = True
             task.cancel()
 
 
-def _ignore_state(stored: InstanceState) -> None:
-    """Nothing is stored by this call."""
+def _ignore_state(state: InstanceState) -> None:
+    """For calls that store nothing."""
 
 
 class ActiveCalls:
-    """The calls that are under way. Stopping ends those, and not the ones that come later."""
+    """The calls in progress. `stop` ends those, and not later ones."""
 
     def __init__(self, grace_s: float = STOP_GRACE_S) -> None:
         self._grace_s = grace_s
-        self._under_way: set[CallContext] = set()
+        self._active: set[CallContext] = set()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._is_over = False
+        self._is_draining = False
 
     @contextmanager
-    def one(self) -> Iterator[CallContext]:
-        """A call, for as long as it is answered."""
+    def begin(self) -> Iterator[CallContext]:
+        """A new call, active until it is answered."""
         call = CallContext(self._grace_s)
-        if self._is_over:
+        if self._is_draining:
             call.stop()
-        self._under_way.add(call)
+        self._active.add(call)
         self._idle.clear()
         try:
             yield call
         finally:
-            self._under_way.discard(call)
-            if not self._under_way:
+            self._active.discard(call)
+            if not self._active:
                 self._idle.set()
 
     def stop(self) -> None:
-        """Asks every call to end."""
-        for call in self._under_way:
+        """Stops every active call."""
+        for call in self._active:
             call.stop()
 
-    async def end(self) -> None:
-        """Asks every call to end, later ones too, and waits for those under way."""
-        self._is_over = True
+    async def drain(self) -> None:
+        """Stops every call, later ones as well, and waits for the active ones."""
+        self._is_draining = True
         self.stop()
         await self._idle.wait()

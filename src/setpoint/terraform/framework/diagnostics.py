@@ -14,14 +14,14 @@ _WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Severity(IntEnum):
-    """Whether Terraform goes on; numbers as on the wire."""
+    """The severity of a diagnostic; numbers of the protocol."""
 
     ERROR = 1
     WARNING = 2
 
 
 class Diagnostic(msgspec.Struct, frozen=True):
-    """One thing to tell. Without a path it is about the whole resource."""
+    """An error or a warning. Without a path it is about the whole resource."""
 
     severity: Severity
     summary: str
@@ -30,7 +30,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
 
 
 class DiagnosticsError(Exception):
-    """A call that comes to nothing, with all the reasons."""
+    """A call that failed, with its diagnostics."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("; ".join(one.summary for one in diagnostics))
@@ -38,23 +38,23 @@ class DiagnosticsError(Exception):
 
 
 class Interrupted(Exception):
-    """A call that ends early, because Terraform was asked to stop."""
+    """A call that ended early, because Terraform was stopped."""
 
 
 def error(summary: str, detail: str = "", path: AttributePath = ()) -> Diagnostic:
-    """A reason why something cannot be."""
+    """A diagnostic that fails the call."""
     return Diagnostic(Severity.ERROR, summary, detail, path)
 
 
 def warning(summary: str, detail: str = "", path: AttributePath = ()) -> Diagnostic:
-    """Something to know, which stops nothing."""
+    """A diagnostic that does not fail the call."""
     return Diagnostic(Severity.WARNING, summary, detail, path)
 
 
 def diagnostics_for(fault: Exception) -> tuple[Diagnostic, ...]:
-    """What to tell of a call that ended with `fault`.
+    """The diagnostics of a call that raised `fault`.
 
-    Our own errors have their message. Of any other nobody knows what its message holds: it may be a secret.
+    The message of a SetpointError is shown. The message of any other exception is not: it may hold a secret.
     """
     match fault:
         case DiagnosticsError():
@@ -72,18 +72,18 @@ def diagnostics_for(fault: Exception) -> tuple[Diagnostic, ...]:
                 error(
                     "A mistake of the provider",
                     f"{type(fault).__name__} in {traceback_frames(fault)[-1]}. This is a bug: please report it "
-                    "with the log "
-                    "that TF_LOG_PROVIDER=debug gives. Nothing of the configuration is in this message.",
+                    "with the log that TF_LOG_PROVIDER=debug gives. Nothing of the configuration is in this message.",
                 ),
             )
 
 
 def traceback_frames(fault: BaseException) -> list[str]:
-    """Where a fault came from, outermost first: files, lines and functions, and none of the values there."""
+    """The traceback of `fault`, outermost frame first: file, line and function, without any values."""
     frames = traceback.extract_tb(fault.__traceback__)
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames] or ["an unknown place"]
 
 
+# Members of a KubernetesObject's spec in messages of the engine, and the attributes that they come from.
 _TERMS: Final = (
     ("Set spec.forceConflicts: true", "Set force_conflicts = true"),
     ("take it over with spec.forceConflicts: true", "take it over with force_conflicts = true"),
@@ -98,18 +98,18 @@ _TERMS: Final = (
     ("fieldValue", "field_value"),
     ("spec.manifest", "the manifest"),
 )
-# Who keeps an object is of no interest to somebody who has a Terraform address for it.
+# The name of the KubernetesObject means nothing to a user, who knows the object by its Terraform address.
 _RESOURCE_PREFIX: Final = re.compile(r"KubernetesObject \S+/tf-[0-9a-f]+: ")
 
 
 def in_terraform_terms(text: str) -> str:
-    """The same, in these words."""
-    for ours, theirs in _TERMS:
-        text = text.replace(ours, theirs)
+    """A message of the engine, with the attributes of a configuration in place of the members of a spec."""
+    for engine_term, terraform_term in _TERMS:
+        text = text.replace(engine_term, terraform_term)
     return _RESOURCE_PREFIX.sub("", text)
 
 
 def engine_diagnostic(fault: SetpointError, path: AttributePath = ()) -> Diagnostic:
-    """What to tell of an error of the engine's."""
-    (said,) = diagnostics_for(fault)
-    return error(said.summary, in_terraform_terms(said.detail), path)
+    """The diagnostic of an error of the engine."""
+    (diagnostic,) = diagnostics_for(fault)
+    return error(diagnostic.summary, in_terraform_terms(diagnostic.detail), path)

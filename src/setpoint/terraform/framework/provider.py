@@ -20,17 +20,17 @@ from setpoint.terraform.framework.schema import TerraformSchema
 
 
 class PlanRequest(msgspec.Struct, frozen=True):
-    """A change to be planned. Without a prior state, a creation."""
+    """A change to plan; without a prior state, a create."""
 
     config: AttributeValues
     prior: AttributeValues | None
-    # The configuration, and where it is silent what was there, or Unknown where that may change.
+    # The configuration; an attribute that it leaves out has its prior value, or is unknown where that may change.
     proposed: AttributeValues
     private: bytes = b""
 
 
 class PlanResponse(msgspec.Struct, frozen=True):
-    """What will be, with Unknown for what apply brings; and the attributes whose change takes a new object."""
+    """The planned state, with unknown values for what apply sets; and the attributes that require replacement."""
 
     state: AttributeValues
     requires_replace: Sequence[AttributePath] = ()
@@ -38,7 +38,7 @@ class PlanResponse(msgspec.Struct, frozen=True):
 
 
 class CreateRequest(msgspec.Struct, frozen=True):
-    """An object to be made as planned. Write-only attributes are in the configuration alone."""
+    """An object to create as planned. Write-only attributes are in the configuration only."""
 
     config: AttributeValues
     planned: AttributeValues
@@ -46,7 +46,7 @@ class CreateRequest(msgspec.Struct, frozen=True):
 
 
 class UpdateRequest(msgspec.Struct, frozen=True):
-    """An object to be changed as planned."""
+    """An object to update as planned."""
 
     config: AttributeValues
     prior: AttributeValues
@@ -55,80 +55,80 @@ class UpdateRequest(msgspec.Struct, frozen=True):
 
 
 class ManagedResource(Protocol):
-    """A sort of object that Terraform makes, changes and deletes."""
+    """A resource type: Terraform creates, updates and deletes its objects."""
 
     @property
     def schema(self) -> TerraformSchema:
-        """What its configuration may say."""
+        """The schema of its configuration and state."""
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
-        """Refuses what cannot be, as far as it is known yet."""
+        """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
     @abstractmethod
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
-        """How the object is now; None when it is gone."""
+        """The refreshed state; None when the object does not exist any more."""
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
-        """What applying the configuration will give."""
+        """The state that applying the configuration will give."""
         return PlanResponse(request.proposed, private=request.private)
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
-        """What `delete` is to find as private bytes."""
+        """The private bytes that `delete` gets."""
         return prior.private
 
     @abstractmethod
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
-        """Makes the object. Once it may be there, `call.keep` says so: whatever comes then, it is in the state."""
+        """Creates the object. Once it may exist, `call.save_state` keeps it in the state even after a failure."""
 
     @abstractmethod
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
-        """Changes the object. What fails leaves the prior state, or what `call.keep` was told."""
+        """Updates the object. A failure leaves the prior state, or the last one given to `call.save_state`."""
 
     @abstractmethod
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
-        """Deletes the object; one that is gone already is no error."""
+        """Deletes the object; it is no error if it does not exist."""
 
     async def import_state(self, identifier: str, call: CallContext) -> InstanceState:
-        """What `terraform import` starts from; it is read next."""
+        """The state from which `terraform import` starts; Terraform calls `read` next."""
         raise DiagnosticsError(error("This resource cannot be imported"))
 
     async def upgrade(self, state: Mapping[str, Json], version: int, call: CallContext) -> AttributeValues:
-        """A state that was stored by an earlier version of the schema, in the form of this one."""
+        """A state that was stored with an earlier version of the schema, converted to the current one."""
         raise DiagnosticsError(
             error(f"Version {version} of this state cannot be read by version {self.schema.version}")
         )
 
 
 class DataSource(Protocol):
-    """A sort of thing that Terraform only looks at."""
+    """A data source: Terraform only reads it."""
 
     @property
     def schema(self) -> TerraformSchema:
-        """What its configuration may say, and what is found."""
+        """The schema of its configuration and result."""
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
-        """Refuses what cannot be, as far as it is known yet."""
+        """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
     @abstractmethod
     async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
-        """The configuration, and what was found."""
+        """The configuration, with the computed attributes filled in."""
 
 
 class HasSchema(Protocol):
-    """Whatever a configuration has words for."""
+    """A resource or a data source."""
 
     @property
     def schema(self) -> TerraformSchema:
-        """These words."""
+        """Its schema."""
 
 
 SchemaT = TypeVar("SchemaT", bound=HasSchema)
 
 
 class Registration(Generic[SchemaT]):
-    """A resource or data source by its schema. What does the work is loaded when something is asked of it.
+    """A resource or data source: its schema, and its implementation, which is imported on first use.
 
-    Terraform starts a provider several times for a command, and in most of them asks for schemas alone.
+    Terraform starts a provider several times per command, and most of these processes only serve schemas.
     """
 
     def __init__(self, schema: TerraformSchema, load: Callable[[], SchemaT]) -> None:
@@ -137,17 +137,17 @@ class Registration(Generic[SchemaT]):
 
     @cached_property
     def loaded(self) -> SchemaT:
-        """What does the work."""
+        """The implementation."""
         return self._load()
 
     @staticmethod
-    def of(one: SchemaT) -> "Registration[SchemaT]":
-        """What is at hand already."""
-        return Registration(one.schema, lambda: one)
+    def of(implementation: SchemaT) -> "Registration[SchemaT]":
+        """The registration of an implementation that is imported already."""
+        return Registration(implementation.schema, lambda: implementation)
 
 
 class FunctionParameter(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function wants to be told."""
+    """A parameter of a function."""
 
     name: str
     type: CtyType
@@ -157,7 +157,7 @@ class FunctionParameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FunctionFailed(Exception):
-    """A function that has no result. `argument` is the place of the one that is wrong, if it is one."""
+    """A function call that failed. `argument` is the position of the argument at fault, if there is one."""
 
     def __init__(self, message: str, argument: int | None = None) -> None:
         super().__init__(message)
@@ -165,10 +165,10 @@ class FunctionFailed(Exception):
 
 
 class ProviderFunction(Protocol):
-    """A function for expressions: the same arguments always give the same result."""
+    """A function for expressions. It is pure: the same arguments always give the same result."""
 
     parameters: Sequence[FunctionParameter]
-    # Any number of further arguments, when there is one.
+    # The parameter of any number of further arguments; None when there may be none.
     variadic: FunctionParameter | None
     returns: CtyType
     summary: str
@@ -183,16 +183,16 @@ class Provider(Protocol):
 
     @property
     def schema(self) -> TerraformSchema:
-        """What the block `provider` may say."""
+        """The schema of the block `provider`."""
 
-    # By the names that configurations use.
+    # By type name, as in a configuration.
     resources: Mapping[str, Registration[ManagedResource]]
     data_sources: Mapping[str, Registration[DataSource]]
     functions: Mapping[str, ProviderFunction]
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
-        """Refuses what cannot be, as far as it is known yet."""
+        """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""
 
     @abstractmethod
     async def configure(self, config: AttributeValues, call: CallContext) -> None:
-        """Gets ready; called once, before anything is read or changed. Values may still be Unknown in a plan."""
+        """Called once, before any resource is read or changed. In a plan, values may be unknown."""

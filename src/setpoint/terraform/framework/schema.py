@@ -11,26 +11,26 @@ from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValue
 
 
 class Presence(Enum):
-    """Who gives an attribute its value."""
+    """Who sets the value of an attribute."""
 
     REQUIRED = "the author"
-    OPTIONAL = "the author, or nobody"
+    OPTIONAL = "the author, or unset"
     COMPUTED = "the provider"
     OPTIONAL_COMPUTED = "the author, or else the provider"
 
     @property
     def is_computed(self) -> bool:
-        """Whether the provider gives a value where the author gave none."""
+        """Whether the provider sets the value where the author sets none."""
         return self in (Presence.COMPUTED, Presence.OPTIONAL_COMPUTED)
 
     @property
     def is_optional(self) -> bool:
-        """Whether the author may give a value, and need not."""
+        """Whether the author may set the value, and need not."""
         return self in (Presence.OPTIONAL, Presence.OPTIONAL_COMPUTED)
 
 
 class NestingMode(IntEnum):
-    """How many objects a nested attribute holds, and how they are told apart; numbers as on the wire."""
+    """The collection in which a nested attribute holds its objects; numbers of the protocol."""
 
     SINGLE = 1
     LIST = 2
@@ -46,40 +46,40 @@ class NestedAttributes(msgspec.Struct, frozen=True):
 
 
 class Attribute(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a configuration says, or that the provider adds."""
+    """An attribute of a configuration, or one that the provider computes."""
 
     type: CtyType | NestedAttributes
     presence: Presence
     # In Markdown.
     description: str = ""
     deprecated: bool = False
-    # Not shown in plans.
+    # Redacted in plans.
     sensitive: bool = False
-    # Handed over with the configuration, and never stored.
+    # Sent with the configuration, and never stored.
     write_only: bool = False
-    # A change takes a new object.
-    replaces: bool = False
-    # Computed once: an update does not change it.
-    stays: bool = False
+    # A change requires the object to be replaced.
+    requires_replace: bool = False
+    # Computed once: an update keeps the value of the state.
+    use_state_for_unknown: bool = False
 
 
 class TerraformSchema(msgspec.Struct, frozen=True, kw_only=True):
     """The attributes of a provider, resource or data source."""
 
     attributes: Mapping[str, Attribute]
-    # Raised when a stored state is no longer read as it is.
+    # Incremented when a stored state has to be upgraded before it is read.
     version: int = 0
     description: str = ""
     deprecated: bool = False
 
 
 def schema_type(schema: TerraformSchema) -> ObjectType:
-    """The type of the values that a schema allows."""
+    """The cty type of the values that a schema describes."""
     return _attributes_type(schema.attributes)
 
 
 def attribute_type(attribute: Attribute) -> CtyType:
-    """The type of the values of an attribute, nested or not."""
+    """The cty type of the values of an attribute, nested or not."""
     if not isinstance(attribute.type, NestedAttributes):
         return attribute.type
     inner = _attributes_type(attribute.type.attributes)
@@ -106,9 +106,9 @@ _Attributes: TypeAlias = Mapping[str, Attribute]
 def mark_computed_unknown(
     schema: TerraformSchema, config: AttributeValues, prior: AttributeValues | None, proposed: AttributeValues
 ) -> AttributeValues:
-    """What Terraform proposes, with Unknown for what the provider computes and may change.
+    """The proposed state, with unknown values for computed attributes that may change.
 
-    An update in which nothing differs leaves everything as it is.
+    An update without any difference leaves the proposed state as it is.
     """
     proposed = without_write_only(schema, proposed)
     if prior is not None and same_value(prior, proposed, schema_type(schema)):
@@ -127,7 +127,7 @@ def _mark(
 
 def _mark_attribute(attribute: Attribute, config: CtyValue, proposed: CtyValue, *, is_new: bool) -> CtyValue:
     if config is None and attribute.presence.is_computed:
-        return UNKNOWN if is_new or proposed is None or not attribute.stays else proposed
+        return UNKNOWN if is_new or proposed is None or not attribute.use_state_for_unknown else proposed
     return (
         _mark_nested(attribute.type, config, proposed, is_new=is_new)
         if isinstance(attribute.type, NestedAttributes)
@@ -136,30 +136,30 @@ def _mark_attribute(attribute: Attribute, config: CtyValue, proposed: CtyValue, 
 
 
 def _mark_nested(nested: NestedAttributes, config: CtyValue, proposed: CtyValue, *, is_new: bool) -> CtyValue:
-    def part(says: CtyValue, one: CtyValue) -> CtyValue:
+    def part(config_part: CtyValue, one: CtyValue) -> CtyValue:
         if not isinstance(one, Mapping):
             return one
-        return _mark(nested.attributes, says if isinstance(says, Mapping) else {}, one, is_new=is_new)
+        return _mark(nested.attributes, config_part if isinstance(config_part, Mapping) else {}, one, is_new=is_new)
 
     match proposed:
         case Mapping() if nested.nesting is NestingMode.SINGLE:
             return part(config, proposed)
         case Mapping():
-            says = config if isinstance(config, Mapping) else {}
-            return {key: part(says.get(key), one) for key, one in proposed.items()}
+            configs = config if isinstance(config, Mapping) else {}
+            return {key: part(configs.get(key), one) for key, one in proposed.items()}
         case tuple() if (
             nested.nesting is NestingMode.LIST and isinstance(config, tuple) and len(config) == len(proposed)
         ):
-            return tuple(part(says, one) for says, one in zip(config, proposed, strict=True))
+            return tuple(part(config_part, one) for config_part, one in zip(config, proposed, strict=True))
         case tuple():
-            # The parts of a set cannot be paired with those of the configuration: what they lack is computed.
+            # The elements of a set cannot be paired with those of the configuration: null attributes are computed ones.
             return tuple(part(one, one) for one in proposed)
         case _:
             return proposed
 
 
 def without_write_only(schema: TerraformSchema, values: AttributeValues) -> AttributeValues:
-    """The same without what is write-only: that is never stored."""
+    """`values` with null for write-only attributes, which are never stored."""
     return _strip_write_only(schema.attributes, values)
 
 
@@ -188,7 +188,7 @@ def _strip_nested(attribute: Attribute | None, value: CtyValue) -> CtyValue:
 
 
 def write_only_paths(schema: TerraformSchema, config: AttributeValues) -> tuple[AttributePath, ...]:
-    """The top-level attributes in which the author wrote something that must not be stored."""
+    """The top-level attributes of a configuration that are, or contain, write-only values."""
     stored = without_write_only(schema, config)
     return tuple(
         (name,)
@@ -200,7 +200,7 @@ def write_only_paths(schema: TerraformSchema, config: AttributeValues) -> tuple[
 def paths_requiring_replace(
     schema: TerraformSchema, prior: AttributeValues, planned: AttributeValues
 ) -> tuple[AttributePath, ...]:
-    """The attributes that differ and whose change takes a new object."""
+    """The attributes that differ and whose change requires the object to be replaced."""
     return tuple(_requiring_replace(schema.attributes, prior, planned, ()))
 
 
@@ -211,7 +211,7 @@ def _requiring_replace(
         before, after = prior.get(name), planned.get(name)
         if same_value(before, after, attribute_type(attribute)):
             continue
-        if attribute.replaces:
+        if attribute.requires_replace:
             yield (*path, name)
         elif isinstance(attribute.type, NestedAttributes):
             for step, one, other in _pairs(before, after, attribute.type.nesting):
@@ -229,7 +229,7 @@ def _pairs(
 def _parts(
     before: CtyValue, after: CtyValue, nesting: NestingMode
 ) -> Iterator[tuple[AttributePath, CtyValue, CtyValue]]:
-    # The parts of a set have no place by which they could be told apart.
+    # The elements of a set have no key by which they could be paired.
     match before, after:
         case (Mapping(), Mapping()) if nesting is NestingMode.MAP:
             for key in sorted(before.keys() & after.keys()):

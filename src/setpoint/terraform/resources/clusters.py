@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OPTIONAL: Final = Presence.OPTIONAL
 
 
-def _text(description: str, *, sensitive: bool = False) -> Attribute:
+def _string(description: str, *, sensitive: bool = False) -> Attribute:
     return Attribute(type=STRING, presence=_OPTIONAL, description=description, sensitive=sensitive)
 
 
@@ -30,22 +30,26 @@ _EXEC: Final = NestedAttributes(
         ),
         "command": Attribute(type=STRING, presence=Presence.REQUIRED, description="The command."),
         "args": Attribute(type=ListType(STRING), presence=_OPTIONAL, description="Its arguments."),
-        "env": Attribute(type=MapType(STRING), presence=_OPTIONAL, description="What is added to its environment."),
+        "env": Attribute(
+            type=MapType(STRING), presence=_OPTIONAL, description="Variables that are added to its environment."
+        ),
     }
 )
 
 _ATTRIBUTES: Final = {
-    "kubeconfig": _text("The text of a kubeconfig.", sensitive=True),
-    "config_path": _text("The file of a kubeconfig."),
-    "context": _text("A context of the kubeconfig, if not the current one."),
-    "host": _text("The address of the API server, instead of a kubeconfig: `https://host:6443`."),
-    "cluster_ca_certificate": _text("Who signed the certificate of `host`: PEM, or PEM in base64."),
-    "server_name": _text("The name in the certificate of `host`, if it is not its own."),
-    "insecure": Attribute(type=BOOL, presence=_OPTIONAL, description="Whether anybody is trusted who is at `host`."),
-    "token": _text("A token for `host`.", sensitive=True),
-    "client_certificate": _text("A client certificate for `host`: PEM, or PEM in base64.", sensitive=True),
-    "client_key": _text("The key of the client certificate.", sensitive=True),
-    "proxy_url": _text("The proxy on the way to `host`."),
+    "kubeconfig": _string("The text of a kubeconfig.", sensitive=True),
+    "config_path": _string("The file of a kubeconfig."),
+    "context": _string("A context of the kubeconfig, if not the current one."),
+    "host": _string("The address of the API server, instead of a kubeconfig: `https://host:6443`."),
+    "cluster_ca_certificate": _string("The CA of the certificate of `host`: PEM, or PEM in base64."),
+    "server_name": _string("The name in the certificate of `host`, if it is not its own."),
+    "insecure": Attribute(
+        type=BOOL, presence=_OPTIONAL, description="Whether the certificate of `host` is not verified."
+    ),
+    "token": _string("A token for `host`.", sensitive=True),
+    "client_certificate": _string("A client certificate for `host`: PEM, or PEM in base64.", sensitive=True),
+    "client_key": _string("The key of the client certificate.", sensitive=True),
+    "proxy_url": _string("The proxy on the way to `host`."),
     "exec": Attribute(type=_EXEC, presence=_OPTIONAL, description="A command that logs in at `host`."),
 }
 _HOST_ATTRIBUTES: Final = tuple(
@@ -62,7 +66,7 @@ CLUSTER: Final = Attribute(
 
 
 def validate_cluster(cluster: CtyValue) -> None:
-    """Refuses a cluster that is two at once, or half of one."""
+    """Raises DiagnosticsError for a `cluster` with contradictory or missing attributes."""
     if not isinstance(cluster, Mapping):
         return
     ways = [name for name in ("kubeconfig", "config_path", "host") if cluster.get(name) is not None]
@@ -80,43 +84,43 @@ def validate_cluster(cluster: CtyValue) -> None:
 
 
 def cluster_error(why: str) -> Diagnostic:
-    """What is told of a `cluster` that is none."""
+    """The diagnostic of an invalid `cluster`."""
     return error("No such cluster", f"cluster: {why}.", ("cluster",))
 
 
 class ClusterLocation(msgspec.Struct, frozen=True):
-    """One object of one cluster."""
+    """The location of an object, and the key of its cluster."""
 
     cluster: str
     location: str
 
 
 class ClusterConnections:
-    """Every cluster that was needed so far. `usual` is the one of those that name none."""
+    """The clusters that this process has used. `default` is the `cluster` of the provider's block."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        self.usual: CtyValue = None
+        self.default: CtyValue = None
         self._environment = environment
         self._open: dict[str, ClusterSession] = {}
 
     def is_cluster_known(self, cluster: CtyValue) -> bool:
-        """Whether it can be said which cluster is meant."""
-        return is_known(self._meant(cluster))
+        """Whether every value is known of the cluster that `cluster` selects."""
+        return is_known(self._selected(cluster))
 
-    def site(self, cluster: CtyValue) -> "ClusterSession":
-        """The cluster that is meant; UserError says what is wrong with it."""
+    def session(self, cluster: CtyValue) -> "ClusterSession":
+        """The session of the cluster that `cluster` selects; UserError when it is invalid."""
         key = self.key(cluster)
         if key not in self._open:
-            # Only who has something to ask of a cluster pays for loading what reaches it.
+            # Imported on use: most processes of a Terraform command reach no cluster.
             from setpoint.objects.session import ClusterSession
             from setpoint.terraform.resources.connection import connection_for
 
-            self._open[key] = ClusterSession.at(connection_for(self._meant(cluster), self._environment))
+            self._open[key] = ClusterSession.at(connection_for(self._selected(cluster), self._environment))
         return self._open[key]
 
     def key(self, cluster: CtyValue) -> str:
-        """What tells one cluster, and user, from another."""
-        return digest([to_json_tree(self._meant(cluster))])
+        """A digest that identifies a cluster and its user."""
+        return digest([to_json_tree(self._selected(cluster))])
 
-    def _meant(self, cluster: CtyValue) -> CtyValue:
-        return self.usual if cluster is None else cluster
+    def _selected(self, cluster: CtyValue) -> CtyValue:
+        return self.default if cluster is None else cluster

@@ -32,46 +32,50 @@ _PEM: Final = "-----BEGIN "
 
 
 def connection_for(cluster: CtyValue, environment: Mapping[str, str]) -> ClusterConnection:
-    """The connection that a `cluster` means, all of which is known; UserError says what is missing or wrong."""
-    said: AttributeValues = cluster if isinstance(cluster, Mapping) else {}
-    context = _text_of(said, "context") or None
-    if kubeconfig := _text_of(said, "kubeconfig"):
+    """The connection that a known `cluster` describes; UserError when something is missing or wrong."""
+    attributes: AttributeValues = cluster if isinstance(cluster, Mapping) else {}
+    context = _text_of(attributes, "context") or None
+    if kubeconfig := _text_of(attributes, "kubeconfig"):
         return connection_from_trusted_text(kubeconfig, "cluster.kubeconfig", context)
-    if config_path := _text_of(said, "config_path"):
+    if config_path := _text_of(attributes, "config_path"):
         return connection_from_files([Path(config_path).expanduser()], context)
-    return _host_connection(said) if _text_of(said, "host") else connection_from_environment(environment, context)
+    return (
+        _host_connection(attributes)
+        if _text_of(attributes, "host")
+        else connection_from_environment(environment, context)
+    )
 
 
-def _host_connection(said: AttributeValues) -> ClusterConnection:
-    host = _text_of(said, "host")
+def _host_connection(attributes: AttributeValues) -> ClusterConnection:
+    host = _text_of(attributes, "host")
     server = (host if "://" in host else f"https://{host}").rstrip("/")
     certificate = None
-    if _text_of(said, "client_certificate"):
-        pair = (InlineText(_pem(said, "client_certificate")), InlineText(_pem(said, "client_key")))
+    if _text_of(attributes, "client_certificate"):
+        pair = (InlineText(_pem(attributes, "client_certificate")), InlineText(_pem(attributes, "client_key")))
         certificate = ClientCertificate(*pair)
     return ClusterConnection(
         f"cluster.host {server}",
         server,
-        _trust(said),
-        _text_of(said, "server_name") or None,
-        _text_of(said, "proxy_url") or None,
+        _trust(attributes),
+        _text_of(attributes, "server_name") or None,
+        _text_of(attributes, "proxy_url") or None,
         certificate=certificate,
-        login=_login(said),
+        login=_login(attributes),
     )
 
 
-def _trust(said: AttributeValues) -> ServerTrust:
-    if said.get("insecure") is True:
+def _trust(attributes: AttributeValues) -> ServerTrust:
+    if attributes.get("insecure") is True:
         return SkipVerify()
     return (
-        CertificateAuthority(_pem(said, "cluster_ca_certificate"))
-        if _text_of(said, "cluster_ca_certificate")
+        CertificateAuthority(_pem(attributes, "cluster_ca_certificate"))
+        if _text_of(attributes, "cluster_ca_certificate")
         else SystemRoots()
     )
 
 
-def _login(said: AttributeValues) -> Login:
-    command = said.get("exec")
+def _login(attributes: AttributeValues) -> Login:
+    command = attributes.get("exec")
     if isinstance(command, Mapping):
         args, env = command.get("args"), command.get("env")
         return ExecPlugin(
@@ -80,11 +84,11 @@ def _login(said: AttributeValues) -> Login:
             tuple((name, str(text)) for name, text in env.items()) if isinstance(env, Mapping) else (),
             _text_of(command, "api_version") or "client.authentication.k8s.io/v1",
         )
-    return BearerToken(InlineText(_text_of(said, "token"))) if _text_of(said, "token") else NoLogin()
+    return BearerToken(InlineText(_text_of(attributes, "token"))) if _text_of(attributes, "token") else NoLogin()
 
 
-def _pem(said: AttributeValues, name: str) -> str:
-    text = _text_of(said, name)
+def _pem(attributes: AttributeValues, name: str) -> str:
+    text = _text_of(attributes, name)
     if _PEM in text:
         return text
     try:

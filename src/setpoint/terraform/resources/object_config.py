@@ -14,43 +14,19 @@ from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known, nullify_unknown, unknown_paths
 from setpoint.terraform.framework.diagnostics import DiagnosticsError, error, in_terraform_terms
 
-_SPEC_NAMES: Final = {"field": "field", "field_value": "fieldValue", "condition": "condition", "rollout": "rollout"}
-
-
-def wait_spec(wait_for: CtyValue) -> dict[str, Json] | None:
-    """A wait in the form of a manifest; None where there is none, or it is not known yet."""
-    if not isinstance(wait_for, Mapping) or not is_known(wait_for):
-        return None
-    said = {name: to_json_tree(one) for name, one in wait_for.items() if one is not None}
-    timeout: dict[str, Json] = {"timeout": said["timeout"]} if "timeout" in said else {}
-    return {**{_SPEC_NAMES[name]: one for name, one in said.items() if name in _SPEC_NAMES}, **timeout}
-
-
-def waits_for_value(wait_for: CtyValue) -> bool:
-    """Whether it is a value that is waited for; it may be where that is not known yet."""
-    if not isinstance(wait_for, Mapping):
-        return not is_known(wait_for)
-    return wait_for.get("field") is not None
-
-
-def validate_wait(wait_for: CtyValue) -> None:
-    """Refuses a wait that means nothing, as far as it is known yet."""
-    wait = wait_spec(wait_for)
-    if wait is not None:
-        try:
-            parse_wait(wait)
-        except SetpointError as fault:
-            raise DiagnosticsError(error("No such wait", in_terraform_terms(str(fault)), ("wait_for",))) from fault
-
-
-# Which resource of which state keeps an object. It is another one each time that an object is made, or taken over.
+# The annotation with the ID of the resource that manages an object. The ID changes with each creation and adoption.
 ID_ANNOTATION: Final = "setpoint.dev/terraform-id"
 ID_PATH: Final = Path(("metadata", "annotations", ID_ANNOTATION))
 YAML, MANIFEST = "yaml_body", "manifest"
 
+_REQUIRED_FIELDS: Final = (("apiVersion",), ("kind",), ("metadata", "name"))
+_IDENTITY_FIELDS: Final = frozenset({*_REQUIRED_FIELDS, ("metadata",), ("metadata", "namespace")})
+# The attributes of `wait_for`, and the members of `spec.waitFor`.
+_SPEC_NAMES: Final = {"field": "field", "field_value": "fieldValue", "condition": "condition", "rollout": "rollout"}
+
 
 class ObjectIdentity(NamedTuple):
-    """What makes an object this one: in another version of its API it is the same."""
+    """The identity of an object: the same in every version of its API."""
 
     group: str
     kind: str
@@ -59,17 +35,17 @@ class ObjectIdentity(NamedTuple):
 
 
 def manifest_attribute(values: AttributeValues) -> str:
-    """The attribute that has the manifest."""
+    """The attribute that holds the manifest: `yaml_body` or `manifest`."""
     return YAML if values.get(YAML) is not None else MANIFEST
 
 
 def is_manifest_known(values: AttributeValues) -> bool:
-    """Whether all of the manifest is known."""
+    """Whether the manifest has no unknown values."""
     return all(is_known(values.get(name)) for name in (YAML, MANIFEST))
 
 
 def read_manifest(values: AttributeValues) -> dict[str, Json]:
-    """The manifest, all of which is known; Refused says what is wrong with it."""
+    """The manifest, which must be known; DiagnosticsError when it is invalid."""
     source = manifest_attribute(values)
     tree = _read_yaml(str(values[YAML])) if source == YAML else _without_nulls(to_json_tree(values.get(MANIFEST)))
     if not isinstance(tree, dict) or not all(text_at(tree, *path) for path in _REQUIRED_FIELDS):
@@ -77,9 +53,6 @@ def read_manifest(values: AttributeValues) -> dict[str, Json]:
             error("No object", f"{source} needs apiVersion, kind and metadata.name: write all three.", (source,))
         )
     return tree
-
-
-_REQUIRED_FIELDS: Final = (("apiVersion",), ("kind",), ("metadata", "name"))
 
 
 def _read_yaml(text: str) -> Json:
@@ -94,7 +67,7 @@ def _read_yaml(text: str) -> Json:
 
 
 def _without_nulls(tree: Json) -> Json:
-    """What is null is not said: so Terraform leaves things out."""
+    """Without members that are null: in Terraform, null means not set."""
     match tree:
         case dict():
             return {name: _without_nulls(one) for name, one in tree.items() if one is not None}
@@ -105,7 +78,7 @@ def _without_nulls(tree: Json) -> Json:
 
 
 def object_identity(tree: Json) -> ObjectIdentity:
-    """Which object a manifest means."""
+    """The identity of the object in a manifest."""
     group = text_at(tree, "apiVersion").rpartition("/")[0]
     return ObjectIdentity(
         group, text_at(tree, "kind"), text_at(tree, "metadata", "namespace"), text_at(tree, *_REQUIRED_FIELDS[2])
@@ -113,9 +86,9 @@ def object_identity(tree: Json) -> ObjectIdentity:
 
 
 def may_change_identity(before: AttributeValues, after: AttributeValues) -> bool:
-    """Whether `after`, of which not all is known, means another object than `before`: a name to come is another one.
+    """Whether `after`, which has unknown values, may describe another object than `before`.
 
-    Of a text, or a value, of which nothing is known yet that cannot be said; mostly it means the same one.
+    An unknown name counts as another one. A manifest that is unknown as a whole counts as the same object.
     """
     known = nullify_unknown(after) or {}
     if after.get(YAML) is not None or known.get(MANIFEST) is None:
@@ -125,11 +98,40 @@ def may_change_identity(before: AttributeValues, after: AttributeValues) -> bool
     return object_identity(to_json_tree(known.get(MANIFEST))) != object_identity(read_manifest(before))
 
 
-_IDENTITY_FIELDS: Final = frozenset({*_REQUIRED_FIELDS, ("metadata",), ("metadata", "namespace")})
+# --- The wait --------------------------------------------------------------------------------------------------------
+
+
+def wait_spec(wait_for: CtyValue) -> dict[str, Json] | None:
+    """The `spec.waitFor` of an attribute `wait_for`; None when it is null, or has unknown values."""
+    if not isinstance(wait_for, Mapping) or not is_known(wait_for):
+        return None
+    fields = {name: to_json_tree(one) for name, one in wait_for.items() if one is not None}
+    timeout: dict[str, Json] = {"timeout": fields["timeout"]} if "timeout" in fields else {}
+    return {**{_SPEC_NAMES[name]: one for name, one in fields.items() if name in _SPEC_NAMES}, **timeout}
+
+
+def waits_for_value(wait_for: CtyValue) -> bool:
+    """Whether it is a `field` wait, which gives a value; True when that is unknown."""
+    if not isinstance(wait_for, Mapping):
+        return not is_known(wait_for)
+    return wait_for.get("field") is not None
+
+
+def validate_wait(wait_for: CtyValue) -> None:
+    """Raises DiagnosticsError for an invalid wait. Unknown values are not judged."""
+    wait = wait_spec(wait_for)
+    if wait is not None:
+        try:
+            parse_wait(wait)
+        except SetpointError as fault:
+            raise DiagnosticsError(error("No such wait", in_terraform_terms(str(fault)), ("wait_for",))) from fault
+
+
+# --- The KubernetesObject --------------------------------------------------------------------------------------------
 
 
 def ignored_paths(values: AttributeValues) -> tuple[Path, ...]:
-    """The paths of `ignore_fields`, and what is ours; one that means nothing is told elsewhere."""
+    """The paths of `ignore_fields`, and the ID annotation. Invalid paths are skipped: the engine reports them."""
     found = []
     for text in _strings(values.get("ignore_fields")):
         try:
@@ -140,7 +142,7 @@ def ignored_paths(values: AttributeValues) -> tuple[Path, ...]:
 
 
 def kubernetes_object_spec(values: AttributeValues, tree: dict[str, Json], id_: str) -> dict[str, Json]:
-    """The spec of the KubernetesObject that keeps it under `id_`."""
+    """The spec of the KubernetesObject that manages the object under `id_`."""
     spec: dict[str, Json] = {"manifest": set_at(tree, ID_PATH, id_)}
     wait_for, ignored = wait_spec(values.get("wait_for")), _strings(values.get("ignore_fields"))
     if wait_for is not None:
@@ -159,27 +161,27 @@ def _strings(value: CtyValue) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, tuple) else ()
 
 
-# --- Who keeps it ----------------------------------------------------------------------------------------------------
+# --- The ID annotation -----------------------------------------------------------------------------------------------
 
 
 def new_id() -> str:
-    """For an object that was never kept before: `8f3a1c2b9d04/1`."""
+    """The ID of a new object: `8f3a1c2b9d04/1`."""
     return f"{secrets.token_hex(6)}/1"
 
 
 def next_id(before: str) -> str:
-    """For one that is taken over from the same keeper: what still goes by the one before is about the past."""
+    """The ID of an object that is adopted: states with the ID before no longer manage it."""
     stem, _, count = before.partition("/")
     return f"{stem}/{int(count) + 1 if count.isdecimal() else 2}"
 
 
 def kubernetes_object_name(id_: str) -> str:
-    """The name of the KubernetesObject."""
+    """The name of the KubernetesObject that manages the object of an ID."""
     return f"tf-{id_.partition('/')[0]}"
 
 
 def annotated_id(live: Json) -> str:
-    """Who keeps an object; nobody's is empty."""
-    annotations = live.get("metadata", {}) if isinstance(live, Mapping) else {}
-    found = annotations.get("annotations") if isinstance(annotations, Mapping) else None
-    return str(found.get(ID_ANNOTATION, "")) if isinstance(found, Mapping) else ""
+    """The ID in the annotation of a live object; empty when it has none."""
+    metadata = live.get("metadata", {}) if isinstance(live, Mapping) else {}
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return str(annotations.get(ID_ANNOTATION, "")) if isinstance(annotations, Mapping) else ""

@@ -17,7 +17,7 @@ from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
 
 _PARTS: Final = ("apiVersion", "kind", "namespace", "name", "context")
 _REQUIRED_PARTS: Final = ("apiVersion", "kind", "name")
-# What only a cluster says, or tools leave behind.
+# Fields that the server sets, and annotations of other tools.
 _SERVER_FIELDS: Final = (
     Path(("status",)),
     *(
@@ -30,26 +30,26 @@ _SERVER_FIELDS: Final = (
 )
 
 
-async def import_object(identifier: str, sites: ClusterConnections) -> InstanceState:
-    """What is stored of the object that `identifier` names: `apiVersion=v1,kind=ConfigMap,namespace=a,name=b`."""
+async def import_object(identifier: str, clusters: ClusterConnections) -> InstanceState:
+    """The state of the object that `identifier` names: `apiVersion=v1,kind=ConfigMap,namespace=a,name=b`."""
     parts = _parse_identifier(identifier)
     names: Json = {name: text for name, text in parts.items() if name in ("namespace", "name")}
     tree: dict[str, Json] = {"apiVersion": parts["apiVersion"], "kind": parts["kind"], "metadata": names}
     cluster = _cluster_values(parts.get("context"))
     state: dict[str, CtyValue] = {**dict.fromkeys(OBJECT_SCHEMA.attributes), "cluster": cluster}
-    single = session_for(sites, {**state, "yaml_body": write_document(tree)}, new_id(), PrivateState())
-    live = await single.look()
+    session = session_for(clusters, {**state, "yaml_body": write_document(tree)}, new_id(), PrivateState())
+    live = await session.look()
     if not isinstance(live, Mapping):
         raise DiagnosticsError(error("No such object", f"There is no {parts['kind']} {parts['name']} in that cluster."))
-    seen: AttributeValues = {
+    computed: AttributeValues = {
         "yaml_body": write_document(_without_server_fields(live)),
         "object_ref": object_ref(live),
         "projection": {},
     }
-    # Whoever kept it so far finds that it does no more, as soon as this is applied.
+    # With the next ID, a resource that managed the object before finds that it does no longer, once this is applied.
     before = annotated_id(live)
     id_ = next_id(before) if before else new_id()
-    return InstanceState({**state, **seen, "id": id_}, PrivateState(takes=before).to_bytes())
+    return InstanceState({**state, **computed, "id": id_}, PrivateState(takes=before).to_bytes())
 
 
 def _parse_identifier(identifier: str) -> dict[str, str]:

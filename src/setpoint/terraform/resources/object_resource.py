@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path as Folder
+from pathlib import Path as Directory
 from typing import TYPE_CHECKING, Final
 
 from setpoint.core.values.durations import parse_duration
@@ -45,7 +45,6 @@ from setpoint.terraform.resources.object_config import (
 )
 from setpoint.terraform.resources.object_import import import_object
 from setpoint.terraform.resources.object_plan import (
-    KnownObjects,
     ObjectPlanner,
     managed_elsewhere_error,
     require_deletable,
@@ -68,90 +67,29 @@ from setpoint.terraform.rpc.tls_proxy import cache_directory
 if TYPE_CHECKING:
     from setpoint.objects.session import ObjectSession
 
+# How long an apply may take besides its wait: until its kind is served, and until finalizers are observed.
+_GRACE_S: Final = 60.0
+_DELETION_S: Final = 300.0
 _WAIT_ERRORS = StillWaiting | WaitTimedOut | WaitFailed
 
 
-@dataclass(slots=True)
-class ObjectApply:
-    """One apply. `planned` is the state that was planned, with the id under which the object is kept."""
-
-    single: "ObjectSession"
-    planned: AttributeValues
-    call: CallContext
-
-    async def create(self, seconds: float) -> InstanceState:
-        """The state of an object that was not there, or is taken over."""
-        trouble = await self._kept(seconds)
-        if trouble is None:
-            return await self._stored(is_pending=False)
-        live = self.single.live
-        if live is not None and annotated_id(live) == self.planned["id"]:
-            self.call.keep(await self._stored(is_pending=self.planned.get("on_timeout") != FAIL))
-        raise DiagnosticsError(self._told(trouble)) from trouble
-
-    async def update(self, seconds: float) -> InstanceState:
-        """The state of an object that was there before."""
-        trouble = await self._kept(seconds)
-        if trouble is None:
-            return await self._stored(is_pending=False)
-        if isinstance(trouble, _WAIT_ERRORS) or (isinstance(trouble, Interrupted) and self._is_as_planned()):
-            self.call.keep(await self._stored(is_pending=True))
-        raise DiagnosticsError(self._told(trouble)) from trouble
-
-    async def _kept(self, seconds: float) -> SetpointError | Interrupted | None:
-        try:
-            return await self.call.until_stopped(self.single.keep(seconds))
-        except Interrupted as interrupted:
-            return interrupted
-
-    def _is_as_planned(self) -> bool:
-        live, fields = self.single.live, self.planned.get("projection")
-        return live is not None and fields in (UNKNOWN, projection(self.single, live, self.planned))
-
-    async def _stored(self, *, is_pending: bool) -> InstanceState:
-        live, memory = self.single.live, await self.single.memory()
-        state = {
-            **self.planned,
-            "object_ref": object_ref(live),
-            "projection": projection(self.single, live, self.planned),
-            "status": None if is_pending else wait_output(memory),
-        }
-        return InstanceState(state, PrivateState(dict(memory), is_pending).to_bytes())
-
-    def _told(self, trouble: SetpointError | Interrupted) -> Diagnostic:
-        if isinstance(trouble, Interrupted):
-            return diagnostics_for(trouble)[0]
-        said = engine_diagnostic(
-            trouble, ("wait_for",) if isinstance(trouble, _WAIT_ERRORS) else (manifest_attribute(self.planned),)
-        )
-        if not isinstance(trouble, _WAIT_ERRORS) or self.planned.get("on_timeout") == FAIL:
-            return said
-        after = "The object is kept as it is: the next apply goes on waiting for it."
-        return error(said.summary, f"{said.detail}\n\n{after}", said.path)
-
-
-# What an object may take besides its wait: for its kind to be served, for finalizers to be seen.
-_GRACE_S: Final = 60.0
-_DELETION_S: Final = 300.0
-
-
 class ObjectResource(ManagedResource):
-    """Objects of the clusters that `sites` lead to."""
+    """The resource `setpoint_object`."""
 
     schema = OBJECT_SCHEMA
 
-    def __init__(self, sites: ClusterConnections) -> None:
-        self._sites = sites
-        self._pending = InterruptedCreates(cache_directory(os.environ), str(Folder.cwd()))
-        # The ids of the objects that were made by this process.
-        self._made: set[str] = set()
+    def __init__(self, clusters: ClusterConnections) -> None:
+        self._clusters = clusters
+        self._interrupted = InterruptedCreates(cache_directory(os.environ), str(Directory.cwd()))
+        # The IDs of the objects that this process has created.
+        self._created_ids: set[str] = set()
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
-        said = [name for name in (YAML, MANIFEST) if config.get(name) is not None]
-        if len(said) != 1:
-            why = f"yaml_body and manifest are two forms of one thing: write one of them, not {len(said) or 'none'}."
-            raise DiagnosticsError(error("Not one object", why, (said[-1],) if said else ()))
+        sources = [name for name in (YAML, MANIFEST) if config.get(name) is not None]
+        if len(sources) != 1:
+            why = f"yaml_body and manifest are two forms of one thing: write one of them, not {len(sources) or 'none'}."
+            raise DiagnosticsError(error("Not one object", why, (sources[-1],) if sources else ()))
         if is_manifest_known(config):
             read_manifest(config)
         validate_cluster(config.get("cluster"))
@@ -162,7 +100,7 @@ class ObjectResource(ManagedResource):
 
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
-        return await ObjectPlanner(self._sites, request, call.told, KnownObjects(self._pending, self._made)).made()
+        return await ObjectPlanner(self._clusters, request, call, self._interrupted, self._created_ids).plan()
 
     async def plan_deletion(self, prior: InstanceState, call: CallContext) -> bytes:
         """See ManagedResource."""
@@ -171,77 +109,69 @@ class ObjectResource(ManagedResource):
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
-        state, memory = stored.state, read_private_state(stored.private)
-        single = session_for(self._sites, state, str(state["id"]), memory)
-        live = await single.look()
-        if live is None or not is_managed_under(live, str(state["id"]), memory):
+        state, private = stored.state, read_private_state(stored.private)
+        session = session_for(self._clusters, state, str(state["id"]), private)
+        live = await session.look()
+        if live is None or not is_managed_under(live, str(state["id"]), private):
             return None
-        place = await location_of(self._sites, state, single)
-        if memory.is_pending:
-            self._pending.see(place, annotated_id(live) or str(state["id"]))
+        location = await location_of(self._clusters, state, session)
+        if private.is_pending:
+            self._interrupted.add_read(location, annotated_id(live) or str(state["id"]))
         else:
-            self._pending.forget(place)
-        status, memory = _refreshed_status(state, memory, live)
-        seen = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
-        return InstanceState({**state, **seen}, memory.to_bytes())
+            self._interrupted.forget(location)
+        status, private = _refreshed_status(state, private, live)
+        computed = {"projection": _refreshed_projection(state, live), "object_ref": object_ref(live), "status": status}
+        return InstanceState({**state, **computed}, private.to_bytes())
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
         adopts = read_private_state(request.private).adopts
         id_ = next_id(adopts) if adopts else new_id()
         if adopts:
-            # For Terraform the one before is gone by now. Whatever comes, this one is there, under either id.
+            # Terraform has removed the replaced object from its state. It exists, under this ID or the next one.
             state: AttributeValues = {**request.planned, "id": adopts, "status": None}
-            call.keep(InstanceState(state, PrivateState(is_pending=True, takes=id_).to_bytes()))
-        single = session_for(self._sites, request.planned, id_, PrivateState())
-        live = await _observe_if_served(single)
+            call.save_state(InstanceState(state, PrivateState(is_pending=True, takes=id_).to_bytes()))
+        session = session_for(self._clusters, request.planned, id_, PrivateState())
+        live = await _observe_if_served(session)
         if live is not None and (not adopts or annotated_id(live) not in ("", adopts)):
             raise DiagnosticsError(managed_elsewhere_error(live, request.planned))
-        self._made.add(id_)
-        place = await location_of(self._sites, request.planned, single)
-        # Whoever comes after a kill knows whose it is. Everybody else knows from the state.
-        self._pending.note(place, id_)
+        self._created_ids.add(id_)
+        location = await location_of(self._clusters, request.planned, session)
+        # Read by the next process if this one is killed. If it is not, the state says the same.
+        self._interrupted.note(location, id_)
         try:
-            keeping = ObjectApply(single, {**request.planned, "id": id_}, call)
-            return await keeping.create(_apply_timeout(request.planned))
+            apply = ObjectApply(session, {**request.planned, "id": id_}, call)
+            return await apply.create(_apply_timeout(request.planned))
         finally:
-            self._pending.forget(place)
+            self._interrupted.forget(location)
 
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        memory, id_ = read_private_state(request.private), str(request.prior["id"])
-        single = session_for(self._sites, request.planned, id_, memory)
-        return await ObjectApply(single, {**request.planned, "id": id_}, call).update(_apply_timeout(request.planned))
+        private, id_ = read_private_state(request.private), str(request.prior["id"])
+        session = session_for(self._clusters, request.planned, id_, private)
+        return await ObjectApply(session, {**request.planned, "id": id_}, call).update(_apply_timeout(request.planned))
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
         """See ManagedResource."""
-        memory, id_ = read_private_state(prior.private), str(prior.state["id"])
-        single = session_for(self._sites, prior.state, id_, memory)
-        if memory.adopts:
-            # It is the same object that is taken over next.
-            self._pending.keep(await location_of(self._sites, prior.state, single), memory.adopts)
+        private, id_ = read_private_state(prior.private), str(prior.state["id"])
+        session = session_for(self._clusters, prior.state, id_, private)
+        if private.adopts:
+            # The create that follows adopts this very object.
+            self._interrupted.add_planned(await location_of(self._clusters, prior.state, session), private.adopts)
             return
-        live = await single.look()
-        if live is None or not is_managed_under(live, id_, memory):
+        live = await session.look()
+        if live is None or not is_managed_under(live, id_, private):
             return
         require_deletable(prior.state)
-        patience = prior.state.get("delete_timeout")
-        seconds = parse_duration(patience) if isinstance(patience, str) else _DELETION_S
-        trouble = await call.until_stopped(single.remove(seconds + _GRACE_S))
-        if trouble is not None:
-            raise DiagnosticsError(engine_diagnostic(trouble)) from trouble
+        timeout = prior.state.get("delete_timeout")
+        seconds = parse_duration(timeout) if isinstance(timeout, str) else _DELETION_S
+        failure = await call.until_stopped(session.remove(seconds + _GRACE_S))
+        if failure is not None:
+            raise DiagnosticsError(engine_diagnostic(failure)) from failure
 
     async def import_state(self, identifier: str, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        return await import_object(identifier, self._sites)
-
-
-async def _observe_if_served(single: "ObjectSession") -> Json:
-    """The object as it is; None when there is none, or its kind is just coming: whoever keeps it waits for that."""
-    try:
-        return await single.look()
-    except OperationRunning:
-        return None
+        return await import_object(identifier, self._clusters)
 
 
 def _validate_duration(timeout: CtyValue) -> None:
@@ -252,27 +182,93 @@ def _validate_duration(timeout: CtyValue) -> None:
             raise DiagnosticsError(error("No duration", f"delete_timeout: {fault}.", ("delete_timeout",))) from fault
 
 
+async def _observe_if_served(session: "ObjectSession") -> Json:
+    """The live object; None when there is none, or its kind is not served yet: the apply waits for that."""
+    try:
+        return await session.look()
+    except OperationRunning:
+        return None
+
+
 def _apply_timeout(planned: AttributeValues) -> float:
     wait = wait_spec(planned.get("wait_for"))
     return (0.0 if wait is None else parse_wait(wait).timeout_seconds) + _GRACE_S
 
 
 def _refreshed_projection(state: AttributeValues, live: Json) -> CtyValue:
-    """What is declared, as it is now; what was never applied, such as after an import, is not known to be declared."""
+    """The declared fields with their live values. After an import nothing was applied: no field counts as declared."""
     from setpoint.objects.session import fields_at
 
-    places = state.get("projection")
-    return dict(fields_at(live, list(places))) if isinstance(places, Mapping) else {}
+    paths = state.get("projection")
+    return dict(fields_at(live, list(paths))) if isinstance(paths, Mapping) else {}
 
 
-def _refreshed_status(state: AttributeValues, memory: PrivateState, live: Json) -> tuple[CtyValue, PrivateState]:
-    """What it offers now. A value that has disappeared is waited for again, and the last one is shown until then."""
+def _refreshed_status(state: AttributeValues, private: PrivateState, live: Json) -> tuple[CtyValue, PrivateState]:
+    """The attribute `status`. When its value has disappeared, the last one is shown, and the wait is pending again."""
     wait_for = state.get("wait_for")
     field = wait_for.get("field") if isinstance(wait_for, Mapping) else None
-    if not isinstance(field, str) or memory.is_pending:
-        return state.get("status"), memory
+    if not isinstance(field, str) or private.is_pending:
+        return state.get("status"), private
     output = output_of(FieldWait(Path.parse(field)), ObjectFound(live), Null(), "")
     if isinstance(output, Known):
-        return status_value(output.value), memory
+        return status_value(output.value), private
     is_gone = not is_present_at(live, Path.parse(field))
-    return state.get("status"), PrivateState(memory.engine, is_pending=True) if is_gone else memory
+    return state.get("status"), PrivateState(private.engine, is_pending=True) if is_gone else private
+
+
+@dataclass(slots=True)
+class ObjectApply:
+    """Applies one object. `planned` is the planned state, with the ID under which the object is managed."""
+
+    session: "ObjectSession"
+    planned: AttributeValues
+    call: CallContext
+
+    async def create(self, timeout_s: float) -> InstanceState:
+        """The state of an object that is created, or adopted."""
+        failure = await self._apply(timeout_s)
+        if failure is None:
+            return await self._state(is_pending=False)
+        live = self.session.live
+        if live is not None and annotated_id(live) == self.planned["id"]:
+            self.call.save_state(await self._state(is_pending=self.planned.get("on_timeout") != FAIL))
+        raise DiagnosticsError(self._diagnostic(failure)) from failure
+
+    async def update(self, timeout_s: float) -> InstanceState:
+        """The state of an object that existed before."""
+        failure = await self._apply(timeout_s)
+        if failure is None:
+            return await self._state(is_pending=False)
+        if isinstance(failure, _WAIT_ERRORS) or (isinstance(failure, Interrupted) and self._is_as_planned()):
+            self.call.save_state(await self._state(is_pending=True))
+        raise DiagnosticsError(self._diagnostic(failure)) from failure
+
+    async def _apply(self, timeout_s: float) -> SetpointError | Interrupted | None:
+        try:
+            return await self.call.until_stopped(self.session.keep(timeout_s))
+        except Interrupted as interrupted:
+            return interrupted
+
+    def _is_as_planned(self) -> bool:
+        live, fields = self.session.live, self.planned.get("projection")
+        return live is not None and fields in (UNKNOWN, projection(self.session, live, self.planned))
+
+    async def _state(self, *, is_pending: bool) -> InstanceState:
+        live, status = self.session.live, await self.session.memory()
+        state = {
+            **self.planned,
+            "object_ref": object_ref(live),
+            "projection": projection(self.session, live, self.planned),
+            "status": None if is_pending else wait_output(status),
+        }
+        return InstanceState(state, PrivateState(dict(status), is_pending).to_bytes())
+
+    def _diagnostic(self, failure: SetpointError | Interrupted) -> Diagnostic:
+        if isinstance(failure, Interrupted):
+            return diagnostics_for(failure)[0]
+        is_wait = isinstance(failure, _WAIT_ERRORS)
+        diagnostic = engine_diagnostic(failure, ("wait_for",) if is_wait else (manifest_attribute(self.planned),))
+        if not is_wait or self.planned.get("on_timeout") == FAIL:
+            return diagnostic
+        after = "The object is kept as it is: the next apply goes on waiting for it."
+        return error(diagnostic.summary, f"{diagnostic.detail}\n\n{after}", diagnostic.path)

@@ -32,136 +32,149 @@ if TYPE_CHECKING:
 
 
 class PrivateState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known from before."""
+    """The private state of a resource: bytes that Terraform stores and only the provider reads."""
 
-    # What the engine remembers.
+    # The status of the KubernetesObject: the stored state of the engine.
     engine: dict[str, Any] = {}
-    # Whether the object is there, and what is waited for is not.
+    # Whether the object exists and its wait is not satisfied.
     is_pending: bool = False
-    # In a plan: the id under which the object was made that is to be kept.
+    # In a plan: the ID of the existing object that the create adopts.
     adopts: str = ""
-    # Another id under which the object may be kept: of who kept it before an import, or of a new one in the making.
+    # A second ID under which the object may be managed: the one before an import, or the next one during an adoption.
     takes: str = ""
-    # Of a wait: what it was satisfied for.
+    # Of `setpoint_wait`: the satisfaction key of the wait.
     satisfied_for: str = ""
 
     def to_bytes(self) -> bytes:
-        """For Terraform to keep."""
+        """The bytes that Terraform stores."""
         return msgspec.json.encode(self)
 
 
 def read_private_state(private: bytes) -> PrivateState:
-    """What `to_bytes` wrote; what cannot be read is forgotten, never trusted."""
+    """The state that `to_bytes` wrote; an empty one when the bytes cannot be decoded."""
     try:
         return msgspec.json.decode(private, type=PrivateState) if private else PrivateState()
     except msgspec.DecodeError:
         return PrivateState()
 
 
+# --- Interrupted creates ---------------------------------------------------------------------------------------------
+
+
 class InterruptedCreates:
-    """The id of each such object, in this process and in `folder`; `home` is where Terraform runs."""
+    """The ID of each object whose create did not finish: known to this process, and noted in `directory`.
 
-    def __init__(self, folder: Path | None, home: str) -> None:
-        self._seen: dict[ClusterLocation, str] = {}
-        self._kept: dict[ClusterLocation, str] = {}
-        self._folder = folder
-        self._home = home
+    `working_directory` is the one of Terraform: each has its own notes.
+    """
 
-    def see(self, place: ClusterLocation, id_: str) -> None:
-        """The object there is pending under `id_`: so its state says."""
-        self._seen[place] = id_
+    def __init__(self, directory: Path | None, working_directory: str) -> None:
+        self._read: dict[ClusterLocation, str] = {}
+        self._planned: dict[ClusterLocation, str] = {}
+        self._directory = directory
+        self._working_directory = working_directory
 
-    def keep(self, place: ClusterLocation, id_: str) -> None:
-        """The same: so the plan says that is carried out."""
-        self._kept[place] = id_
+    def add_read(self, location: ClusterLocation, id_: str) -> None:
+        """The state of the object, which was just read, has it as pending under `id_`."""
+        self._read[location] = id_
 
-    def note(self, place: ClusterLocation, id_: str) -> None:
-        """The same, for the apply that may follow."""
-        if (file := self._file(place)) is not None:
-            # Without a home, or with a read-only one, only what this process saw is kept.
+    def add_planned(self, location: ClusterLocation, id_: str) -> None:
+        """The plan that is being applied adopts the object under `id_`."""
+        self._planned[location] = id_
+
+    def note(self, location: ClusterLocation, id_: str) -> None:
+        """Notes the ID on disk, for later processes."""
+        if (file := self._file(location)) is not None:
+            # Without a home directory, or with a read-only one, only this process knows of it.
             with suppress(OSError):
                 file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 file.write_text(id_, encoding="ascii")
 
-    def id_at(self, place: ClusterLocation) -> str:
-        """Under which id the object there is pending; empty when it is not."""
-        if found := self._seen.get(place) or self._kept.get(place):
+    def id_at(self, location: ClusterLocation) -> str:
+        """The ID of the interrupted create at `location`; empty when there is none."""
+        if found := self._read.get(location) or self._planned.get(location):
             return found
-        if (file := self._file(place)) is not None:
+        if (file := self._file(location)) is not None:
             with suppress(OSError, UnicodeDecodeError):
                 return file.read_text(encoding="ascii")
         return ""
 
-    def is_found_here(self, place: ClusterLocation) -> bool:
-        """Whether this process found out: then nobody was told yet."""
-        return place in self._seen
+    def is_found_here(self, location: ClusterLocation) -> bool:
+        """Whether this process read it from the state: then the user has not been warned yet."""
+        return location in self._read
 
-    def forget(self, place: ClusterLocation) -> None:
-        """The object there is not pending, or no longer under that id."""
-        for known in (self._seen, self._kept):
-            known.pop(place, None)
-        if (file := self._file(place)) is not None:
+    def forget(self, location: ClusterLocation) -> None:
+        """The create at `location` has finished, or the object has another ID by now."""
+        for known in (self._read, self._planned):
+            known.pop(location, None)
+        if (file := self._file(location)) is not None:
             with suppress(OSError):
                 file.unlink(missing_ok=True)
 
-    def _file(self, place: ClusterLocation) -> Path | None:
-        name = digest([self._home, place.cluster, place.location])
-        return None if self._folder is None else self._folder / "pending" / name
+    def _file(self, location: ClusterLocation) -> Path | None:
+        name = digest([self._working_directory, location.cluster, location.location])
+        return None if self._directory is None else self._directory / "pending" / name
 
 
-def session_for(sites: ClusterConnections, values: AttributeValues, id_: str, memory: PrivateState) -> "ObjectSession":
-    """The object that these attributes declare, kept under `id_`."""
+# --- The object and its computed attributes --------------------------------------------------------------------------
+
+
+def session_for(
+    clusters: ClusterConnections, values: AttributeValues, id_: str, private: PrivateState
+) -> "ObjectSession":
+    """A session for the object that these attributes declare, managed under `id_`."""
     from setpoint.objects.session import ObjectSession
 
     spec = kubernetes_object_spec(values, read_manifest(values), id_)
-    return ObjectSession(sites.site(values.get("cluster")), kubernetes_object_name(id_), spec, memory.engine)
+    return ObjectSession(clusters.session(values.get("cluster")), kubernetes_object_name(id_), spec, private.engine)
 
 
-async def location_of(sites: ClusterConnections, values: AttributeValues, single: "ObjectSession") -> ClusterLocation:
-    """Where that object is."""
-    return ClusterLocation(sites.key(values.get("cluster")), await single.location())
+async def location_of(
+    clusters: ClusterConnections, values: AttributeValues, session: "ObjectSession"
+) -> ClusterLocation:
+    """The location of the object of a session."""
+    return ClusterLocation(clusters.key(values.get("cluster")), await session.location())
 
 
-def object_ref(of: Json) -> AttributeValues:
-    """Which object it is, as a cluster says."""
+def object_ref(tree: Json) -> AttributeValues:
+    """The attribute `object_ref` of a live object."""
     return {
-        "api_version": text_at(of, "apiVersion"),
-        "kind": text_at(of, "kind"),
-        "name": text_at(of, "metadata", "name"),
-        "namespace": text_at(of, "metadata", "namespace") or None,
+        "api_version": text_at(tree, "apiVersion"),
+        "kind": text_at(tree, "kind"),
+        "name": text_at(tree, "metadata", "name"),
+        "namespace": text_at(tree, "metadata", "namespace") or None,
     }
 
 
 def planned_ref(tree: Json) -> AttributeValues:
-    """The same before a cluster has said whether its kind has namespaces."""
+    """The attribute `object_ref` of a manifest: whether its kind is namespaced is not known yet."""
     return {**object_ref(tree), "namespace": UNKNOWN}
 
 
-def projection(single: "ObjectSession", of: Json, values: AttributeValues) -> dict[str, CtyValue]:
-    """What is declared of an object."""
-    return dict(single.fields(of, ignored_paths(values)))
+def projection(session: "ObjectSession", live: Json, values: AttributeValues) -> dict[str, CtyValue]:
+    """The attribute `projection`: the declared fields of a live object."""
+    return dict(session.fields(live, ignored_paths(values)))
 
 
-def wait_output(memory: Mapping[str, Json]) -> CtyValue:
-    """The value that the engine found, where one is waited for."""
-    output = memory.get("output")
+def wait_output(status: Mapping[str, Json]) -> CtyValue:
+    """The attribute `status`: the output of a `field` wait, in the status of the KubernetesObject."""
+    output = status.get("output")
     if isinstance(output, Mapping) and output.get("state") == "known":
         return status_value(output.get("value"))
     return None
 
 
-def status_value(cut: Json) -> CtyValue:
-    """What `status` shows of an object that is cut to a path: what is below its own status, or all of the way."""
-    return dynamic_value(cut["status"] if isinstance(cut, Mapping) and set(cut) == {"status"} else cut)
+def status_value(pruned: Json) -> CtyValue:
+    """The attribute `status` of an object that is pruned to a path: its own status, or else the whole pruned object."""
+    return dynamic_value(pruned["status"] if isinstance(pruned, Mapping) and set(pruned) == {"status"} else pruned)
 
 
 def dynamic_value(tree: Json) -> CtyValue:
-    """A tree as a value of the dynamic type."""
+    """A JSON tree as a value of the dynamic type."""
     found = from_untyped(tree, DYNAMIC)
     assert found is None or isinstance(found, Dynamic)
     return found
 
 
-def is_managed_under(live: Json, id_: str, memory: PrivateState) -> bool:
-    """Whether an object is the one of that id; one that lost the word for it still is."""
-    return annotated_id(live) in ("", id_, memory.takes)
+def is_managed_under(live: Json, id_: str, private: PrivateState) -> bool:
+    """Whether a live object is managed under `id_`; one that lost its annotation still is."""
+    return annotated_id(live) in ("", id_, private.takes)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class WaitResource(ManagedResource):
-    """Waits in the clusters that `sites` lead to."""
+    """Waits until an object meets a condition."""
 
     schema = WAIT_SCHEMA
 
-    def __init__(self, sites: ClusterConnections) -> None:
-        self._sites = sites
+    def __init__(self, clusters: ClusterConnections) -> None:
+        self._clusters = clusters
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
@@ -45,62 +45,62 @@ class WaitResource(ManagedResource):
     async def plan(self, request: PlanRequest, call: CallContext) -> PlanResponse:
         """See ManagedResource."""
         prior, state = request.prior, dict(request.proposed)
-        is_over = prior is not None and not read_private_state(request.private).is_pending
-        if prior is None or not is_over or prior.get("wait_for") != request.config.get("wait_for"):
-            # What is waited for has no value of its own in other waits: that there is something to do is seen by it.
-            is_shown = waits_for_value(request.config.get("wait_for")) or prior is not None
+        is_satisfied = prior is not None and not read_private_state(request.private).is_pending
+        if prior is None or not is_satisfied or prior.get("wait_for") != request.config.get("wait_for"):
+            # Other waits than `field` have no value: an unknown result is how Terraform sees that an update is needed.
+            has_result = waits_for_value(request.config.get("wait_for")) or prior is not None
             return PlanResponse(
-                {**state, "id": _planned_id(prior), "result": UNKNOWN if is_shown else None}, private=request.private
+                {**state, "id": _planned_id(prior), "result": UNKNOWN if has_result else None}, private=request.private
             )
         return PlanResponse({**state, "id": _planned_id(prior), "result": prior.get("result")}, private=request.private)
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
-        state, memory = stored.state, read_private_state(stored.private)
-        target, wait_for = self._awaited(state), parse_wait(wait_spec(state.get("wait_for")))
+        state, private = stored.state, read_private_state(stored.private)
+        target, wait_for = self._target(state), parse_wait(wait_spec(state.get("wait_for")))
         live = await target.look()
         if live is None:
             return None
         met = target.met(wait_for, live)
         if met is not None:
             return _satisfied_state(state, met)
-        is_same = memory.satisfied_for == target.key(wait_for, live)
-        if is_same and not memory.is_pending and not waits_for_value(state.get("wait_for")):
-            # What the object is meant to be is what it was: how it fares since then is another matter.
+        is_same_wait = private.satisfied_for == target.key(wait_for, live)
+        if is_same_wait and not private.is_pending and not waits_for_value(state.get("wait_for")):
+            # A wait stays satisfied for the same object and generation, whatever its status is by now.
             return stored
         return InstanceState(state, PrivateState(is_pending=True).to_bytes())
 
     async def create(self, request: CreateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        return await self._waited({**request.planned, "id": new_id()}, call)
+        return await self._wait({**request.planned, "id": new_id()}, call)
 
     async def update(self, request: UpdateRequest, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        return await self._waited(request.planned, call)
+        return await self._wait(request.planned, call)
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
-        """Nothing was made: there is nothing to delete."""
+        """Nothing was created: there is nothing to delete."""
 
-    async def _waited(self, state: AttributeValues, call: CallContext) -> InstanceState:
+    async def _wait(self, state: AttributeValues, call: CallContext) -> InstanceState:
         wait_for = parse_wait(wait_spec(state.get("wait_for")))
         try:
-            met: SatisfiedWait = await call.until_stopped(self._awaited(state).until(wait_for))
+            met: SatisfiedWait = await call.until_stopped(self._target(state).until(wait_for))
         except SetpointError as fault:
             raise DiagnosticsError(engine_diagnostic(fault, ("wait_for",))) from fault
         return _satisfied_state(state, met)
 
-    def _awaited(self, values: AttributeValues) -> "ObjectWait":
-        return target_of(self._sites, values.get("object_ref"), values.get("cluster"))
+    def _target(self, values: AttributeValues) -> "ObjectWait":
+        return target_of(self._clusters, values.get("object_ref"), values.get("cluster"))
 
 
-def target_of(sites: ClusterConnections, names: CtyValue, cluster: CtyValue) -> "ObjectWait":
-    """The object of these names."""
+def target_of(clusters: ClusterConnections, names: CtyValue, cluster: CtyValue) -> "ObjectWait":
+    """The object that the attributes of an `object_ref` name."""
     from setpoint.objects.wait import ObjectWait
 
-    said = names if isinstance(names, Mapping) else {}
-    texts = {name: one if isinstance(one, str) else "" for name, one in said.items()}
-    where = (texts.get("namespace", ""), texts.get("name", ""))
-    return ObjectWait(sites.site(cluster), texts.get("api_version", ""), texts.get("kind", ""), where)
+    attributes = names if isinstance(names, Mapping) else {}
+    texts = {name: one if isinstance(one, str) else "" for name, one in attributes.items()}
+    names_of = (texts.get("namespace", ""), texts.get("name", ""))
+    return ObjectWait(clusters.session(cluster), texts.get("api_version", ""), texts.get("kind", ""), names_of)
 
 
 def _satisfied_state(state: AttributeValues, met: "SatisfiedWait") -> InstanceState:
@@ -115,12 +115,12 @@ _MANAGED_FIELDS: Final = Path(("metadata", "managedFields"))
 
 
 class ObjectDataSource(DataSource):
-    """Objects of the clusters that `sites` lead to."""
+    """Reads an object that may be managed by any field manager."""
 
     schema = DATA_SOURCE_SCHEMA
 
-    def __init__(self, sites: ClusterConnections) -> None:
-        self._sites = sites
+    def __init__(self, clusters: ClusterConnections) -> None:
+        self._clusters = clusters
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See DataSource."""
@@ -128,15 +128,15 @@ class ObjectDataSource(DataSource):
 
     async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
         """See DataSource."""
-        live = await call.until_stopped(target_of(self._sites, config, config.get("cluster")).look())
+        live = await call.until_stopped(target_of(self._clusters, config, config.get("cluster")).look())
         if not isinstance(live, Mapping):
             if config.get("optional") is not True:
                 why = f"There is no {config['kind']} {config['name']} in that cluster. Where it may be missing, write "
                 raise DiagnosticsError(error("No such object", f"{why}optional = true.", ("name",)))
             return {**config, "object": None, "yaml_body": None}
-        # A Secret's values would be stored in the clear, with every state.
+        # The values of a Secret would be stored in the state in plain text.
         hidden = (_MANAGED_FIELDS, *SECRET_PATHS) if is_secret(live) else (_MANAGED_FIELDS,)
-        shown: Json = dict(live)
+        visible: Json = dict(live)
         for path in hidden:
-            shown = remove_at(shown, path)
-        return {**config, "object": dynamic_value(shown), "yaml_body": write_document(shown)}
+            visible = remove_at(visible, path)
+        return {**config, "object": dynamic_value(visible), "yaml_body": write_document(visible)}

@@ -6,42 +6,40 @@ from setpoint.terraform.cty.types import BOOL, DYNAMIC, STRING, ListType, MapTyp
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, Presence, TerraformSchema
 from setpoint.terraform.resources.clusters import CLUSTER
 
-_OPTIONAL_IN_WAIT: Final = Presence.OPTIONAL
+_OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
+# The values of `on_timeout`.
+KEEP, FAIL = "keep", "fail"
 
 WAIT_ATTRIBUTES: Final = NestedAttributes(
     {
         "field": Attribute(
             type=STRING,
-            presence=_OPTIONAL_IN_WAIT,
-            description="Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes "
-            "known to others.",
+            presence=_OPTIONAL,
+            description="Until there is a value at this path, such as `status.loadBalancer.ingress`: it becomes "
+            "known to dependent resources.",
         ),
         "field_value": Attribute(
             type=DYNAMIC,
-            presence=_OPTIONAL_IN_WAIT,
+            presence=_OPTIONAL,
             description='Until each of these paths has its value: `{ "status.phase" = "Running" }`.',
         ),
         "condition": Attribute(
-            type=STRING, presence=_OPTIONAL_IN_WAIT, description="Until this condition is `True`, such as `Ready`."
+            type=STRING, presence=_OPTIONAL, description="Until this condition is `True`, such as `Ready`."
         ),
         "rollout": Attribute(
             type=BOOL,
-            presence=_OPTIONAL_IN_WAIT,
+            presence=_OPTIONAL,
             description="Until a Deployment, StatefulSet, DaemonSet or Job runs what its spec says and nothing older.",
         ),
         "timeout": Attribute(
-            type=STRING, presence=_OPTIONAL_IN_WAIT, description="How long, as `90s` or `10m`. By default `10m`."
+            type=STRING, presence=_OPTIONAL, description="How long, as `90s` or `10m`. By default `10m`."
         ),
     }
 )
-
-
-_OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
 OBJECT_REF: Final = ObjectType(dict.fromkeys(("api_version", "kind", "name", "namespace"), STRING))
-KEEP, FAIL = "keep", "fail"
 
 OBJECT_SCHEMA: Final = TerraformSchema(
-    description="An object in a Kubernetes cluster, kept by server-side apply. Only what is declared is compared.",
+    description="An object in a Kubernetes cluster, managed by server-side apply. Only declared fields are compared.",
     attributes={
         "yaml_body": Attribute(
             type=STRING, presence=_OPTIONAL, description="The object, as the text of one YAML document."
@@ -63,7 +61,7 @@ OBJECT_SCHEMA: Final = TerraformSchema(
         "ignore_fields": Attribute(
             type=ListType(STRING),
             presence=_OPTIONAL,
-            description="Paths that are set when the object is made and left to others from then on: `spec.replicas`.",
+            description="Paths that are set at creation and then left to other field managers: `spec.replicas`.",
         ),
         "delete_protection": Attribute(
             type=BOOL, presence=_OPTIONAL, description="Whether the object must not be deleted, nor replaced."
@@ -74,9 +72,14 @@ OBJECT_SCHEMA: Final = TerraformSchema(
         "force_conflicts": Attribute(
             type=BOOL,
             presence=_OPTIONAL,
-            description="Whether fields are taken over from other managers that declare them.",
+            description="Whether fields are taken over from other field managers that declare them.",
         ),
-        "id": Attribute(type=STRING, presence=_COMPUTED, stays=True, description="Which resource keeps the object."),
+        "id": Attribute(
+            type=STRING,
+            presence=_COMPUTED,
+            use_state_for_unknown=True,
+            description="The ID of the resource that manages the object.",
+        ),
         "object_ref": Attribute(type=OBJECT_REF, presence=_COMPUTED, description="Which object it is."),
         "projection": Attribute(
             type=MapType(STRING),
@@ -97,18 +100,23 @@ def _name_attribute(presence: Presence, description: str) -> Attribute:
     return Attribute(type=STRING, presence=presence, description=description)
 
 
-# Which object, in the form of `object_ref` of a `setpoint_object`.
+# The attributes that name an object, as in `object_ref` of a `setpoint_object`.
 OBJECT_NAMES: Final = {
     "api_version": _name_attribute(Presence.REQUIRED, "Its group and version, such as `apps/v1`."),
     "kind": _name_attribute(Presence.REQUIRED, "Its kind."),
     "name": _name_attribute(Presence.REQUIRED, "Its name."),
-    "namespace": _name_attribute(Presence.OPTIONAL, "Its namespace, if its kind has one and it is not the usual one."),
+    "namespace": _name_attribute(
+        Presence.OPTIONAL, "Its namespace, if its kind has one and it is not the default one."
+    ),
 }
 WAIT_SCHEMA: Final = TerraformSchema(
-    description="Waits for an object that others manage. It may not be there yet. Nothing is ever written.",
+    description="Waits for an object that another controller manages. It may not exist yet. Nothing is ever written.",
     attributes={
         "object_ref": Attribute(
-            type=NestedAttributes(OBJECT_NAMES), presence=Presence.REQUIRED, description="Which object.", replaces=True
+            type=NestedAttributes(OBJECT_NAMES),
+            presence=Presence.REQUIRED,
+            description="Which object.",
+            requires_replace=True,
         ),
         "cluster": CLUSTER,
         "wait_for": Attribute(
@@ -116,10 +124,10 @@ WAIT_SCHEMA: Final = TerraformSchema(
             presence=Presence.REQUIRED,
             description="What is waited for: exactly one of `field`, `field_value`, `condition` and `rollout`.",
         ),
-        "id": Attribute(type=STRING, presence=Presence.COMPUTED, stays=True, description="Which wait it is."),
+        "id": Attribute(type=STRING, presence=_COMPUTED, use_state_for_unknown=True, description="Which wait it is."),
         "result": Attribute(
             type=DYNAMIC,
-            presence=Presence.COMPUTED,
+            presence=_COMPUTED,
             description="The object, cut to the path of `wait_for.field`; null for any other wait.",
         ),
     },
@@ -136,9 +144,9 @@ DATA_SOURCE_SCHEMA: Final = TerraformSchema(
         ),
         "object": Attribute(
             type=DYNAMIC,
-            presence=Presence.COMPUTED,
+            presence=_COMPUTED,
             description="The object, without its managedFields; a Secret without its values.",
         ),
-        "yaml_body": Attribute(type=STRING, presence=Presence.COMPUTED, description="The same as YAML."),
+        "yaml_body": Attribute(type=STRING, presence=_COMPUTED, description="The same as YAML."),
     },
 )

@@ -12,23 +12,64 @@ from setpoint.terraform.framework.provider import FunctionParameter, Provider, P
 from setpoint.terraform.framework.schema import Attribute, NestedAttributes, TerraformSchema, schema_type
 from setpoint.terraform.rpc.protobuf import ProtoMessage
 
-MARKDOWN = 1
+_MARKDOWN: Final = 1
+
+
+class RpcContext:
+    """A request, its response, and the cty type of the values in both."""
+
+    def __init__(self, provider: Provider, request: ProtoMessage, response: ProtoMessage, call: CallContext) -> None:
+        self.provider: Final = provider
+        self.request: Final = request
+        self.response: Final = response
+        self.call: Final = call
+        self.type: CtyType = DYNAMIC
+
+    def find(self, registrations: Mapping[str, Registration[SchemaT]]) -> SchemaT:
+        """The resource or data source that the request names; from here on its schema is the type of values."""
+        name = self.request.type_name
+        if name not in registrations:
+            raise DiagnosticsError(error(f"This provider has no {name}"))
+        self.use_schema(registrations[name].schema)
+        return registrations[name].loaded
+
+    def use_schema(self, schema: TerraformSchema) -> None:
+        """From here on `schema` is the type of values."""
+        self.type = schema_type(schema)
+
+    def attributes(self, field: str) -> AttributeValues:
+        """The attributes in a field of the request; all of them null when the field is null."""
+        return self.attributes_or_null(field) or self._each(None)
+
+    def attributes_or_null(self, field: str) -> AttributeValues | None:
+        """The attributes in a field of the request; None when the field is null."""
+        value = read_value(getattr(self.request, field), self.type)
+        if isinstance(value, UnknownValue):
+            return self._each(value)
+        return value if isinstance(value, Mapping) else None
+
+    def _each(self, value: CtyValue) -> AttributeValues:
+        return dict.fromkeys(self.type.attributes, value) if isinstance(self.type, ObjectType) else {}
+
+    def respond(self, field: str, value: CtyValue) -> None:
+        """Writes attributes, or null, to a field of the response."""
+        write_value(getattr(self.response, field), value, self.type)
 
 
 def read_value(message: ProtoMessage, type_: CtyType) -> CtyValue:
-    """The value that a DynamicValue holds; nothing in it is null."""
+    """The value in a DynamicValue; null when it is empty."""
     if message.msgpack:
         return decode_msgpack(message.msgpack, type_)
     return decode_json(message.json, type_) if message.json else None
 
 
 def write_value(message: ProtoMessage, value: CtyValue, type_: CtyType) -> None:
-    """Puts a value into a DynamicValue."""
+    """Writes a value to a DynamicValue."""
     message.msgpack = encode_msgpack(value, type_)
 
 
 def write_path(message: ProtoMessage, path: AttributePath, type_: CtyType) -> None:
-    """Puts the place of a part of a value of `type_` into an AttributePath."""
+    """Writes the path of a part of a value of `type_` to an AttributePath."""
     for step in path:
         added = message.steps.add()
         if isinstance(step, int):
@@ -49,11 +90,11 @@ def write_diagnostics(messages: ProtoMessage, diagnostics: Iterable[Diagnostic],
 
 
 def write_schema(message: ProtoMessage, schema: TerraformSchema) -> None:
-    """Puts a schema into a Schema."""
+    """Writes a schema to a Schema."""
     message.version = schema.version
     block = message.block
     block.version = schema.version
-    block.description, block.description_kind, block.deprecated = schema.description, MARKDOWN, schema.deprecated
+    block.description, block.description_kind, block.deprecated = schema.description, _MARKDOWN, schema.deprecated
     _write_attributes(block.attributes, schema.attributes)
 
 
@@ -62,7 +103,7 @@ def _write_attributes(messages: ProtoMessage, attributes: Mapping[str, Attribute
         added = messages.add(
             name=name,
             description=one.description,
-            description_kind=MARKDOWN,
+            description_kind=_MARKDOWN,
             required=not (one.presence.is_optional or one.presence.is_computed),
             optional=one.presence.is_optional,
             computed=one.presence.is_computed,
@@ -78,58 +119,17 @@ def _write_attributes(messages: ProtoMessage, attributes: Mapping[str, Attribute
 
 
 def write_function(message: ProtoMessage, function: ProviderFunction) -> None:
-    """Puts what a function takes and gives into a Function."""
+    """Writes the signature of a function to a Function."""
     for one in function.parameters:
         _write_parameter(message.parameters.add(), one)
     if function.variadic is not None:
         _write_parameter(message.variadic_parameter, function.variadic)
     getattr(message, "return").type = encode_type(function.returns)
     message.summary = message.description = function.summary
-    message.description_kind = MARKDOWN
+    message.description_kind = _MARKDOWN
 
 
 def _write_parameter(message: ProtoMessage, parameter: FunctionParameter) -> None:
     message.name, message.type = parameter.name, encode_type(parameter.type)
     message.allow_null_value, message.allow_unknown_values = parameter.allow_null, parameter.allow_unknown
-    message.description, message.description_kind = parameter.description, MARKDOWN
-
-
-class RpcContext:
-    """A request, the answer that it gets, and the type of the values in both."""
-
-    def __init__(self, provider: Provider, request: ProtoMessage, answer: ProtoMessage, call: CallContext) -> None:
-        self.provider: Final = provider
-        self.request: Final = request
-        self.answer: Final = answer
-        self.call: Final = call
-        self.type: CtyType = DYNAMIC
-
-    def about(self, offers: Mapping[str, Registration[SchemaT]]) -> SchemaT:
-        """The resource or data source that the request names; from here on values are of its type."""
-        name = self.request.type_name
-        if name not in offers:
-            raise DiagnosticsError(error(f"This provider has no {name}"))
-        self.use_schema(offers[name].schema)
-        return offers[name].loaded
-
-    def use_schema(self, schema: TerraformSchema) -> None:
-        """From here on values are of the type of `schema`."""
-        self.type = schema_type(schema)
-
-    def values(self, field: str) -> AttributeValues:
-        """The attributes in a field of the request; what is null as a whole has all of them null."""
-        return self.attributes_or_null(field) or self._each(None)
-
-    def attributes_or_null(self, field: str) -> AttributeValues | None:
-        """The same; None when it is null as a whole."""
-        value = read_value(getattr(self.request, field), self.type)
-        if isinstance(value, UnknownValue):
-            return self._each(value)
-        return value if isinstance(value, Mapping) else None
-
-    def _each(self, value: CtyValue) -> AttributeValues:
-        return dict.fromkeys(self.type.attributes, value) if isinstance(self.type, ObjectType) else {}
-
-    def put(self, field: str, value: CtyValue) -> None:
-        """Puts attributes, or null, into a field of the answer."""
-        write_value(getattr(self.answer, field), value, self.type)
+    message.description, message.description_kind = parameter.description, _MARKDOWN

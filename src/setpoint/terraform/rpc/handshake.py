@@ -13,32 +13,31 @@ _CORE_PROTOCOL: Final = 1
 
 
 class PluginHandshake(msgspec.Struct, frozen=True):
-    """What Terraform says when it starts a provider."""
+    """What Terraform passes to a provider that it starts."""
 
-    # The certificate by which Terraform will prove who it is, in PEM; empty when it does not.
+    # Terraform's client certificate for mutual TLS, in PEM; empty when it uses none.
     client_certificate: str = ""
-    # Where the socket is to be; empty when that is all the same.
-    folder: str = ""
+    # The directory for the socket; empty for any.
+    directory: str = ""
 
 
 def read_handshake(environment: Mapping[str, str]) -> PluginHandshake | None:
-    """What Terraform says; None when it was not Terraform that started this process."""
+    """The handshake in `environment`; None when Terraform did not start this process."""
     if environment.get(COOKIE_NAME) != COOKIE:
         return None
-    # The versions that Terraform speaks are in PLUGIN_PROTOCOL_VERSIONS. There is only this one to offer: when it is
-    # not among them, Terraform says so best.
+    # PLUGIN_PROTOCOL_VERSIONS is not read: only version 6 is offered, and Terraform reports best that it lacks it.
     return PluginHandshake(environment.get("PLUGIN_CLIENT_CERT", ""), environment.get("PLUGIN_UNIX_SOCKET_DIR", ""))
 
 
 def handshake_line(socket: str, certificate: bytes) -> str:
-    """The answer: where the provider listens, and the certificate (DER) by which it proves who it is."""
-    # Terraform decodes base64 without padding alone.
-    proof = b64encode(certificate).decode().rstrip("=")
-    return f"{_CORE_PROTOCOL}|{PROTOCOL}|unix|{socket}|grpc|{proof}\n"
+    """The answer to Terraform: the socket on which the provider listens, and its server certificate (DER)."""
+    # Terraform accepts base64 without padding only.
+    encoded = b64encode(certificate).decode().rstrip("=")
+    return f"{_CORE_PROTOCOL}|{PROTOCOL}|unix|{socket}|grpc|{encoded}\n"
 
 
 def reattach_config(address: str, socket: str, process: int) -> str:
-    """What TF_REATTACH_PROVIDERS has to say for Terraform to use a provider that runs already, and not to start one."""
-    where = {"Network": "unix", "String": socket}
-    says = {"Protocol": "grpc", "ProtocolVersion": PROTOCOL, "Pid": process, "Test": True, "Addr": where}
-    return msgspec.json.encode({address: says}).decode()
+    """The value of TF_REATTACH_PROVIDERS that makes Terraform use this running provider instead of starting one."""
+    listener = {"Network": "unix", "String": socket}
+    config = {"Protocol": "grpc", "ProtocolVersion": PROTOCOL, "Pid": process, "Test": True, "Addr": listener}
+    return msgspec.json.encode({address: config}).decode()

@@ -21,17 +21,17 @@ _RECORD_FIELDS: Final = frozenset({*vars(logging.makeLogRecord({})), "message", 
 
 
 def configure(environment: Mapping[str, str], stream: TextIO) -> None:
-    """From now on what is logged goes to `stream`: our own as Terraform was asked to, of others warnings and worse."""
-    asked = environment.get("TF_LOG_PROVIDER") or environment.get("TF_LOG") or "WARN"
+    """Sends log records to `stream`: setpoint's own from the level of `TF_LOG`, those of libraries from WARNING."""
+    level = environment.get("TF_LOG_PROVIDER") or environment.get("TF_LOG") or "WARN"
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_HclogFormatter())
     logging.getLogger().addHandler(handler)
-    logging.getLogger("setpoint").setLevel(_LEVELS.get(asked.upper(), logging.DEBUG))
+    logging.getLogger("setpoint").setLevel(_LEVELS.get(level.upper(), logging.DEBUG))
 
 
 class _HclogFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        fields = {key: one for key, one in vars(record).items() if key not in _RECORD_FIELDS}
+        fields = {key: value for key, value in vars(record).items() if key not in _RECORD_FIELDS}
         line = {
             "@level": _NAMES.get(record.levelno, "error"),
             "@message": record.getMessage(),
@@ -39,7 +39,7 @@ class _HclogFormatter(logging.Formatter):
             "@timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds"),
             **fields,
         }
-        # Where an error of others came from, and not what it says: that may be a secret.
+        # The class of an exception and not its message, which may hold a secret.
         if record.exc_info and record.exc_info[0] is not None:
             line["class"] = record.exc_info[0].__name__
         return msgspec.json.encode(line, enc_hook=_type_name).decode()

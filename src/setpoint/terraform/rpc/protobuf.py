@@ -101,7 +101,7 @@ StopProvider.Request
 StopProvider.Response Error:string=1
 """
 
-# What every go-plugin offers besides: controller, standard streams, broker; and gRPC's health.
+# The services of every go-plugin: controller, standard streams, broker; and gRPC's health check.
 PLUGIN_MESSAGES: Final = """
 Empty
 StdioData channel:int32=1 data:bytes=2
@@ -112,7 +112,7 @@ HealthCheckResponse status:int32=1
 """
 
 
-# The fields of a message are known to the table alone, and so to no type checker.
+# The fields of a message are defined by the table, so that no type checker knows them.
 ProtoMessage: TypeAlias = Any
 MessageClasses: TypeAlias = Mapping[str, type[ProtoMessage]]
 
@@ -127,20 +127,20 @@ _SCALARS: Final = {
 
 
 def provider_messages() -> MessageClasses:
-    """The messages of protocol 6, by their name in the table."""
+    """The message classes of protocol 6, by their name in the table."""
     return build_messages("tfplugin6", PROVIDER_MESSAGES)
 
 
 def plugin_messages() -> MessageClasses:
-    """The messages of what every plugin offers, by their name in the table."""
+    """The message classes of go-plugin's own services, by their name in the table."""
     return build_messages("plugin", PLUGIN_MESSAGES)
 
 
 def build_messages(package: str, table: str) -> MessageClasses:
-    """A class for each line of a table, by its name there.
+    """A message class for each line of a table, by its name there.
 
-    A field that was set is sent, even if it holds zero: that is proto2. Who reads it by the rules of proto3 sees the
-    same, and the fields of a `oneof` need no more than that only one of them is set.
+    The messages are proto2: a field that is set is sent, even if it holds zero. A proto3 reader decodes the same. A
+    `oneof` is a group of fields of which the caller sets one.
     """
     file = FileDescriptorProto(name=f"{package}.table", package=package)
     made: dict[str, DescriptorProto] = {}

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class ProviderService:
-    """A provider, as Terraform talks to it."""
+    """The RPCs of one provider."""
 
     def __init__(self, provider: Provider, messages: MessageClasses, calls: ActiveCalls) -> None:
         self._provider = provider
@@ -52,47 +52,47 @@ class ProviderService:
         self._calls = calls
 
     def request_type(self, method: str) -> type[ProtoMessage]:
-        """What comes with a call of `method`."""
+        """The message class of the request of `method`."""
         return self._messages[f"{method}.Request"]
 
-    async def answer(self, method: str, request: ProtoMessage) -> ProtoMessage:
-        """The answer to a call of `method`; never an exception, but for a cancelled call."""
+    async def handle(self, method: str, request: ProtoMessage) -> ProtoMessage:
+        """The response to a call of `method`. Raises nothing but the cancellation of the call."""
         response = self._messages[f"{method}.Response"]()
         if method == STOP:
             self._calls.stop()
             return response
-        with self._calls.one() as call:
-            exchange = RpcContext(self._provider, request, response, call)
+        with self._calls.begin() as call:
+            context = RpcContext(self._provider, request, response, call)
             try:
-                await call.run_with_grace(METHODS[method](exchange))
-            except Exception as fault:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
+                await call.run_with_grace(METHODS[method](context))
+            except Exception as fault:  # noqa: BLE001 - a bug in one call must not end the process
                 _log_bug(method, fault)
-                _write_error(exchange, fault)
+                _write_error(context, fault)
             else:
-                _write_diagnostics(exchange, call.told)
+                _write_diagnostics(context, call.diagnostics)
         return response
 
 
 def _log_bug(method: str, fault: Exception) -> None:
     is_expected = isinstance(fault, DiagnosticsError | Interrupted | FunctionFailed)
     if not is_expected and retry_for(fault) is Retry.BUG:
-        # Where it happened, and not its message: that may hold anything.
+        # The traceback without the message, which may hold a secret.
         log.error("bug", extra={"method": method, "class": type(fault).__name__, "frames": traceback_frames(fault)})
 
 
-def _write_error(exchange: RpcContext, fault: Exception) -> None:
-    if hasattr(exchange.answer, "diagnostics"):
-        _write_diagnostics(exchange, [*exchange.call.told, *diagnostics_for(fault)])
+def _write_error(context: RpcContext, fault: Exception) -> None:
+    if hasattr(context.response, "diagnostics"):
+        _write_diagnostics(context, [*context.call.diagnostics, *diagnostics_for(fault)])
         return
     # A function has one error and no warnings.
     if isinstance(fault, FunctionFailed):
-        exchange.answer.error.text = str(fault)
+        context.response.error.text = str(fault)
         if fault.argument is not None:
-            exchange.answer.error.function_argument = fault.argument
+            context.response.error.function_argument = fault.argument
     else:
-        exchange.answer.error.text = "; ".join(f"{one.summary}: {one.detail}" for one in diagnostics_for(fault))
+        context.response.error.text = "; ".join(f"{one.summary}: {one.detail}" for one in diagnostics_for(fault))
 
 
-def _write_diagnostics(exchange: RpcContext, diagnostics: list[Diagnostic]) -> None:
-    if diagnostics and hasattr(exchange.answer, "diagnostics"):
-        write_diagnostics(exchange.answer.diagnostics, diagnostics, exchange.type)
+def _write_diagnostics(context: RpcContext, diagnostics: list[Diagnostic]) -> None:
+    if diagnostics and hasattr(context.response, "diagnostics"):
+        write_diagnostics(context.response.diagnostics, diagnostics, context.type)

@@ -19,11 +19,97 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+# Terraform uses one connection, and opens another only when that one breaks.
+_GRPC_CONNECTIONS: Final = 3
+_CHUNK_BYTES: Final = 1 << 18
+# Without a connection for this long the process ends: a Terraform that was killed sends no Shutdown.
+_DISCONNECTED_S: Final = 2.0
+_FIRST_CONNECTION_S: Final = 60.0
+_TLS_SHUTDOWN_S: Final = 1.0
+
 _VALIDITY: Final = timedelta(days=30)
-# What is used has this much life left: no run of Terraform's takes longer.
+# A cached certificate is used while it is valid for this much longer: no run of Terraform takes more.
 _MIN_REMAINING: Final = timedelta(days=2)
 _CERTIFICATE_FILE: Final = "server.pem"
 _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
+
+_Connection: TypeAlias = tuple[StreamReader, StreamWriter]
+
+
+class TlsProxy:
+    """Forwards bytes between Terraform and gRPC."""
+
+    def __init__(self) -> None:
+        self._idle: list[_Connection] = []
+        # The connections in use: the writer to Terraform and the writer to gRPC of each.
+        self._active: dict[asyncio.Task[object], tuple[StreamWriter, StreamWriter]] = {}
+        self._server: asyncio.Server | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        # Set when Terraform has had no connection for too long.
+        self.disconnected = asyncio.Event()
+
+    async def start(self, socket: Path, grpc_socket: Path, context: ssl.SSLContext | None) -> None:
+        """Listens on `socket` for the clients that `context` accepts. gRPC listens on `grpc_socket`; it is removed."""
+        self._idle = [await asyncio.open_unix_connection(grpc_socket) for _ in range(_GRPC_CONNECTIONS)]
+        grpc_socket.unlink()
+        timeout = None if context is None else _TLS_SHUTDOWN_S
+        self._server = await asyncio.start_unix_server(self._serve, socket, ssl=context, ssl_shutdown_timeout=timeout)
+        self._start_timer(_FIRST_CONNECTION_S)
+
+    async def close(self, timeout_s: float = 0) -> None:
+        """Stops listening, and closes the connections that Terraform has not closed within `timeout_s` seconds."""
+        if self._server is not None:
+            self._server.close()
+        if self._active:
+            await asyncio.wait(tuple(self._active), timeout=timeout_s)
+        await _close(*(writer for both in self._active.values() for writer in both))
+        await asyncio.gather(*self._active)
+        self._stop_timer()
+        await _close(*(writer for _, writer in self._idle))
+
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        # Called for a client once TLS has accepted it.
+        task = asyncio.current_task()
+        if task is None or not self._idle:
+            await _close(writer)
+            return
+        self._stop_timer()
+        grpc_reader, grpc_writer = self._idle.pop()
+        self._active[task] = (writer, grpc_writer)
+        try:
+            await asyncio.gather(_forward(reader, grpc_writer), _forward(grpc_reader, writer))
+        finally:
+            await _close(writer, grpc_writer)
+            del self._active[task]
+            if not self._active:
+                self._start_timer(_DISCONNECTED_S)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _start_timer(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.disconnected.set)
+
+
+async def _forward(reader: StreamReader, writer: StreamWriter) -> None:
+    # Either side may disconnect at any moment; then the other side is closed as well.
+    with suppress(OSError):
+        while data := await reader.read(_CHUNK_BYTES):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+async def _close(*writers: StreamWriter) -> None:
+    for writer in writers:
+        writer.close()
+    for writer in writers:
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+# --- The server certificate ------------------------------------------------------------------------------------------
 
 
 class PluginCertificate(msgspec.Struct, frozen=True):
@@ -33,17 +119,28 @@ class PluginCertificate(msgspec.Struct, frozen=True):
     der: bytes
 
 
+def mutual_tls(certificate: PluginCertificate, client_certificate: str) -> ssl.SSLContext:
+    """TLS that accepts only clients with the key of `client_certificate`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate.file)
+    context.load_verify_locations(cadata=client_certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
-    """Where certificates are kept; None when there is no place for them."""
+    """The user's cache directory for the provider; None when the environment names none."""
     if environment.get("XDG_CACHE_HOME"):
         return Path(environment["XDG_CACHE_HOME"], "setpoint", "terraform")
     return Path(environment["HOME"], ".cache", "setpoint", "terraform") if environment.get("HOME") else None
 
 
 def load_or_create_certificate(run: Path, cache: Path | None, now: datetime) -> PluginCertificate:
-    """The certificate kept in `cache`, or a new one, as a file in `run`, the private folder of this process.
+    """The certificate cached in `cache`, or a new one, as a file in `run`, the private directory of this process.
 
-    The file is a copy: another process may replace the kept one at any moment.
+    The file is a copy: another process may replace the cached one at any moment.
     """
     pem = None if cache is None else _cached_pem(cache, now)
     if pem is None:
@@ -57,18 +154,18 @@ def load_or_create_certificate(run: Path, cache: Path | None, now: datetime) -> 
 def _cached_pem(cache: Path, now: datetime) -> str | None:
     file = cache / _CERTIFICATE_FILE
     try:
-        # A key that others could have read, or put there, is none.
+        # A key that another user could have read or written is not trusted.
         if not (_is_private(cache.lstat(), stat.S_IFDIR) and _is_private(file.lstat(), stat.S_IFREG)):
             return None
         pem = file.read_text(encoding="ascii")
-        begin, end = _validity_period(pem)
-        return pem if begin <= now and end - now > _MIN_REMAINING else None
+        not_before, not_after = _validity_period(pem)
+        return pem if not_before <= now and not_after - now > _MIN_REMAINING else None
     except (OSError, ValueError):
         return None
 
 
-def _is_private(found: os.stat_result, sort: int) -> bool:
-    return stat.S_IFMT(found.st_mode) == sort and found.st_uid == os.getuid() and not found.st_mode & 0o077
+def _is_private(found: os.stat_result, file_type: int) -> bool:
+    return stat.S_IFMT(found.st_mode) == file_type and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def _certificate_block(pem: str) -> str:
@@ -76,23 +173,23 @@ def _certificate_block(pem: str) -> str:
 
 
 def _validity_period(pem: str) -> tuple[datetime, datetime]:
-    """From when until when a certificate is good; OSError or ValueError when it is none."""
+    """`notBefore` and `notAfter` of a certificate; OSError or ValueError when `pem` holds none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_verify_locations(cadata=_certificate_block(pem))
     (found,) = context.get_ca_certs()
-    begin, end = (ssl.cert_time_to_seconds(str(found[name])) for name in ("notBefore", "notAfter"))
-    return datetime.fromtimestamp(begin, UTC), datetime.fromtimestamp(end, UTC)
+    not_before, not_after = (ssl.cert_time_to_seconds(str(found[name])) for name in ("notBefore", "notAfter"))
+    return datetime.fromtimestamp(not_before, UTC), datetime.fromtimestamp(not_after, UTC)
 
 
 def _write_cache(cache: Path, pem: str) -> None:
-    # Without a home, or with a read-only one, each process makes its own.
+    # Without a home directory, or with a read-only one, each process makes its own certificate.
     with suppress(OSError):
         cache.mkdir(parents=True, exist_ok=True, mode=0o700)
         cache.chmod(0o700)
-        fresh = cache / f"{_CERTIFICATE_FILE}.{os.getpid()}"
-        _write_exclusively(fresh, pem)
-        # Others see the old file or the new one, never half of it.
-        fresh.replace(cache / _CERTIFICATE_FILE)
+        temporary = cache / f"{_CERTIFICATE_FILE}.{os.getpid()}"
+        _write_exclusively(temporary, pem)
+        # Atomic: another process reads the old file or the new one.
+        temporary.replace(cache / _CERTIFICATE_FILE)
 
 
 def _write_exclusively(file: Path, pem: str) -> None:
@@ -102,8 +199,8 @@ def _write_exclusively(file: Path, pem: str) -> None:
 
 
 def _new_pem(now: datetime) -> str:
-    """A key and a certificate for it, for localhost: that is whom Terraform asks for."""
-    # Only who makes a certificate pays for loading this.
+    """A new key with a certificate for localhost, the name that Terraform verifies."""
+    # Imported only when a certificate is made: it takes long to load.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -123,99 +220,3 @@ def _new_pem(now: datetime) -> str:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return (private + builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)).decode("ascii")
-
-
-# Terraform uses one connection, and makes another only when that one breaks.
-_GRPC_CONNECTIONS: Final = 3
-_CHUNK: Final = 1 << 18
-# How long nobody may be connected: Terraform that died does not say good-bye.
-_DISCONNECTED_S: Final = 2.0
-_FIRST_CONNECTION_S: Final = 60.0
-# How long Terraform may take to say good-bye when it is asked to.
-_TLS_SHUTDOWN_S: Final = 1.0
-
-_Connection: TypeAlias = tuple[StreamReader, StreamWriter]
-
-
-def mutual_tls(certificate: PluginCertificate, client_certificate: str) -> ssl.SSLContext:
-    """TLS that lets in who has the key of `client_certificate`, and nobody else."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate.file)
-    context.load_verify_locations(cadata=client_certificate)
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.set_alpn_protocols(["h2"])
-    return context
-
-
-class TlsProxy:
-    """Passes bytes on between Terraform and gRPC."""
-
-    def __init__(self) -> None:
-        self._behind: list[_Connection] = []
-        # Who is there, and both ends of what is passed on.
-        self._serving: dict[asyncio.Task[object], tuple[StreamWriter, StreamWriter]] = {}
-        self._server: asyncio.Server | None = None
-        self._leaving: asyncio.TimerHandle | None = None
-        # Set when nobody is there any more.
-        self.left = asyncio.Event()
-
-    async def start(self, socket: Path, behind: Path, context: ssl.SSLContext | None) -> None:
-        """Listens on `socket` for those that `context` lets in; gRPC listens on `behind`, which is removed."""
-        self._behind = [await asyncio.open_unix_connection(behind) for _ in range(_GRPC_CONNECTIONS)]
-        behind.unlink()
-        patience = None if context is None else _TLS_SHUTDOWN_S
-        self._server = await asyncio.start_unix_server(self._serve, socket, ssl=context, ssl_shutdown_timeout=patience)
-        self._leave_after(_FIRST_CONNECTION_S)
-
-    async def close(self, farewell_s: float = 0) -> None:
-        """Lets nobody in any more, and lets go of who does not go within `farewell_s` seconds."""
-        if self._server is not None:
-            self._server.close()
-        if self._serving:
-            await asyncio.wait(tuple(self._serving), timeout=farewell_s)
-        await _close(*(writer for both in self._serving.values() for writer in both))
-        await asyncio.gather(*self._serving)
-        self._stay()
-        await _close(*(writer for _, writer in self._behind))
-
-    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        # Only who passed TLS gets here.
-        task = asyncio.current_task()
-        if task is None or not self._behind:
-            await _close(writer)
-            return
-        self._stay()
-        inner_reader, inner_writer = self._behind.pop()
-        self._serving[task] = (writer, inner_writer)
-        try:
-            await asyncio.gather(_forward(reader, inner_writer), _forward(inner_reader, writer))
-        finally:
-            await _close(writer, inner_writer)
-            del self._serving[task]
-            if not self._serving:
-                self._leave_after(_DISCONNECTED_S)
-
-    def _stay(self) -> None:
-        if self._leaving is not None:
-            self._leaving.cancel()
-
-    def _leave_after(self, seconds: float) -> None:
-        self._leaving = asyncio.get_running_loop().call_later(seconds, self.left.set)
-
-
-async def _forward(reader: StreamReader, writer: StreamWriter) -> None:
-    # Either side may go at any moment; then the other is let go, too.
-    with suppress(OSError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
-
-
-async def _close(*writers: StreamWriter) -> None:
-    for writer in writers:
-        writer.close()
-    for writer in writers:
-        with suppress(OSError):
-            await writer.wait_closed()
