@@ -2,7 +2,7 @@
 
 from enum import Enum
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class Retry(Enum):
@@ -70,8 +70,22 @@ class NotReady(SetpointError):
     retry = Retry.ON_CHANGE
 
 
+class BlockingLink(NamedTuple):
+    """One link in a chain of blocked resources: which resource is waited for, if that is known, and why it blocks.
+
+    `ref` has the group, kind, namespace and name.
+    """
+
+    ref: tuple[str, str, str, str] | None
+    why: str
+
+
 class DependencyNotReady(NotReady):
-    """A referenced resource is there, and not ready."""
+    """A referenced resource is there, and not ready. `links` is the chain of what blocks, the nearest first."""
+
+    def __init__(self, message: str, links: tuple[BlockingLink, ...] = ()) -> None:
+        super().__init__(message)
+        self.links = links
 
 
 class DependencyNotFound(DependencyNotReady):
@@ -122,7 +136,11 @@ class DeletionHeld(NotReady):
 
 
 class Blocked(NotReady):
-    """A value this resource needs is still unknown."""
+    """A value this resource needs is still unknown. `links` is the chain of what blocks, the nearest first."""
+
+    def __init__(self, message: str, links: tuple[BlockingLink, ...] = ()) -> None:
+        super().__init__(message)
+        self.links = links
 
 
 class RemoteError(SetpointError):

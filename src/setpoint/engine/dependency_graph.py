@@ -7,7 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import assert_never
 
-from setpoint.engine.conditions import ReadyCondition, condition_of
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
+from setpoint.engine.conditions import BLOCKED_REASONS, FAILURE_REASONS, condition_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
 from setpoint.engine.ports import Store
@@ -174,11 +175,11 @@ async def _external_node(ref: ResourceRef, store: Store) -> GraphNode:
     found = await store.get(ref)
     if found is None:
         return GraphNode(ref, NodeState.MISSING)
-    return GraphNode(ref, NodeState.THERE) if condition_of(found, "Ready") is None else _node(found)
+    return GraphNode(ref, NodeState.THERE) if condition_of(found, ConditionType.READY) is None else _node(found)
 
 
 def _node(resource: Resource) -> GraphNode:
-    ready = condition_of(resource, "Ready")
+    ready = condition_of(resource, ConditionType.READY)
     is_current = resource.status.get("observedGeneration") == resource.generation
     if resource.is_deleting:
         return GraphNode(resource.ref, NodeState.DELETING, "" if ready is None else ready.message)
@@ -186,16 +187,18 @@ def _node(resource: Resource) -> GraphNode:
         return GraphNode(resource.ref, NodeState.UNSEEN)
     if ready.status == "True":
         return GraphNode(resource.ref, NodeState.READY)
-    return GraphNode(resource.ref, _state(ReadyCondition(ready.status, ready.reason, ready.message)), ready.message)
+    return GraphNode(resource.ref, _state(ready), ready.message)
 
 
-def _state(ready: ReadyCondition) -> NodeState:
+def _state(ready: Condition) -> NodeState:
     match ready.reason:
-        case "Blocked" | "DependencyNotFound" | "DependencyNotReady" | "DependencyInvalid":
+        case ConditionReason.DEPENDENCY_INVALID:
             return NodeState.BLOCKED
-        case "WaitTimedOut":
+        case reason if reason in BLOCKED_REASONS:
+            return NodeState.BLOCKED
+        case ConditionReason.WAIT_TIMED_OUT:
             return NodeState.TIMED_OUT
-        case "Paused":
+        case ConditionReason.PAUSED:
             return NodeState.PAUSED
-        case _:
-            return NodeState.FAILED if ready.is_failure else NodeState.WAITING
+        case reason:
+            return NodeState.FAILED if reason in FAILURE_REASONS else NodeState.WAITING

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
 
-from setpoint.core.conditions import Condition
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.merge.threeway import (
     EditableFields,
     EditGranularity,
@@ -105,9 +105,11 @@ def conflicting_fields(findings: Sequence[FieldResolution]) -> tuple[str, ...]:
 def edits_condition(findings: Sequence[FieldResolution]) -> Condition:
     """What the findings that hold come to: `Edited`, and whether any edit is in conflict with what is generated."""
     if not findings:
-        return Condition("Edited", "False", "AsGenerated", "everything is as it is generated")
-    reason = "Conflicting" if conflicting_fields(findings) else "EditsKept"
-    return Condition("Edited", "True", reason, report_summary(findings))
+        return Condition(
+            ConditionType.EDITED, "False", ConditionReason.AS_GENERATED, "everything is as it is generated"
+        )
+    reason = ConditionReason.CONFLICTING if conflicting_fields(findings) else ConditionReason.EDITS_KEPT
+    return Condition(ConditionType.EDITED, "True", reason, report_summary(findings))
 
 
 def report_summary(findings: Sequence[FieldResolution]) -> str:

@@ -10,13 +10,19 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from setpoint.core.conditions import Condition, conditions_from_data, find_condition
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine import conditions
-from setpoint.engine.conditions import ReadyCondition, updating
+from setpoint.engine.conditions import (
+    DELETION_REASONS,
+    REASONS,
+    SETTLED_REASONS,
+    ReadyCondition,
+    ReadyDetails,
+    condition_of,
+)
 from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import OutcomeListener
 from setpoint.engine.ports import EVERYTHING, Store
@@ -24,8 +30,6 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.errors import (
     Blocked,
-    DependencyInvalid,
-    DependencyNotFound,
     DependencyNotReady,
     ImmutableFieldChanged,
     OperationRunning,
@@ -41,23 +45,9 @@ from setpoint.errors import (
 # Requests another look at these; it is on record when it returns.
 RequestReconcile = Callable[[Sequence[ResourceRef]], Awaitable[None]]
 
-_NAMED_AFTER_ERRORS: Final[Mapping[str, type[SetpointError]]] = {
-    one.__name__: one
-    for one in (
-        DependencyNotFound,
-        DependencyInvalid,
-        DependencyNotReady,
-        Blocked,
-        ImmutableFieldChanged,
-        WaitTimedOut,
-        WaitFailed,
-    )
-}
+_ERRORS: Final[Mapping[str, type[SetpointError]]] = {reason: error for error, reason in REASONS.items()}
+# Errors after which a resource is not reconciled again by itself.
 _FINAL_ERRORS: Final = (RemoteRefused, ImmutableFieldChanged, WaitTimedOut, WaitFailed)
-# There is nothing left to do, though it is not ready.
-_SETTLED_NOT_READY: Final = ("NotConverged", conditions.CONTESTED, "Observed")
-# What a step says of a resource that is to go; anything else was said before.
-_DELETION_REASONS: Final = ("Deleting", "DeleteFailed", conditions.DELETION_TIMED_OUT, "Paused")
 
 
 async def step_records(refs: Iterable[ResourceRef], store: Store) -> Mapping[ResourceRef, JsonObject | None]:
@@ -204,36 +194,36 @@ def outcome_of(resource: Resource, before: JsonObject | None = None, *, is_patie
     `before` is the record of a step that was taken earlier, and does not count. Whoever is patient waits until the
     children of an owner are ready.
     """
-    ready = find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
-    if ready is None or not _is_current(resource) or _is_outdated(resource, ready):
+    ready, details = condition_of(resource, ConditionType.READY), ReadyDetails.of(resource)
+    if ready is None or details.is_claim or not _is_current(resource) or _is_outdated(resource, ready):
         return None
-    rest = ready.message.partition(": ")[2] or ready.message
+    # A status of a version without details has the whole message alone.
+    error = details.error or ready.message
     match ready.reason:
-        case "Updating":
-            return Stopped(OperationRunning(rest))
-        case "Deleting":
-            return Stopped(_deleting(resource, ready))
-        case conditions.DELETION_TIMED_OUT:
-            return Stopped(WaitTimedOut(ready.message))
-        case "UpdateFailed" | "DeleteFailed":
-            return Stopped(RemoteRefused(rest))
-        case reason if reason in _NAMED_AFTER_ERRORS:
-            return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
+        case ConditionReason.UPDATING:
+            return Stopped(OperationRunning(error))
+        case ConditionReason.DELETING:
+            return Stopped(_deleting(resource, ready, details))
+        case ConditionReason.DELETION_TIMED_OUT:
+            return Stopped(WaitTimedOut(error))
+        case ConditionReason.UPDATE_FAILED | ConditionReason.DELETE_FAILED:
+            return Stopped(RemoteRefused(error))
+        case reason if reason in _ERRORS:
+            return Stopped(_ERRORS[reason](error))
         case reason if ready.status == "False" and _is_waiting(reason, is_patient=is_patient):
-            return Stopped(StillWaiting(ready.message, inf))
+            return Stopped(StillWaiting(error, inf))
         case _:
-            return Settled(_plan(resource, before), _ready(ready))
+            return Settled(_plan(resource, before), ReadyCondition(ready.status, ready.reason, ready.message, details))
 
 
 def _is_waiting(reason: str, *, is_patient: bool) -> bool:
-    """Whether it waits for its object; or is an owner, whose children are not ready yet."""
-    return reason == "Waiting" or (is_patient and reason not in _SETTLED_NOT_READY)
+    """Whether it waits for its object; or is an owner whose children are not ready yet."""
+    return reason == ConditionReason.WAITING or (is_patient and reason not in SETTLED_REASONS)
 
 
-def _deleting(resource: Resource, ready: Condition) -> OperationRunning:
-    _, colon, held_by = ready.message.partition(f"{conditions.DELETING.message}: ")
-    if colon:
-        return StillWaiting(held_by, inf)
+def _deleting(resource: Resource, ready: Condition, details: ReadyDetails) -> OperationRunning:
+    if details.error:
+        return StillWaiting(details.error, inf)
     operation = StoredState.of(resource).operation
     return OperationRunning(f"operation {operation.name} is running" if operation else ready.message)
 
@@ -245,17 +235,13 @@ def _is_same_outcome(before: StepOutcome | None, after: StepOutcome) -> bool:
 
 
 def _is_outdated(resource: Resource, ready: Condition) -> bool:
-    is_of_before = resource.is_deleting and ready.reason not in _DELETION_REASONS
-    return is_of_before or ready.message == updating("first look").message
+    """Whether the condition is of before the resource was to be deleted."""
+    return resource.is_deleting and ready.reason not in DELETION_REASONS
 
 
 def _is_current(resource: Resource) -> bool:
     is_newest = resource.status.get("observedGeneration") == resource.generation
     return is_newest and StoredState.of(resource).handled == resource.annotations.get(RECONCILE_REQUESTED)
-
-
-def _ready(condition: Condition) -> ReadyCondition:
-    return ReadyCondition(condition.status, condition.reason, condition.message)
 
 
 def _plan(resource: Resource, before: JsonObject | None) -> Plan:

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from setpoint.core.conditions import (
     Condition,
+    ConditionReason,
+    ConditionType,
     conditions_from_data,
     conditions_to_data,
     find_condition,
@@ -30,9 +31,6 @@ from setpoint.engine.owners.children import CONFLICTS, LAST_GENERATED, OwnerPlan
 from setpoint.engine.resource import Resource
 from setpoint.engine.state import outputs_in
 
-EDITED: Final = "Edited"
-WARNED: Final = "Warned"
-
 
 def owner_outputs(context: StepContext, work: OwnerPlan, shown: JsonObject | None) -> JsonObject:
     """What the status shows once the work is done; `shown` is the owner's own part, or None where that is unknown."""
@@ -46,14 +44,14 @@ def owner_outputs(context: StepContext, work: OwnerPlan, shown: JsonObject | Non
             [one for review in work.reviews.each for one in review.findings], _recorded_conflicts(context)
         )
         torn = [*_unobserved_conflicts(context, work), *conflicting_fields(holding)]
-        if work.reviews.trouble is None or find_condition(conditions, EDITED) is None:
+        if work.reviews.trouble is None or find_condition(conditions, ConditionType.EDITED) is None:
             conditions = set_condition(conditions, edits_condition(holding), context.engine.clock.now())
     warnings = work.family.generated.warnings
     if warnings:
-        warned = Condition(WARNED, "True", "Incomplete", "; ".join(warnings))
+        warned = Condition(ConditionType.WARNED, "True", ConditionReason.INCOMPLETE, "; ".join(warnings))
         conditions = set_condition(conditions, warned, context.engine.clock.now())
     else:
-        conditions = remove_condition(conditions, WARNED)
+        conditions = remove_condition(conditions, ConditionType.WARNED)
     kept = {name: value for name, value in ((LAST_GENERATED, memory), (CONFLICTS, torn)) if value}
     bare = {name: value for name, value in own.items() if name not in (LAST_GENERATED, CONFLICTS)}
     return {**bare, **kept, "conditions": conditions_to_data(conditions)}
@@ -93,7 +91,7 @@ async def record_owner_events(context: StepContext, before: Resource, work: Owne
     for reason, message in _write_events(written, work.plan.decision):
         await context.note(reason, message)
     # A step that came to its end says so by this condition: one that was killed had made nothing that people know.
-    has_ended = condition_of(before, EDITED) is not None and LAST_GENERATED in before.status
+    has_ended = condition_of(before, ConditionType.EDITED) is not None and LAST_GENERATED in before.status
     for one in work.to_write:
         if one.child.lacks and has_ended and one.child.key not in work.family.live:
             told = f"{one.child.key} was gone and is made anew, with {one.child.lacks}: tell whoever uses the old one"
@@ -109,10 +107,14 @@ async def record_owner_events(context: StepContext, before: Resource, work: Owne
 
 
 async def _record_condition_events(context: StepContext, before: Resource) -> None:
-    for type_ in (EDITED, WARNED):
+    for type_ in (ConditionType.EDITED, ConditionType.WARNED):
         was, now = condition_of(before, type_), condition_of(context.resource, type_)
         if now is not None and now != was and (was is not None or now.status == "True"):
-            await context.note(now.reason, now.message, is_warning=type_ == WARNED or now.reason == "Conflicting")
+            await context.note(
+                now.reason,
+                now.message,
+                is_warning=type_ is ConditionType.WARNED or now.reason == ConditionReason.CONFLICTING,
+            )
 
 
 def _write_events(writes: Sequence[PlannedWrite], decision: Decision) -> Iterable[tuple[str, str]]:
