@@ -2,7 +2,7 @@
 
 from enum import Enum
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class Retry(Enum):
@@ -17,23 +17,23 @@ class Retry(Enum):
 
 
 class SetpointError(Exception):
-    """The root of every error raised on purpose."""
+    """The base of every error that is raised on purpose."""
 
     retry: ClassVar[Retry] = Retry.BUG
 
 
 class Bug(SetpointError):
-    """A mistake of ours: not the author's, not the service's."""
+    """A bug of setpoint: neither the author nor the service can fix it."""
 
 
 class UserError(SetpointError):
-    """The author has to change something; trying again changes nothing."""
+    """The author has to change something; a retry alone has the same result."""
 
     retry = Retry.ON_EDIT
 
 
 class ManifestInvalid(UserError):
-    """A manifest that cannot mean anything: wrong type, missing field, contradiction."""
+    """A manifest that no live object can satisfy: wrong type, missing field, contradiction."""
 
 
 class NotJson(ManifestInvalid):
@@ -57,7 +57,7 @@ class ImmutableFieldChanged(UserError):
 
 
 class LocationChanged(UserError):
-    """An edit that would move a resource to another place, leaving the first object behind."""
+    """An edit that would move a resource to another location, and leave the first object behind."""
 
 
 class DependencyCycle(UserError):
@@ -65,27 +65,41 @@ class DependencyCycle(UserError):
 
 
 class NotReady(SetpointError):
-    """The world has to change first; the resource itself has not failed."""
+    """Something outside the resource has to change first; the resource itself has not failed."""
 
     retry = Retry.ON_CHANGE
 
 
+class BlockingLink(NamedTuple):
+    """One link in a chain of blocked resources: which resource is waited for, if that is known, and why it blocks.
+
+    `ref` has the group, kind, namespace and name.
+    """
+
+    ref: tuple[str, str, str, str] | None
+    why: str
+
+
 class DependencyNotReady(NotReady):
-    """A referenced resource is there, and not ready."""
+    """A referenced resource exists, and is not ready. `links` is the chain of what blocks, the nearest first."""
+
+    def __init__(self, message: str, links: tuple[BlockingLink, ...] = ()) -> None:
+        super().__init__(message)
+        self.links = links
 
 
 class DependencyNotFound(DependencyNotReady):
-    """A referenced resource is not there."""
+    """A referenced resource does not exist."""
 
 
 class DependencyInvalid(DependencyNotReady):
-    """A referenced resource is there, and lacks what was asked of it."""
+    """A referenced resource exists, and lacks the value or key that is referenced."""
 
 
 class OperationRunning(NotReady):
-    """The service is still at work on an earlier request. `after` is when to look again, in seconds, if it is known.
+    """The service still executes an earlier request. `after` is when to poll again, in seconds, if it is known.
 
-    `begun` is what the request asks for, when it is one of this very step: create, update.
+    `begun` is the action of the request, when it is one of this very step: create, update.
     """
 
     def __init__(self, message: str, after: float | None = None, begun: str = "") -> None:
@@ -95,10 +109,7 @@ class OperationRunning(NotReady):
 
 
 class StillWaiting(OperationRunning):
-    """The object is as declared, and what is waited for has not come yet.
-
-    `left` is what is left of its time, where whoever raises it knows.
-    """
+    """The object is as declared, and its wait is not satisfied yet. `left` is what is left of its timeout."""
 
     def __init__(self, message: str, left: float = inf, begun: str = "") -> None:
         super().__init__(message, None, begun)
@@ -106,7 +117,7 @@ class StillWaiting(OperationRunning):
 
 
 class WaitTimedOut(NotReady):
-    """A wait used up its time. The object stays; the next run goes on waiting. `why`: what is missing, in short."""
+    """A wait used up its timeout. The object stays; the next run waits again. `why`: what is missing, in short."""
 
     def __init__(self, message: str, why: str = "") -> None:
         super().__init__(message)
@@ -114,19 +125,23 @@ class WaitTimedOut(NotReady):
 
 
 class WaitFailed(NotReady):
-    """What is waited for will not come: the object says that it has failed, or is another one by now."""
+    """A wait cannot be satisfied any more: the object reports a failure, or was replaced by another one."""
 
 
 class DeletionHeld(NotReady):
-    """Somebody says that the resource may not be deleted yet: nothing is, until they let go of it."""
+    """Another controller's finalizer says that the object must not be deleted yet: nothing is until it is gone."""
 
 
 class Blocked(NotReady):
-    """A value this resource needs is still unknown."""
+    """A value this resource needs is still unknown. `links` is the chain of what blocks, the nearest first."""
+
+    def __init__(self, message: str, links: tuple[BlockingLink, ...] = ()) -> None:
+        super().__init__(message)
+        self.links = links
 
 
 class RemoteError(SetpointError):
-    """A service answered badly, or not at all."""
+    """A service answered with an error, or not at all."""
 
     retry = Retry.BACK_OFF
 
@@ -140,11 +155,11 @@ class RemoteUnavailable(RemoteError):
 
 
 class RemoteRefused(RemoteError):
-    """A clear no: 400, 401, 403, a failed operation."""
+    """The service refused the request: 400, 401, 403, a failed operation."""
 
 
 class RemoteInvalid(RemoteRefused):
-    """The service takes no such object. `causes` has a field and what is wrong with it, for each that was named."""
+    """The service rejected the object as invalid. `causes` has each field that was named, and what is wrong with it."""
 
     def __init__(self, message: str, causes: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message)
@@ -152,7 +167,7 @@ class RemoteInvalid(RemoteRefused):
 
 
 class HeldByOthers(RemoteRefused):
-    """Somebody else owns fields that were to be set. `held` has a field and who owns it, for each of them."""
+    """Another field manager owns fields that were to be set. `held` has each field and the manager that owns it."""
 
     def __init__(self, message: str, held: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message)
@@ -160,49 +175,49 @@ class HeldByOthers(RemoteRefused):
 
 
 class KindNotServed(RemoteRefused):
-    """A cluster does not know this kind, or not in this version."""
+    """A cluster does not serve this kind, or not in this version."""
 
 
 class RemoteConflict(RemoteError):
-    """The object is not as it was when it was looked at: look again, plan again."""
+    """The object changed since it was observed (optimistic concurrency): observe again, plan again."""
 
     retry = Retry.STEP_AGAIN
 
 
 class AlreadyExists(RemoteConflict):
-    """What was to be made is there."""
+    """The object that was to be created exists already."""
 
 
 class RemoteExpired(RemoteError):
-    """The place from which to go on is too long ago for the service: list again, then watch from there."""
+    """The resource version to watch from is too old for the service: list again, then watch from there."""
 
     retry = Retry.STEP_AGAIN
 
 
 class WriteBlocked(SetpointError):
-    """A write was about to go out where nothing may be written: in a preview. It did not."""
+    """A write was about to be sent where none may be: in a preview. It was not sent."""
 
     retry = Retry.STOP
 
 
 class NotRecorded(SetpointError):
-    """A recorded world was asked for something that nobody asked when it was recorded: it does not guess."""
+    """A recorded world has no answer to this request: it was not made when the world was recorded."""
 
     retry = Retry.STOP
 
 
 class StoreError(SetpointError):
-    """The record of what was declared could not be read or written."""
+    """The store could not be read or written."""
 
     retry = Retry.STEP_AGAIN
 
 
 class WriteConflict(StoreError):
-    """Somebody wrote first: read again, plan again."""
+    """Another writer was first (optimistic concurrency): read again, plan again."""
 
 
 class RevisionExpired(StoreError):
-    """A watch asked for changes that are no longer on record: list again, then watch from there."""
+    """A watch asked for changes that the store no longer keeps: list again, then watch from there."""
 
 
 class StoreInUse(StoreError):
@@ -218,5 +233,10 @@ class LeaseLost(StoreError):
 
 
 def retry_for(error: BaseException) -> Retry:
-    """What to do after `error`; whatever is not one of ours is a bug of ours."""
+    """What to do after `error`; an exception that is no SetpointError is a bug of setpoint."""
     return error.retry if isinstance(error, SetpointError) else Retry.BUG
+
+
+def is_same_error(one: SetpointError, other: SetpointError) -> bool:
+    """Whether both report the same: the class and what it was made from."""
+    return type(one) is type(other) and one.args == other.args

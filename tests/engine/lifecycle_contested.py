@@ -38,7 +38,7 @@ async def the_condition_names_the_field_how_often_since_when_and_the_other_value
     path, theirs = bench.stand.field.path, canonical(bench.stand.field.drifted).decode()
     assert told is not None
     assert told.startswith(f"{path} was put back 3 times since 2026-01-01T00:00:0")
-    assert f"somebody else sets it to {theirs} again and again" in told
+    assert f"another writer sets it to {theirs} again and again" in told
     assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in told
 
 

@@ -64,7 +64,7 @@ class Life:
 
     def look(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
         """A step that finds the field changed."""
-        standing = self.contests.standing(INTENT, str(self.mark), at(now))
+        standing = self.contests.still_active(INTENT, str(self.mark), at(now))
         changes = (change(before=value),)
         if standing.waiting(changes, at(now)):
             self.contests = standing
@@ -162,7 +162,7 @@ def test_nothing_is_lost_and_nothing_is_counted_twice(meddling: list[tuple[int, 
         life.meddle(now, end)
     life.mark += 1
 
-    seen = life.contests.standing(INTENT, str(life.mark), at(now))
+    seen = life.contests.still_active(INTENT, str(life.mark), at(now))
 
     assert sum(contest.count for contest in seen.fields) >= len(life.put_back_at)
     assert not any(contest.begun for contest in seen.fields)
@@ -195,7 +195,7 @@ def test_the_newest_values_of_others_are_remembered_first() -> None:
     for now, value in enumerate([5, 6, 5, 7, 8]):
         life.meddle(now * HOUR, value=value)
 
-    assert life.contests.fields[0].theirs == ("8", "7", "5")
+    assert life.contests.fields[0].foreign_values == ("8", "7", "5")
 
 
 def test_each_field_has_a_contest_of_its_own() -> None:
@@ -218,7 +218,7 @@ def test_a_secret_that_is_sent_again_is_no_put_back() -> None:
 def test_what_came_to_nothing_does_not_count() -> None:
     begun = NO_OSCILLATIONS.begin(INTENT, [change()], "mark", at(0))
 
-    assert begun.aborted().standing(INTENT, "another mark", at(1)).fields[0].count == 0
+    assert begun.aborted().still_active(INTENT, "another mark", at(1)).fields[0].count == 0
 
 
 # --- What is forgotten -----------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_a_field_that_stays_as_declared_is_forgotten_in_time(meddling: list[int]
         now += gap
         life.meddle(now)
 
-    assert life.contests.standing(INTENT, str(life.mark), at(now + EXPIRES_AFTER + more)) == NO_OSCILLATIONS
+    assert life.contests.still_active(INTENT, str(life.mark), at(now + EXPIRES_AFTER + more)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
@@ -243,7 +243,7 @@ def test_an_edit_of_the_author_forgets_everything(meddling: list[int]) -> None:
         now += gap
         life.meddle(now)
 
-    assert life.contests.standing("b" * 64, str(life.mark), at(now)) == NO_OSCILLATIONS
+    assert life.contests.still_active("b" * 64, str(life.mark), at(now)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
@@ -252,7 +252,7 @@ def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
     life = Life()
     life.meddle(0)
 
-    seen = life.contests.standing(INTENT, str(life.mark), at(later))
+    seen = life.contests.still_active(INTENT, str(life.mark), at(later))
 
     assert seen == life.contests
     assert seen.expires_in(at(later)) == EXPIRES_AFTER - later
@@ -265,7 +265,7 @@ def test_without_contests_there_is_nothing_to_forget() -> None:
 def test_a_clock_that_was_wrong_holds_nothing_up_for_long() -> None:
     ahead = Oscillations(INTENT, (Oscillation("spec.size", ("9",), 50, at(0), "2031-01-01T00:00:00Z"),))
 
-    assert ahead.standing(INTENT, "mark", at(0)) == NO_OSCILLATIONS
+    assert ahead.still_active(INTENT, "mark", at(0)) == NO_OSCILLATIONS
 
 
 # --- Text ------------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_an_element_that_somebody_takes_out_again_and_again_stays_out_for_a_whil
 
         outcome = await _meddle(bench, {"ports": [{"name": "b", "number": 2}]}, times=4)
         assert _withheld(outcome) == ["spec.ports[name=a]"]
-        assert "somebody else unsets it again and again" in await _contested(bench)
+        assert "another writer unsets it again and again" in await _contested(bench)
 
         await _meddle(bench, {"size": 9}, times=1)
         assert (stand.read("size"), stand.read("ports")) == (1, [{"name": "b", "number": 2}])
@@ -79,7 +79,7 @@ def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
 
         told = await _contested(bench)
         assert told.count("was put back 3 times") == 5
-        assert 'somebody else sets it to "theirs" again and again; and 2 more. Find out who does' in told
+        assert 'another writer sets it to "theirs" again and again; and 2 more. Find out who does' in told
         ready = (await bench.conditions())["Ready"]["message"]
         assert ready.startswith(
             "metadata.labels.a, metadata.labels.b, metadata.labels.c, metadata.labels.d, metadata.labels.e and 2 more: "

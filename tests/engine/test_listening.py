@@ -44,9 +44,9 @@ def _now() -> float:
 
 def _play(scenario: Callable[[Talking, ObjectWatches], Awaitable[None]]) -> None:
     async def main() -> None:
-        ears = ObjectWatches(VirtualClock())
-        await scenario(Talking(), ears)
-        await ears.close()
+        watches = ObjectWatches(VirtualClock())
+        await scenario(Talking(), watches)
+        await watches.close()
         assert len(asyncio.all_tasks()) == 1
 
     run(main())
@@ -57,10 +57,10 @@ def _later(seconds: float, kind: Talking, word: Location | Exception | None) -> 
 
 
 def test_a_change_of_the_object_wakes() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, HERE)
 
-        await ears.on(kind, HERE).wait_for_change(10)
+        await watches.watch(kind, HERE).wait_for_change(10)
 
         assert _now() == 3
 
@@ -68,10 +68,12 @@ def test_a_change_of_the_object_wakes() -> None:
 
 
 def test_what_may_have_been_a_change_wakes_all() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, None)
 
-        await asyncio.gather(ears.on(kind, HERE).wait_for_change(10), ears.on(kind, THERE).wait_for_change(10))
+        await asyncio.gather(
+            watches.watch(kind, HERE).wait_for_change(10), watches.watch(kind, THERE).wait_for_change(10)
+        )
 
         assert _now() == 3
 
@@ -79,10 +81,10 @@ def test_what_may_have_been_a_change_wakes_all() -> None:
 
 
 def test_a_change_of_another_wakes_nobody_here() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, THERE)
 
-        await ears.on(kind, HERE).wait_for_change(10)
+        await watches.watch(kind, HERE).wait_for_change(10)
 
         assert _now() == 10
 
@@ -90,13 +92,13 @@ def test_a_change_of_another_wakes_nobody_here() -> None:
 
 
 def test_a_change_between_two_waits_is_not_missed() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
-        ear = ears.on(kind, HERE)
-        await ear.wait_for_change(1)
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+        watch = watches.watch(kind, HERE)
+        await watch.wait_for_change(1)
         kind.said.put_nowait(HERE)
         await asyncio.sleep(5)
 
-        await ear.wait_for_change(10)
+        await watch.wait_for_change(10)
 
         assert _now() == 6.1
 
@@ -104,12 +106,12 @@ def test_a_change_between_two_waits_is_not_missed() -> None:
 
 
 def test_one_change_wakes_once() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
-        ear = ears.on(kind, HERE)
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+        watch = watches.watch(kind, HERE)
         _later(3, kind, HERE)
-        await ear.wait_for_change(10)
+        await watch.wait_for_change(10)
 
-        await ear.wait_for_change(10)
+        await watch.wait_for_change(10)
 
         assert _now() == 13
 
@@ -117,11 +119,11 @@ def test_one_change_wakes_once() -> None:
 
 
 def test_whoever_joins_a_line_that_has_told_already_looks_once_more() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, None)
-        await ears.on(kind, HERE).wait_for_change(10)
+        await watches.watch(kind, HERE).wait_for_change(10)
 
-        await ears.on(kind, THERE).wait_for_change(10)
+        await watches.watch(kind, THERE).wait_for_change(10)
 
         assert _now() == 3.1
         assert kind.begun == 1
@@ -130,8 +132,8 @@ def test_whoever_joins_a_line_that_has_told_already_looks_once_more() -> None:
 
 
 def test_a_time_shorter_than_any_pause_is_kept() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
-        await ears.on(kind, HERE).wait_for_change(0.01)
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+        await watches.watch(kind, HERE).wait_for_change(0.01)
 
         assert _now() == 0.01
 
@@ -139,12 +141,12 @@ def test_a_time_shorter_than_any_pause_is_kept() -> None:
 
 
 def test_a_line_that_breaks_leaves_the_time() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
-        ear = ears.on(kind, HERE)
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+        watch = watches.watch(kind, HERE)
         _later(3, kind, ZeroDivisionError())
 
         for _ in range(3):
-            await ear.wait_for_change(10)
+            await watch.wait_for_change(10)
 
         assert _now() == 30
         assert kind.begun == kind.ended == 1
@@ -153,8 +155,8 @@ def test_a_line_that_breaks_leaves_the_time() -> None:
 
 
 def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
-        waiting = asyncio.create_task(ears.on(kind, HERE).wait_for_change(10))
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
+        waiting = asyncio.create_task(watches.watch(kind, HERE).wait_for_change(10))
         await asyncio.sleep(1)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -173,11 +175,11 @@ def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
 def test_it_wakes_at_the_first_news_or_at_the_latest_in_time(
     words: list[tuple[float, Location | None]], seconds: float
 ) -> None:
-    async def scenario(kind: Talking, ears: ObjectWatches) -> None:
+    async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         for at, word in words:
             _later(at, kind, word)
 
-        await ears.on(kind, HERE).wait_for_change(seconds)
+        await watches.watch(kind, HERE).wait_for_change(seconds)
 
         heard = [max(at, 0.1) for at, word in words if word != THERE]
         assert abs(_now() - min([*heard, seconds])) < 1e-6

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Final, Protocol
 
 from rich.text import Text
@@ -28,7 +29,14 @@ from setpoint.errors import RemoteUnavailable, StoreInUse, WriteConflict
 
 # How often the other process is asked what keeps it.
 _ERROR_POLL_SECONDS: Final = 1.0
-APPLY, RECONCILE, DELETE = "setpoint apply", "setpoint reconcile", "setpoint delete"
+
+
+class CommandTrigger(StrEnum):
+    """The command that asks for a step, as the step's record shows it."""
+
+    APPLY = "setpoint apply"
+    RECONCILE = "setpoint reconcile"
+    DELETE = "setpoint delete"
 
 
 class Executor(Protocol):
@@ -47,7 +55,7 @@ class Executor(Protocol):
         """Asks for the deletion."""
         ...
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: str) -> ExitCode:
+    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """Shows how it goes on until everything is settled, blocked or failed; or, without waiting, the next step."""
         ...
 
@@ -60,7 +68,7 @@ async def executor_for(request: CommandRequest) -> AsyncIterator[Executor]:
             engine = await stack.enter_async_context(open_engine(request.settings, StoreAccess.WRITE))
             hands: Executor = LocalExecutor(engine, request)
             if is_shared_store(request.settings):
-                hands = ClusterExecutor(engine, request, RECONCILE)
+                hands = ClusterExecutor(engine, request)
         except StoreInUse:
             file = store_file(request.settings)
             daemon = None if file is None else await connect_admin(file)
@@ -92,19 +100,21 @@ class LocalExecutor:
         for ref in refs:
             await self.engine.store.delete(ref)
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: str) -> ExitCode:
+    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Hands."""
-        asked = trigger == RECONCILE
+        asked = trigger is CommandTrigger.RECONCILE
         # An owner goes before its children: what it puts back, or keeps, is what they are looked at for.
         all_refs = (*self._owners, *refs)
         owners = [one for one in await owners_of_children(all_refs, self.engine) if one in all_refs]
         refs = list(dict.fromkeys((*owners, *all_refs)))
         with ResourceProgress(self.request.console, refs) as progress:
             if self.request.wait:
-                await StepRunner(self.engine, progress.hear, trigger, asked).until_done(refs, self.request.seconds)
+                await StepRunner(self.engine, progress.hear, trigger.value, asked).until_done(
+                    refs, self.request.seconds
+                )
             else:
                 for ref in refs:
-                    progress.hear(ref, await step(ref, self.engine, trigger=trigger, asked=asked))
+                    progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, asked=asked))
         return worst_exit_code(state.code for state in progress.states.values())
 
 
@@ -126,9 +136,9 @@ class DaemonExecutor:
         """See Hands."""
         await self.daemon.delete(map(_daemon_name, refs))
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: str) -> ExitCode:
+    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Hands. What ends with the other process is told."""
-        if trigger == RECONCILE:
+        if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
             await self._look(refs)
         with ResourceProgress(self.request.console, refs) as progress:
@@ -198,8 +208,6 @@ class ClusterExecutor:
 
     engine: EngineContext
     request: CommandRequest
-    # Whether the steps that follow are asked for, as `setpoint reconcile` does.
-    asks: str
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
@@ -220,9 +228,9 @@ class ClusterExecutor:
                 # It was to go already: its status may be of long ago.
                 await self._look([ref])
 
-    async def settle(self, refs: Sequence[ResourceRef], trigger: str) -> ExitCode:
+    async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Hands."""
-        if trigger == self.asks:
+        if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
             await self._look(refs)
         if not await cluster_has_controller(self.engine):

@@ -2,11 +2,62 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from setpoint.core.values.json_types import MISSING, Json, Missing
 
 ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
+
+
+class ConditionType(StrEnum):
+    """The conditions that the engine sets."""
+
+    READY = "Ready"
+    # Another writer keeps changing fields that the engine keeps reverting.
+    CONTESTED = "Contested"
+    # Another writer changed fields that an owner generates.
+    EDITED = "Edited"
+    # An owner generated its children, and something about them needs a person.
+    WARNED = "Warned"
+
+
+class ConditionReason(StrEnum):
+    """The reasons of the engine's conditions: Config Connector's where it has one, else ours.
+
+    An owner may give reasons of its own for its Ready condition.
+    """
+
+    # --- Ready
+    UP_TO_DATE = "UpToDate"
+    UPDATING = "Updating"
+    UPDATE_FAILED = "UpdateFailed"
+    DELETING = "Deleting"
+    DELETED = "Deleted"
+    DELETE_FAILED = "DeleteFailed"
+    DELETION_TIMED_OUT = "DeletionTimedOut"
+    DEPENDENCY_NOT_FOUND = "DependencyNotFound"
+    DEPENDENCY_NOT_READY = "DependencyNotReady"
+    DEPENDENCY_INVALID = "DependencyInvalid"
+    BLOCKED = "Blocked"
+    IMMUTABLE_FIELD_CHANGED = "ImmutableFieldChanged"
+    NOT_CONVERGED = "NotConverged"
+    CONTESTED = "Contested"
+    OBSERVED = "Observed"
+    PAUSED = "Paused"
+    WAITING = "Waiting"
+    WAIT_TIMED_OUT = "WaitTimedOut"
+    WAIT_FAILED = "WaitFailed"
+    # The children of an owner are as generated, and not ready yet.
+    NOT_READY = "NotReady"
+    # --- Contested
+    OSCILLATION = "Oscillation"
+    # --- Edited
+    AS_GENERATED = "AsGenerated"
+    EDITS_KEPT = "EditsKept"
+    CONFLICTING = "Conflicting"
+    # --- Warned
+    INCOMPLETE = "Incomplete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +119,10 @@ def conditions_from_data(data: object) -> Conditions:
 
 def _entry(condition: Condition) -> Json:
     entry: dict[str, Json] = {
-        "type": condition.type,
+        # Plain text: a member of an enum has no canonical JSON form.
+        "type": str(condition.type),
         "status": condition.status,
-        "reason": condition.reason,
+        "reason": str(condition.reason),
         "message": condition.message,
         "lastTransitionTime": condition.last_transition_time,
     }

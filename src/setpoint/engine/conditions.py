@@ -1,13 +1,18 @@
-"""The conditions in a status: Ready, with Config Connector's reasons and ours, and Contested."""
+"""The conditions in a status: Ready, with Config Connector's reasons and ours, and Contested.
+
+A message is made here, from data, and nothing reads it back: what code goes by are the reason and the details.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from setpoint.core.conditions import (
     Condition,
+    ConditionReason,
     ConditionStatus,
+    ConditionType,
     conditions_from_data,
     conditions_to_data,
     find_condition,
@@ -15,11 +20,13 @@ from setpoint.core.conditions import (
     set_condition,
 )
 from setpoint.core.schema.policy import UNMANAGED
-from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.oscillation import Oscillation
-from setpoint.engine.resource import Resource
+from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.engine.oscillation import UNSET, Oscillation
+from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import ENGINE_STATE, READY_DETAILS
 from setpoint.errors import (
     Blocked,
+    BlockingLink,
     DeletionHeld,
     DependencyInvalid,
     DependencyNotFound,
@@ -32,101 +39,177 @@ from setpoint.errors import (
     WaitTimedOut,
 )
 
-_REASONS: Final[dict[type[SetpointError], str]] = {
-    DependencyNotFound: "DependencyNotFound",
-    DependencyInvalid: "DependencyInvalid",
-    DependencyNotReady: "DependencyNotReady",
-    Blocked: "Blocked",
-    ImmutableFieldChanged: "ImmutableFieldChanged",
-    WaitTimedOut: "WaitTimedOut",
-    WaitFailed: "WaitFailed",
+# Errors with a reason of their own; a subclass comes before its base.
+REASONS: Final[Mapping[type[SetpointError], ConditionReason]] = {
+    DependencyNotFound: ConditionReason.DEPENDENCY_NOT_FOUND,
+    DependencyInvalid: ConditionReason.DEPENDENCY_INVALID,
+    DependencyNotReady: ConditionReason.DEPENDENCY_NOT_READY,
+    Blocked: ConditionReason.BLOCKED,
+    ImmutableFieldChanged: ConditionReason.IMMUTABLE_FIELD_CHANGED,
+    WaitTimedOut: ConditionReason.WAIT_TIMED_OUT,
+    WaitFailed: ConditionReason.WAIT_FAILED,
 }
-CONTESTED: Final = "Contested"
-DELETION_TIMED_OUT: Final = "DeletionTimedOut"
-_MOST_NAMES: Final = 5
-# `KbsConfig/name.spec…`: such a path begins with the key of a child.
-_OF_A_CHILD: Final = re.compile(r"[A-Z]\w*/")
+# A person has to look at it.
+FAILURE_REASONS: Final = frozenset(
+    {
+        ConditionReason.UPDATE_FAILED,
+        ConditionReason.DELETE_FAILED,
+        ConditionReason.DELETION_TIMED_OUT,
+        ConditionReason.DEPENDENCY_INVALID,
+        ConditionReason.IMMUTABLE_FIELD_CHANGED,
+        ConditionReason.NOT_CONVERGED,
+        ConditionReason.CONTESTED,
+        ConditionReason.WAIT_TIMED_OUT,
+        ConditionReason.WAIT_FAILED,
+    }
+)
+# It goes on by itself once a dependency is there and ready.
+BLOCKED_REASONS: Final = frozenset(
+    {ConditionReason.BLOCKED, ConditionReason.DEPENDENCY_NOT_READY, ConditionReason.DEPENDENCY_NOT_FOUND}
+)
+# Nothing is left to do, though the resource is not ready.
+SETTLED_REASONS: Final = frozenset({ConditionReason.NOT_CONVERGED, ConditionReason.CONTESTED, ConditionReason.OBSERVED})
+# What the step of a resource that is being deleted reports; any other reason is of an earlier step.
+DELETION_REASONS: Final = frozenset(
+    {
+        ConditionReason.DELETING,
+        ConditionReason.DELETE_FAILED,
+        ConditionReason.DELETION_TIMED_OUT,
+        ConditionReason.PAUSED,
+    }
+)
+# The author allows no writes.
+UNMANAGED_REASONS: Final = frozenset({ConditionReason.OBSERVED, ConditionReason.PAUSED})
+_MAX_NAMES: Final = 5
+# The path of a field of a child begins with the child's key: `KbsConfig/name.spec…`.
+_CHILD_PATH: Final = re.compile(r"[A-Z]\w*/")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDetails:
+    """What of a Ready condition code goes by, besides the reason; kept in `status.setpoint.ready`."""
+
+    # The message of the error, where the condition's message puts it into a sentence.
+    error: str = ""
+    # What a blocked resource waits for, and what that waits for in turn; the nearest comes first.
+    blocked_on: tuple[BlockingLink, ...] = ()
+    # The resource is claimed, and nothing was observed or written yet.
+    is_claim: bool = False
+
+    @staticmethod
+    def of(resource: Resource) -> "ReadyDetails":
+        """The details in a status; what cannot be read, or was written by a version without details, is left out."""
+        state = resource.status.get(ENGINE_STATE)
+        data = state.get(READY_DETAILS) if isinstance(state, Mapping) else None
+        if not isinstance(data, Mapping):
+            return NO_DETAILS
+        links = data.get("blockedOn")
+        found = map(_link_from_data, links if isinstance(links, list | tuple) else ())
+        error = data.get("error")
+        return ReadyDetails(
+            error if isinstance(error, str) else "",
+            tuple(link for link in found if link is not None),
+            is_claim=data.get("claim") is True,
+        )
+
+    def to_data(self) -> JsonObject:
+        """The details as a status keeps them; empty when there are none."""
+        data: dict[str, Json] = {}
+        if self.error:
+            data["error"] = self.error
+        if self.blocked_on:
+            data["blockedOn"] = [_link_to_data(link) for link in self.blocked_on]
+        if self.is_claim:
+            data["claim"] = True
+        return data
+
+
+NO_DETAILS: Final = ReadyDetails()
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyCondition:
-    """How it stands with a resource."""
+    """The Ready condition of a resource, without a time."""
 
     status: ConditionStatus
+    # A ConditionReason, or one of an owner's own.
     reason: str
     message: str
+    details: ReadyDetails = NO_DETAILS
 
     @property
     def condition(self) -> Condition:
-        """The same as a condition, without a time."""
-        return Condition("Ready", self.status, self.reason, self.message)
+        """The condition without its details."""
+        return Condition(ConditionType.READY, self.status, self.reason, self.message)
 
     @property
     def is_failure(self) -> bool:
-        """Whether somebody should look at it."""
-        return self.reason.endswith("Failed") or self.reason in (
-            "NotConverged",
-            CONTESTED,
-            "ImmutableFieldChanged",
-            "DependencyInvalid",
-            "WaitTimedOut",
-            DELETION_TIMED_OUT,
-        )
+        """Whether a person has to look at it."""
+        return self.reason in FAILURE_REASONS
 
 
-UP_TO_DATE: Final = ReadyCondition("True", "UpToDate", "The resource is up to date")
-DELETING: Final = ReadyCondition("False", "Deleting", "Deletion in progress")
-DELETED: Final = ReadyCondition("False", "Deleted", "Successfully deleted")
-PAUSED: Final = ReadyCondition("Unknown", "Paused", "Nothing is read or written: setpoint.dev/management is paused")
+UP_TO_DATE: Final = ReadyCondition("True", ConditionReason.UP_TO_DATE, "The resource is up to date")
+DELETING: Final = ReadyCondition("False", ConditionReason.DELETING, "Deletion in progress")
+DELETED: Final = ReadyCondition("False", ConditionReason.DELETED, "Successfully deleted")
+PAUSED: Final = ReadyCondition(
+    "Unknown", ConditionReason.PAUSED, "Nothing is read or written: setpoint.dev/management is paused"
+)
+CLAIMED: Final = ReadyCondition(
+    "False", ConditionReason.UPDATING, "Update in progress: first look", ReadyDetails(is_claim=True)
+)
 
 
-def updating(what: str) -> ReadyCondition:
-    """A write is under way."""
-    return ReadyCondition("False", "Updating", f"Update in progress: {what}")
+def updating(error: str) -> ReadyCondition:
+    """A write is under way, and `error` says what the next step waits for."""
+    return ReadyCondition("False", ConditionReason.UPDATING, f"Update in progress: {error}", ReadyDetails(error))
 
 
 def failure(error: SetpointError, *, deleting: bool) -> ReadyCondition:
-    """How it stands after `error`."""
+    """The condition after a step that stopped with `error`."""
+    text = str(error)
     if deleting and isinstance(error, WaitTimedOut):
-        return ReadyCondition("False", DELETION_TIMED_OUT, str(error))
+        return ReadyCondition("False", ConditionReason.DELETION_TIMED_OUT, text)
     if deleting and isinstance(error, StillWaiting | DeletionHeld):
-        return replace(DELETING, message=f"{DELETING.message}: {error}")
-    for kind, reason in _REASONS.items():
-        if isinstance(error, kind):
-            return ReadyCondition("False", reason, str(error))
+        return ReadyCondition("False", ConditionReason.DELETING, f"{DELETING.message}: {text}", ReadyDetails(text))
+    reason = next((reason for kind, reason in REASONS.items() if isinstance(error, kind)), None)
+    if reason is not None:
+        links = error.links if isinstance(error, DependencyNotReady | Blocked) else ()
+        return ReadyCondition("False", reason, text, ReadyDetails(blocked_on=links))
     if isinstance(error, NotReady):
-        return DELETING if deleting else updating(str(error))
-    verb, reason = ("Delete", "DeleteFailed") if deleting else ("Update", "UpdateFailed")
-    return ReadyCondition("False", reason, f"{verb} call failed: {error}")
+        return DELETING if deleting else updating(text)
+    if deleting:
+        return ReadyCondition("False", ConditionReason.DELETE_FAILED, f"Delete call failed: {text}", ReadyDetails(text))
+    return ReadyCondition("False", ConditionReason.UPDATE_FAILED, f"Update call failed: {text}", ReadyDetails(text))
 
 
 def not_converged(paths: tuple[str, ...]) -> ReadyCondition:
-    """The service took the write and the fields still differ."""
+    """The service accepted the write, and these fields still differ."""
     fields = ", ".join(paths)
     return ReadyCondition(
         "False",
-        "NotConverged",
+        ConditionReason.NOT_CONVERGED,
         f"The service accepted the update but did not keep {fields}. Nothing more is written until the spec or the "
         "live object changes, or you ask with `setpoint reconcile`",
     )
 
 
 def observed(paths: tuple[str, ...], *, is_there: bool) -> ReadyCondition:
-    """Management is observe: the difference is told and left alone."""
+    """Management is observe: differences are reported and not corrected."""
+    reason = ConditionReason.OBSERVED
     if not is_there:
-        return ReadyCondition("False", "Observed", "The live object is not there; nothing is written")
+        return ReadyCondition("False", reason, "The live object is not there; nothing is written")
     if not paths:
-        return ReadyCondition("True", "Observed", "The live object is as declared; nothing is written")
-    return ReadyCondition("False", "Observed", f"The live object differs in {', '.join(paths)}; nothing is written")
+        return ReadyCondition("True", reason, "The live object is as declared; nothing is written")
+    return ReadyCondition("False", reason, f"The live object differs in {', '.join(paths)}; nothing is written")
 
 
 def contested(because: str) -> ReadyCondition:
-    """Contested fields differ, and are not put back yet."""
-    return ReadyCondition("False", CONTESTED, because)
+    """Oscillating fields differ, and are not reverted before their backoff is over."""
+    return ReadyCondition("False", ConditionReason.CONTESTED, because)
 
 
 def withheld_message(paths: Sequence[str], until: str) -> str:
-    """Why these fields are not put back now."""
+    """Why these fields are not reverted now."""
     return (
         f"{join_names(paths)}: changed after each put-back, and not put back again before {until}. The condition "
         "Contested says how often and to what. `setpoint reconcile` puts it back now"
@@ -134,48 +217,73 @@ def withheld_message(paths: Sequence[str], until: str) -> str:
 
 
 def with_conditions(
-    status: JsonObject, generation: int, ready: ReadyCondition, contests: Sequence[Oscillation], now: str
+    status: JsonObject, generation: int, ready: ReadyCondition, oscillations: Sequence[Oscillation], now: str
 ) -> JsonObject:
-    """`status` with Ready for the generation that was looked at; and Contested, if any of these are to be told of."""
+    """`status` with Ready, its details, the generation that was observed, and Contested if any field oscillates."""
     conditions = set_condition(conditions_from_data(status.get("conditions")), ready.condition, now)
-    if contests:
-        conditions = set_condition(
-            conditions, Condition(CONTESTED, "True", "Oscillation", _oscillation_message(contests)), now
+    if oscillations:
+        contested = Condition(
+            ConditionType.CONTESTED, "True", ConditionReason.OSCILLATION, _oscillation_message(oscillations)
         )
+        conditions = set_condition(conditions, contested, now)
     else:
-        conditions = remove_condition(conditions, CONTESTED)
-    return {**status, "conditions": conditions_to_data(conditions), "observedGeneration": generation}
+        conditions = remove_condition(conditions, ConditionType.CONTESTED)
+    detailed = _with_details(status, ready.details)
+    return {**detailed, "conditions": conditions_to_data(conditions), "observedGeneration": generation}
+
+
+def _with_details(status: JsonObject, details: ReadyDetails) -> JsonObject:
+    state = status.get(ENGINE_STATE)
+    kept = {name: value for name, value in state.items() if name != READY_DETAILS} if isinstance(state, Mapping) else {}
+    data = details.to_data()
+    merged = {**kept, READY_DETAILS: data} if data else kept
+    without = {name: value for name, value in status.items() if name != ENGINE_STATE}
+    return {**without, ENGINE_STATE: merged} if merged else without
 
 
 def condition_of(resource: Resource, type_: str) -> Condition | None:
-    """What the status of `resource` says about `type_`."""
+    """The condition of that type in the status of `resource`."""
     return find_condition(conditions_from_data(resource.status.get("conditions")), type_)
 
 
 def join_names(names: Iterable[str]) -> str:
     """The first few names, and how many more there are."""
-    first, more = (every := list(names))[:_MOST_NAMES], len(every) - _MOST_NAMES
+    first, more = (every := list(names))[:_MAX_NAMES], len(every) - _MAX_NAMES
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 
+def _link_to_data(link: BlockingLink) -> Json:
+    return {"why": link.why} if link.ref is None else {**ResourceRef(*link.ref)._asdict(), "why": link.why}
+
+
+def _link_from_data(data: Json) -> BlockingLink | None:
+    match data:
+        case {"group": str(group), "kind": str(kind), "namespace": str(namespace), "name": str(name), "why": str(why)}:
+            return BlockingLink(ResourceRef(group, kind, namespace, name), why)
+        case {"why": str(why)}:
+            return BlockingLink(None, why)
+        case _:
+            return None
+
+
 def _oscillation_message(reported: Sequence[Oscillation]) -> str:
-    shown = "; ".join(_one_oscillation(contest) for contest in reported[:_MOST_NAMES])
-    more = f"; and {len(reported) - _MOST_NAMES} more" if reported[_MOST_NAMES:] else ""
-    paths = join_names(contest.path for contest in reported)
+    shown = "; ".join(_one_oscillation(oscillation) for oscillation in reported[:_MAX_NAMES])
+    more = f"; and {len(reported) - _MAX_NAMES} more" if reported[_MAX_NAMES:] else ""
+    paths = join_names(oscillation.path for oscillation in reported)
     leave = f"; or leave it to them: put {paths} into the annotation {UNMANAGED}"
-    # What an owner manages of a child cannot be left to others.
-    advice = "" if any(_OF_A_CHILD.match(contest.path) for contest in reported) else leave
+    # A field of a child that its owner manages cannot be left unmanaged.
+    advice = "" if any(_CHILD_PATH.match(oscillation.path) for oscillation in reported) else leave
     return (
         f"{shown}{more}. Find out who does; or change the spec{advice}. "
         "It is put back less and less often now, once an hour in the end"
     )
 
 
-def _one_oscillation(contest: Oscillation) -> str:
-    newest, *older = contest.theirs
-    again = "unsets it" if newest == "unset" else f"sets it to {newest}"
+def _one_oscillation(oscillation: Oscillation) -> str:
+    newest, *older = oscillation.foreign_values
+    again = "unsets it" if newest == UNSET else f"sets it to {newest}"
     before = f" (before that: {', '.join(older)})" if older else ""
     return (
-        f"{contest.path} was put back {contest.count} times since {contest.since}, "
-        f"and somebody else {again}{before} again and again"
+        f"{oscillation.path} was put back {oscillation.count} times since {oscillation.since}, "
+        f"and another writer {again}{before} again and again"
     )

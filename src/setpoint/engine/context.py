@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias
 
+from setpoint.core.conditions import ConditionType
 from setpoint.core.plan import Plan, PlannedWrite
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.conditions import CONTESTED, ReadyCondition, condition_of, with_conditions
+from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType
 from setpoint.engine.oscillation import NO_OSCILLATIONS
@@ -174,7 +175,7 @@ class StepContext:
         if not contests.fields:
             return self
         is_held = self.management is Management.OBSERVE
-        still = NO_OSCILLATIONS if is_held else contests.standing(intent, mark, self.engine.clock.now())
+        still = NO_OSCILLATIONS if is_held else contests.still_active(intent, mark, self.engine.clock.now())
         return replace(self, state=replace(self.state, contests=still))
 
     async def tell(self, ready: ReadyCondition, outputs: JsonObject | None = None) -> Self:
@@ -209,17 +210,17 @@ class StepContext:
 
     async def _note_news(self, before: Resource, ready: ReadyCondition) -> None:
         """Notes what the conditions say that they did not say before."""
-        if condition_of(before, "Ready") != condition_of(self.resource, "Ready"):
+        if condition_of(before, ConditionType.READY) != condition_of(self.resource, ConditionType.READY):
             await self.note(ready.reason, ready.message, is_warning=ready.is_failure)
-        contested = condition_of(self.resource, CONTESTED)
-        if contested is not None and condition_of(before, CONTESTED) is None:
-            await self.note(CONTESTED, contested.message, is_warning=True)
+        contested = condition_of(self.resource, ConditionType.CONTESTED)
+        if contested is not None and condition_of(before, ConditionType.CONTESTED) is None:
+            await self.note(ConditionType.CONTESTED, contested.message, is_warning=True)
 
     async def note(self, reason: str, message: str, *, is_warning: bool = False) -> None:
         """Puts on record what people should know; `setpoint events` shows it."""
         severity = "Warning" if is_warning else "Normal"
         ref, uid, now = self.resource.ref, self.resource.uid, self.engine.clock.now()
-        await self.engine.store.note(EventRecord(ref, uid, severity, reason, message, now))
+        await self.engine.store.note(EventRecord(ref, uid, severity, str(reason), message, now))
 
     async def _annotate_cookie(self) -> Self:
         cookie = None if self.state.cookie is None else str(self.state.cookie)

@@ -7,7 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import assert_never
 
-from setpoint.engine.conditions import ReadyCondition, condition_of
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
+from setpoint.engine.conditions import BLOCKED_REASONS, FAILURE_REASONS, condition_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import Dependency, Reference, SecretKeyReference, ValueReference, dependency_target
 from setpoint.engine.ports import Store
@@ -17,9 +18,10 @@ from setpoint.errors import DependencyCycle, UserError
 
 
 def reconcile_order(dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> tuple[ResourceRef, ...]:
-    """The resources, each after those that have to be ready for it, and after what else it names where that can be.
+    """The resources in topological order: each after those that have to be ready for it.
 
-    What is needed and not among them is left out.
+    References that need not be ready order the resources as well, unless they close a cycle. A dependency that is not
+    among the resources is left out.
     """
     waiting = {ref: _targets(dependencies[ref], dependencies, must_be_ready=True) for ref in sorted(dependencies)}
     naming = {ref: _targets(dependencies[ref], dependencies, must_be_ready=False) - waiting[ref] for ref in waiting}
@@ -31,7 +33,7 @@ def reconcile_order(dependencies: Mapping[ResourceRef, Sequence[Dependency]]) ->
 
 
 def predecessors(dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> Mapping[ResourceRef, set[ResourceRef]]:
-    """Those among them that have to be ready for each; for none, where some wait for each other."""
+    """The resources among them that have to be ready for each; empty when there is a cycle."""
     waiting = {ref: _targets(dependencies[ref], dependencies, must_be_ready=True) for ref in dependencies}
     try:
         TopologicalSorter(waiting).prepare()
@@ -52,19 +54,18 @@ def _targets(
 
 
 def _break_cycle(cycle: Sequence[ResourceRef], naming: Mapping[ResourceRef, set[ResourceRef]]) -> None:
-    """Takes a name out of the cycle that nobody has to wait for; DependencyCycle when everybody in it has to."""
-    # The sorter walks from the needed one to the one that needs it.
+    """Drops a reference of the cycle that need not be ready; DependencyCycle when there is none."""
+    # The sorter lists a dependency before its dependant.
     for needed, ref in pairwise(cycle):
         if needed in naming[ref]:
             naming[ref].discard(needed)
             return
-    # People read it the other way.
-    way = " needs ".join(str(ref) for ref in reversed(cycle))
-    raise DependencyCycle(f"{way}: no order can satisfy this; take one of these references out")
+    chain = " needs ".join(str(ref) for ref in reversed(cycle))
+    raise DependencyCycle(f"{chain}: no order can satisfy this; take one of these references out")
 
 
 class NodeState(StrEnum):
-    """How it stands with a resource."""
+    """The state of a resource in the graph."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -75,26 +76,26 @@ class NodeState(StrEnum):
     PAUSED = "paused"
     UNSEEN = "not looked at"
     MISSING = "missing"
-    # Somebody else's to look after: it is there, and that is all.
+    # It exists, and setpoint does not reconcile it.
     THERE = "there"
 
 
 class EdgeType(StrEnum):
-    """What a need is about."""
+    """What a dependency is about."""
 
     VALUE = "value"
     READY = "ready"
     ORDER = "order"
     SECRET = "secret"
-    # It is named, and nobody waits for it.
+    # It is named, and need not be ready.
     NAME = "name"
-    # It made the other.
+    # The owner of a child.
     MAKES = "makes"
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A resource, and what its status says; nothing more where it is as it should be."""
+    """A resource, its state, and the message of its Ready condition unless it is ready."""
 
     ref: ResourceRef
     state: NodeState
@@ -103,34 +104,34 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """`dependant` needs `needed`, or is its child; `label` is the path of a value, or the field that names it."""
+    """`dependant` depends on `needed`, or is its child; `label` is the path of a value, or the field that names it."""
 
     needed: ResourceRef
     dependant: ResourceRef
-    sort: EdgeType
+    type: EdgeType
     label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph:
-    """Nodes, each after those it needs where there is such an order; otherwise `cycle` names who is in its way."""
+    """Nodes, each after its dependencies if there is such an order; otherwise `cycle` names the cycle."""
 
     nodes: tuple[GraphNode, ...]
-    links: tuple[GraphEdge, ...]
+    edges: tuple[GraphEdge, ...]
     cycle: str = ""
 
 
 async def dependency_graph(resources: Iterable[Resource], engine: EngineContext) -> DependencyGraph:
-    """The graph of these resources, of what they need, and of who among them made whom."""
+    """The graph of these resources, their dependencies, and their owners."""
     known = {one.ref: one for one in resources if (one.ref.group, one.ref.kind) in engine.resource_types}
     dependencies = {ref: (*_dependencies(one, engine), *owner_dependency(one, known)) for ref, one in known.items()}
-    links = tuple(
+    edges = tuple(
         dict.fromkeys(_edge(ref, dependency) for ref in sorted(dependencies) for dependency in dependencies[ref])
     )
-    others = sorted({link.needed for link in links} - known.keys())
+    external = sorted({edge.needed for edge in edges} - known.keys())
     order, cycle = _ordered(dependencies)
-    nodes = [await _external_node(ref, engine.store) for ref in others] + [_node(known[ref]) for ref in order]
-    return DependencyGraph(tuple(nodes), links, cycle)
+    nodes = [await _external_node(ref, engine.store) for ref in external] + [_node(known[ref]) for ref in order]
+    return DependencyGraph(tuple(nodes), edges, cycle)
 
 
 def _dependencies(resource: Resource, engine: EngineContext) -> Sequence[Dependency]:
@@ -153,7 +154,7 @@ def _edge(ref: ResourceRef, dependency: Dependency) -> GraphEdge:
 
 
 def _edge_type(dependency: Dependency) -> tuple[EdgeType, str]:
-    """What the need is about, and how it is called."""
+    """What the dependency is about, and its label."""
     match dependency:
         case ValueReference(path=path):
             return EdgeType.VALUE, str(path)
@@ -170,15 +171,15 @@ def _edge_type(dependency: Dependency) -> tuple[EdgeType, str]:
 
 
 async def _external_node(ref: ResourceRef, store: Store) -> GraphNode:
-    """What is needed and not among those that were asked for."""
+    """The node of a dependency that is not among the requested resources."""
     found = await store.get(ref)
     if found is None:
         return GraphNode(ref, NodeState.MISSING)
-    return GraphNode(ref, NodeState.THERE) if condition_of(found, "Ready") is None else _node(found)
+    return GraphNode(ref, NodeState.THERE) if condition_of(found, ConditionType.READY) is None else _node(found)
 
 
 def _node(resource: Resource) -> GraphNode:
-    ready = condition_of(resource, "Ready")
+    ready = condition_of(resource, ConditionType.READY)
     is_current = resource.status.get("observedGeneration") == resource.generation
     if resource.is_deleting:
         return GraphNode(resource.ref, NodeState.DELETING, "" if ready is None else ready.message)
@@ -186,16 +187,18 @@ def _node(resource: Resource) -> GraphNode:
         return GraphNode(resource.ref, NodeState.UNSEEN)
     if ready.status == "True":
         return GraphNode(resource.ref, NodeState.READY)
-    return GraphNode(resource.ref, _state(ReadyCondition(ready.status, ready.reason, ready.message)), ready.message)
+    return GraphNode(resource.ref, _state(ready), ready.message)
 
 
-def _state(ready: ReadyCondition) -> NodeState:
+def _state(ready: Condition) -> NodeState:
     match ready.reason:
-        case "Blocked" | "DependencyNotFound" | "DependencyNotReady" | "DependencyInvalid":
+        case ConditionReason.DEPENDENCY_INVALID:
             return NodeState.BLOCKED
-        case "WaitTimedOut":
+        case reason if reason in BLOCKED_REASONS:
+            return NodeState.BLOCKED
+        case ConditionReason.WAIT_TIMED_OUT:
             return NodeState.TIMED_OUT
-        case "Paused":
+        case ConditionReason.PAUSED:
             return NodeState.PAUSED
-        case _:
-            return NodeState.FAILED if ready.is_failure else NodeState.WAITING
+        case reason:
+            return NodeState.FAILED if reason in FAILURE_REASONS else NodeState.WAITING

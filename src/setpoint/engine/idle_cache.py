@@ -17,87 +17,91 @@ from setpoint.engine.resource import ResourceRef, Revision
 
 
 def state_digest(live: str, outputs: JsonObject) -> bytes:
-    """What stands for an object as far as anybody goes by it: the digest of what is compared, and what is shown."""
-    # No text: one is kept for each of very many resources.
+    """The digest of everything a step goes by in a live object: what is compared, and what the status shows."""
+    # Bytes, not text: one is kept for each of very many resources.
     return sha256(canonical([live, outputs])).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class IdleEntry:
-    """A resource that was settled: its revision, those of what it refers to, and the bytes of the live object."""
+    """The inputs of a step that settled: the revisions of the resource and its dependencies, and the live object."""
 
     revision: Revision
     dependencies: tuple[tuple[ResourceRef, Revision], ...]
     location: Location
     # The digest of the bytes that the service answered with.
     body: str
-    # What they mean; the same object may come in other bytes when it comes in a list.
+    # The `state_digest` of the live object: in a list, the same object may come in other bytes.
     state: bytes
-    # When there is something to forget, by the clock that never runs backwards.
+    # Monotonic time at which the entry expires, because an oscillation does.
     until: float = inf
 
 
 class RevisionIndex(Protocol):
-    """What a process has heard of resources without reading them."""
+    """The informer index: the newest revision of each resource, without reading it."""
 
     def revision(self, ref: ResourceRef) -> Revision | None:
-        """The newest revision heard of; None for what is not there."""
+        """The newest revision in the index; None for a resource that does not exist."""
         ...
 
 
 class IdleCache:
-    """The resources at rest. One that moved since is not among them any more."""
+    """The idle resources of this process. One whose inputs changed is dropped."""
 
-    def __init__(self, heads: RevisionIndex) -> None:
-        self._heads = heads
-        self._rests: dict[ResourceRef, IdleEntry] = {}
+    def __init__(self, index: RevisionIndex) -> None:
+        self._index = index
+        self._entries: dict[ResourceRef, IdleEntry] = {}
 
     def of(self, ref: ResourceRef) -> IdleEntry | None:
-        """What was found when `ref` came to rest, if neither it nor anything that it refers to has changed since."""
-        rest = self._rests.get(ref)
-        if rest is None:
+        """The entry of `ref`, if neither it nor any of its dependencies has changed since it was made."""
+        entry = self._entries.get(ref)
+        if entry is None:
             return None
-        newest = self._heads.revision
-        if newest(ref) == rest.revision and all(newest(dependency) == seen for dependency, seen in rest.dependencies):
-            return rest
-        del self._rests[ref]
+        newest = self._index.revision
+        if newest(ref) == entry.revision and all(newest(dependency) == seen for dependency, seen in entry.dependencies):
+            return entry
+        del self._entries[ref]
         return None
 
-    def keep(self, ref: ResourceRef, rest: IdleEntry) -> None:
-        """`ref` is at rest."""
-        self._rests[ref] = rest
+    def keep(self, ref: ResourceRef, entry: IdleEntry) -> None:
+        """Keeps the entry of `ref`, which is idle."""
+        self._entries[ref] = entry
 
     def drop(self, ref: ResourceRef) -> None:
-        """`ref` is to be looked at closely next time."""
-        self._rests.pop(ref, None)
+        """Drops the entry: the next step of `ref` is a full one."""
+        self._entries.pop(ref, None)
 
 
 class ListedObject(NamedTuple):
-    """An object in a listing: where it is, and what stands for its state."""
+    """A live object in a list of the service: its location and its `state_digest`."""
 
     location: Location
     state: bytes
 
 
 class ListedObjects:
-    """The sightings that no step has taken up yet."""
+    """What lists showed of live objects, each for one step alone.
+
+    A step that finds its object here as it was when the cookie was made need not observe it. Anything else it observes:
+    nothing is written, created or taken for absent because of a list.
+    """
 
     def __init__(self) -> None:
-        self._shown: dict[ResourceRef, ListedObject] = {}
+        self._listed: dict[ResourceRef, ListedObject] = {}
 
     def __contains__(self, ref: ResourceRef) -> bool:
-        return ref in self._shown
+        return ref in self._listed
 
-    def show(self, ref: ResourceRef, sighting: ListedObject) -> None:
-        """For the next step of `ref`."""
-        self._shown[ref] = sighting
+    def show(self, ref: ResourceRef, listed: ListedObject) -> None:
+        """Keeps it for the next step of `ref`."""
+        self._listed[ref] = listed
 
     def take(self, ref: ResourceRef) -> ListedObject | None:
-        """What was shown to this step, once."""
-        return self._shown.pop(ref, None)
+        """What a list showed to this step; only once."""
+        return self._listed.pop(ref, None)
 
     def drop(self, ref: ResourceRef) -> None:
-        """Something has happened since: `ref` is to be looked at by itself."""
-        # Mostly there is none, and to see that is cheaper than to hash a key.
-        if self._shown:
-            self._shown.pop(ref, None)
+        """Drops it after a change: the next step observes the object."""
+        # Mostly there is none, and that check is cheaper than to hash a key.
+        if self._listed:
+            self._listed.pop(ref, None)

@@ -22,7 +22,7 @@ _POLICIES: Final = (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED)
 
 
 def check_manifest(resource: Resource, kind: ResourceType) -> None:
-    """ManifestInvalid or UnknownField for what only its author can mend; the world is not asked."""
+    """ManifestInvalid or UnknownField for a mistake of the author; no service is asked."""
     FieldPolicy.parse(resource.annotations, shape_of(kind.tree_type))
     management_of(resource.annotations)
     resync_seconds(resource.annotations)
@@ -31,13 +31,13 @@ def check_manifest(resource: Resource, kind: ResourceType) -> None:
 
 
 async def resolve_intent(resource: Resource, engine: EngineContext) -> Intent:
-    """The intent of `resource` as it is now; what it refers to has to be there and ready."""
+    """The intent of `resource`; its dependencies have to exist and be ready."""
     resolved = await resolve_dependencies(dependencies_of(resource, engine.resource_types), engine.store, resource.ref)
     return intent_of(resource, engine.kind_of(resource), resolved)
 
 
 async def resolve_ignoring_readiness(resource: Resource, engine: EngineContext) -> Intent:
-    """The same for those who take no step: what it refers to has to be there, and counts as ready as it is."""
+    """The same without a step: dependencies have to exist, and count as ready."""
     dependencies = (
         dependency if isinstance(dependency, SecretKeyReference) else replace(dependency, must_be_ready=False)
         for dependency in dependencies_of(resource, engine.resource_types)
@@ -46,7 +46,7 @@ async def resolve_ignoring_readiness(resource: Resource, engine: EngineContext) 
 
 
 def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -> Intent:
-    """The intent once its references are known."""
+    """The intent, given the resolved dependencies."""
     location = kind.locate(resource, resolved)
     shape = shape_of(kind.tree_type)
 
@@ -54,7 +54,7 @@ def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -
         return Declared(kind.declare(resource, resolved), shape, FieldPolicy.parse(resource.annotations, shape))
 
     if not (resolved.resources or resolved.values or _uncompared(shape)):
-        # Everything that `declare` goes by is in the document itself.
+        # `declare` depends on the document alone, which the digest covers.
         return Intent(resource, location, declare, resolved, _digest(None, resource, kind, resolved))
     declared = declare()
     resolved = replace(resolved, versions={**_versions(declared, resource), **resolved.versions})
@@ -62,7 +62,7 @@ def intent_of(resource: Resource, kind: AnyKind, resolved: ResolvedReferences) -
 
 
 def _versions(declared: Declared, resource: Resource) -> dict[str, str]:
-    """A trace of each value that stands in the spec itself and cannot be compared: it tells whether it is a new one."""
+    """A digest of each value in the spec that cannot be compared with the live object: it tells whether it is new."""
     found = ((path, get_at(declared.tree, path)) for path in _uncompared(declared.shape))
     values = {str(path): value for path, value in found if not (value is None or isinstance(value, Missing))}
     return {path: digest([resource.uid, path, value]) for path, value in values.items()}
@@ -70,7 +70,7 @@ def _versions(declared: Declared, resource: Resource) -> dict[str, str]:
 
 @cache
 def _uncompared(shape: ObjectShape) -> tuple[Path, ...]:
-    """The fields that are sent only when they are new; lists are one unit, and have none of their own."""
+    """The fields that are sent only when their value is new; a list is one unit, and has none."""
     paths = (Path.parse(text) for text in paths_of(shape) if "[" not in text)
     return tuple(path for path in paths if (place := field_at(shape, path)).write_only or place.asked)
 

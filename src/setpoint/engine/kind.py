@@ -32,7 +32,7 @@ class Reconciliation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The service says that there is no such object: a 404, and nothing else."""
+    """The service says that the object does not exist: a 404, and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +41,31 @@ class Present(Generic[L]):
 
     live: L
     body: str | None = None
-    # What a write has to name so that it meets this state and no other: a metageneration, a settings version.
+    # The version that a write names as its precondition (optimistic concurrency): a metageneration, a settings version.
     version: str | None = None
-    # What the status shows of it, times and certificates too: compared, never part of the cookie.
+    # What the status shows of the object, times and certificates too: compared, never part of the cookie.
     outputs: JsonObject = field(default_factory=dict)
-    # All that the service shows, for those who wait for something in it.
+    # The whole object as the service reports it, for waits.
     whole: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The service answered with the very bytes that the caller knows."""
+    """The service answered with exactly the bytes whose digest the caller knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteOperation:
-    """Work that the service goes on with after it answered. Its name is put on record, so that a restart finds it."""
+    """A long-running operation of the service. Its name is put on record, so that a later step can poll it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A field that names another resource. `target` is read for its value once it is ready.
+    """A field that names another resource, which is read once it is ready.
 
-    `is_used`: something of it is; otherwise it only comes first.
+    `is_value_used`: the kind reads a value of it; otherwise the reference only orders the two.
     """
 
     field: str
@@ -85,9 +85,10 @@ class SecretKeyReference:
 
 @dataclass(frozen=True, slots=True)
 class ValueReference:
-    """A place in the spec for a value that another resource offers, at `path` in it.
+    """A field of the spec that takes the value at `path` of another resource.
 
-    A target of ANY_GROUP is of the one kind that is called so. `is_awaited`: it offers only what it waits for.
+    A target of ANY_GROUP is of the one kind of that name. `is_awaited`: its kind has waits, and the value is taken from
+    the output of the wait.
     """
 
     field: str
@@ -98,26 +99,26 @@ class ValueReference:
 
 
 Dependency: TypeAlias = Reference | SecretKeyReference | ValueReference
-# Stands for the group of a kind that is named without one.
+# The group of a kind that is named without one.
 ANY_GROUP: Final = "*"
 
 
 def dependency_target(dependency: Dependency) -> ResourceRef:
-    """What has to be there."""
+    """The resource that the dependency names."""
     return dependency.secret if isinstance(dependency, SecretKeyReference) else dependency.target
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedReferences:
-    """What a resource's references came to: the resources by field, the secrets' values by field, and their traces."""
+    """What the dependencies of a resource resolved to: resources and the values of secrets, by field."""
 
     resources: Mapping[str, Resource] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
-    # uid, revision and key of each secret: what of it enters the intent digest, and tells whether it was rotated.
+    # uid, revision and key of each secret: part of the intent digest, so that a rotation is noticed.
     versions: Mapping[str, str] = field(default_factory=dict)
-    # What other resources offer, by field.
+    # The values of other resources, by field.
     values: Mapping[str, Json] = field(default_factory=dict)
-    # The state of each of them, Secrets included.
+    # The revision of each resource and Secret that was read.
     seen: Mapping[ResourceRef, Revision] = field(default_factory=dict)
 
 
@@ -127,49 +128,49 @@ class Intent:
 
     resource: Resource
     location: Location
-    # What the author asks for, made when somebody compares: on the fast path nobody does.
+    # Makes the desired state; not called on the fast path, where nothing is compared.
     declare: Callable[[], Declared]
     resolved: ResolvedReferences
     digest: str
 
     @cached_property
     def declared(self) -> Declared:
-        """What the author asks for."""
+        """The desired state, as the author declared it."""
         return self.declare()
 
 
 @dataclass(frozen=True, slots=True)
 class CrdDetails:
-    """How a kind looks in a cluster, apart from what its types say."""
+    """What the CustomResourceDefinition of a kind says, apart from what its types say."""
 
-    # What one of them is, in a sentence.
+    # What a resource of the kind is, in a sentence.
     description: str = ""
-    # What the status shows of the live object; without it, a status may show anything.
+    # The type of the outputs in the status; without it, any output is allowed.
     outputs: type[msgspec.Struct] | None = None
     short_names: Sequence[str] = ()
     categories: Sequence[str] = ()
-    # For names that do not just take an s.
+    # For names whose plural is not the name and an s.
     plural: str = ""
-    # The members of the status that are always written, also when there is nothing to show yet.
+    # The members of the status that are always written, even before there is a value.
     required: Sequence[str] = ()
 
 
 class ResourceType(Protocol):
-    """What every sort of resource says of itself, whatever becomes of its resources."""
+    """What kinds and owners have in common: how a type of resource is named, typed, checked and referenced."""
 
     group: str
     version: str
     name: str
-    # Raised by the author when the mapping changes: every cookie of before then means a close look.
+    # Raised by the kind's author when the mapping changes: cookies of an earlier revision do not match any more.
     revision: int
-    # What else of the manifest changes its meaning, besides spec, labels and the field policies.
+    # The annotations that change the meaning of a manifest, besides the field policies.
     annotations: Sequence[str]
-    # The type of the tree with `spec` in it, and `metadata` where there are labels.
+    # The type of the tree that is compared: `spec`, and `metadata` where labels are mapped.
     tree_type: type[msgspec.Struct]
     definition: CrdDetails
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for a spec that no world could satisfy: an unknown field, a wrong type, a contradiction."""
+        """ManifestInvalid for a spec that no object can satisfy: an unknown field, a wrong type, a contradiction."""
         ...
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
@@ -178,17 +179,17 @@ class ResourceType(Protocol):
 
 
 class Kind(ResourceType, Protocol[L]):
-    """What an author writes for a sort of resource that stands for one object. The tree is what is compared."""
+    """What the author of a kind writes: a type of resource that stands for one live object."""
 
     reconciliation: Reconciliation
     live_type: type[L]
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
-        """Where the object is."""
+        """The location of the object."""
         ...
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """What the author asks for, as a tree of `tree_type`."""
+        """The desired state, as a tree of `tree_type`."""
         ...
 
     def view(self, live: L) -> JsonObject:
@@ -196,11 +197,11 @@ class Kind(ResourceType, Protocol[L]):
         ...
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """What the author asks for of this very object: with what the service decides, or fixes, given the rest."""
+        """The desired state of this live object: with the values that the service derives or fixes, given the rest."""
         ...
 
     def abandons(self, resource: Resource) -> bool:
-        """Whether the spec itself says that the object stays when the resource goes."""
+        """Whether the spec itself says that the object is kept when the resource is deleted."""
         ...
 
     def sending(self, intent: Intent) -> PlanOptions:
@@ -208,11 +209,11 @@ class Kind(ResourceType, Protocol[L]):
         ...
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[L] | Unchanged:
-        """A look at the object. Any failure but a 404 raises. `known`: the digest of bytes that need no decoding."""
+        """Reads the live object. Any failure but a 404 raises. `known`: the digest of a body that is not decoded."""
         ...
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Makes the object as `wanted`."""
+        """Creates the object as `wanted`."""
         ...
 
     async def update(
@@ -222,7 +223,7 @@ class Kind(ResourceType, Protocol[L]):
         ...
 
     async def delete(self, location: Location, before: Present[L], resource: Resource) -> RemoteOperation | None:
-        """Removes the object."""
+        """Deletes the object."""
         ...
 
     async def poll(self, operation: RemoteOperation) -> bool:
@@ -230,13 +231,13 @@ class Kind(ResourceType, Protocol[L]):
         ...
 
 
-# The engine does not look into a kind's live type: it hands back what it was given.
+# The engine does not read a kind's live type: it hands back what it was given.
 AnyKind: TypeAlias = Kind[Any]
 LiveObservation: TypeAlias = Absent | Present[Any]
 
 
 async def observe_decoded(location: Location, kind: AnyKind) -> LiveObservation:
-    """A look that decodes what it finds."""
+    """Observes the object without a known digest: the result is always decoded."""
     found = await kind.observe(location)
     assert not isinstance(found, Unchanged)
     return found

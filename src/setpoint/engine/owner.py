@@ -17,7 +17,7 @@ from setpoint.errors import SetpointError
 
 
 class ObjectKind(NamedTuple):
-    """A kind of object as an API server has it, whoever looks after it."""
+    """A kind of object as an API server serves it, whichever controller manages it."""
 
     group: str
     version: str
@@ -28,9 +28,10 @@ class ObjectKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedChildren:
-    """What there should be, in the order in which it is made.
+    """The desired children, in the order in which they are written.
 
-    `trouble` keeps the rest from being made: it is raised once these are as they should be. `warnings` are for people.
+    `trouble` is the error that keeps further children from being generated: it is raised once these are written.
+    `warnings` go to the Warned condition.
     """
 
     children: tuple[Child, ...]
@@ -40,9 +41,9 @@ class GeneratedChildren:
 
 @dataclass(frozen=True, slots=True)
 class OwnerStatus:
-    """How it stands with an owner whose children are as they should be, and what its status shows.
+    """The readiness of an owner whose children are as desired, and the outputs of its status.
 
-    `lost` is what people are warned with when it was ready before, and is not any more.
+    `lost` is the message of the warning event when the owner was ready before and is not any more.
     """
 
     ready: ReadyCondition
@@ -52,32 +53,32 @@ class OwnerStatus:
 
 @runtime_checkable
 class Owner(ResourceType, Protocol):
-    """What an author writes."""
+    """What the author of an owner writes."""
 
-    # The kinds of its children, and those of the objects that it reads besides: what has to be allowed, and watched.
+    # The kinds of its children, and of the objects that it reads: what RBAC has to allow, and what is watched.
     makes: Sequence[ObjectKind]
     reads: Sequence[ObjectKind]
-    # Held while there is something to do before the owner may go; empty where nothing is.
+    # The finalizer that is held while something has to be deleted before the owner; empty where nothing has to be.
     finalizer: str
-    # What a status has to show before anything is known.
+    # The outputs that a status always has, even before anything is known.
     least: JsonObject
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
-        """The objects of others that the children are made of; whenever one changes, the owner is looked at."""
+        """The objects that the children are generated from; a change of one triggers a reconcile of the owner."""
         ...
 
     def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
-        """What there should be; `found` has those of the sources that are there."""
+        """The desired children; `found` has those sources that exist."""
         ...
 
     def completed(self, child: Child) -> JsonObject:
-        """The object of a child that is made now, with what it lacks, such as keys that have to be random."""
+        """The object of a child that is created now, with what the generated one lacks, such as random keys."""
         ...
 
     def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
-        """How it stands; `children` are the live ones by their keys. An old status says nothing about a new spec."""
+        """The readiness and outputs; `children` are the live ones by key. A status of an older spec does not count."""
         ...
 
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
-        """The children that are deleted before `finalizer` is taken off."""
+        """The children that are deleted before `finalizer` is removed."""
         ...

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from setpoint.core.conditions import ConditionType
 from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import get_at
 from setpoint.core.wait import outputs
 from setpoint.engine.capabilities import SupportsWait
-from setpoint.engine.conditions import condition_of
+from setpoint.engine.conditions import BLOCKED_REASONS, ReadyDetails, condition_of
 from setpoint.engine.kind import (
     ANY_GROUP,
     Dependency,
@@ -23,20 +24,35 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
-from setpoint.errors import Blocked, DependencyInvalid, DependencyNotFound, DependencyNotReady, ManifestInvalid
+from setpoint.errors import (
+    Blocked,
+    BlockingLink,
+    DependencyInvalid,
+    DependencyNotFound,
+    DependencyNotReady,
+    ManifestInvalid,
+)
 
 ResourceTypes: TypeAlias = Mapping[tuple[str, str], ResourceType]
 
-# Resources that have to be ready first, though nothing of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
+# Resources that have to be ready first, though no value of them is used: `KIND/NAME` or `KIND/NAMESPACE/NAME` each.
 DEPENDS_ON: Final = "setpoint.dev/depends-on"
-# Stands for a field that names the owner: none does.
+# Stands for the field that names the owner of a child: no field of a spec does.
 OWNER_REFERENCES: Final = "metadata.ownerReferences"
-# Words without one of which in its spec a resource needs nothing.
+# A spec without any of these words has no references.
 REFERENCE_MARKERS: Final = ("Ref", "$ref", "${ref:")
+# The member of a status with the output that dependants get, if the kind has waits.
+OUTPUT: Final = "output"
+# How many links of a chain of blocked resources a message names after its own.
+_MAX_LINKS: Final = 7
+_ELLIPSIS: Final = BlockingLink(None, "…")
+
+
+# --- What a resource depends on ---------------------------------------------------------------------------------------
 
 
 def dependencies_of(resource: Resource, kinds: ResourceTypes) -> tuple[Dependency, ...]:
-    """All of it, for a resource that one of `kinds` handles; ManifestInvalid for what names nothing."""
+    """Every dependency of a resource that one of `kinds` handles; ManifestInvalid for one that names no resource."""
     kind = kinds[resource.ref.group, resource.ref.kind]
     own = (
         _completed(dependency, kinds) if isinstance(dependency, ValueReference) else dependency
@@ -46,13 +62,13 @@ def dependencies_of(resource: Resource, kinds: ResourceTypes) -> tuple[Dependenc
 
 
 def owner_dependency(resource: Resource, known: Collection[ResourceRef]) -> tuple[Reference, ...]:
-    """A child comes after its owner, when that is known: what it should be is for the owner to say first."""
+    """The dependency of a child on its owner, when that is among `known`: the owner generates the child first."""
     owner = resource.controller
     return () if owner is None or owner not in known else (Reference(OWNER_REFERENCES, owner, is_value_used=False),)
 
 
 def may_have_dependencies(resource: Resource) -> bool:
-    """Whether it may need anything: sure only when it does not."""
+    """False only when the resource certainly has no dependencies; nothing is decoded."""
     return DEPENDS_ON in resource.annotations or resource.mentions(*REFERENCE_MARKERS)
 
 
@@ -60,9 +76,8 @@ def _completed(dependency: ValueReference, kinds: ResourceTypes) -> ValueReferen
     target = dependency.target
     if target.group == ANY_GROUP:
         target = target._replace(group=_group(target.kind, kinds, dependency.field))
-    return replace(
-        dependency, target=target, is_awaited=isinstance(kinds.get((target.group, target.kind)), SupportsWait)
-    )
+    is_awaited = isinstance(kinds.get((target.group, target.kind)), SupportsWait)
+    return replace(dependency, target=target, is_awaited=is_awaited)
 
 
 def _depends_on(resource: Resource, kinds: ResourceTypes) -> tuple[Reference, ...]:
@@ -72,15 +87,15 @@ def _depends_on(resource: Resource, kinds: ResourceTypes) -> tuple[Reference, ..
 
 
 def _parse_target(word: str, resource: Resource, kinds: ResourceTypes) -> ResourceRef:
-    kind, *place = word.split("/")
-    if not kind or len(place) not in (1, 2) or not all(place):
+    kind, *names = word.split("/")
+    if not kind or len(names) not in (1, 2) or not all(names):
         raise ManifestInvalid(
             f"{DEPENDS_ON}: {word!r} names no resource: write KIND/NAME or KIND/NAMESPACE/NAME, such as SQLInstance/db"
         )
-    namespace = place[0] if len(place) == 2 else resource.ref.namespace
+    namespace = names[0] if len(names) == 2 else resource.ref.namespace
     name, _, group = kind.partition(".")
     group = group or _group(name, kinds, DEPENDS_ON)
-    return ResourceRef(group, name, namespace, place[-1])
+    return ResourceRef(group, name, namespace, names[-1])
 
 
 def _group(kind: str, kinds: ResourceTypes, where: str) -> str:
@@ -93,17 +108,13 @@ def _group(kind: str, kinds: ResourceTypes, where: str) -> str:
     raise ManifestInvalid(f"{where}: no kind {kind!r} is known here; there is {known}")
 
 
-# Where a status says what the resource offers to others, if its kind waits for anything.
-OUTPUT: Final = "output"
-# Between what a resource waits for and what that waits for itself.
-_LINK: Final = "; it is blocked itself: "
-_MOST_LINKS: Final = 7
+# --- What the dependencies resolve to ---------------------------------------------------------------------------------
 
 
 async def resolve_dependencies(
-    dependencies: Sequence[Dependency], store: Store, needing: ResourceRef | None = None
+    dependencies: Sequence[Dependency], store: Store, dependant: ResourceRef | None = None
 ) -> ResolvedReferences:
-    """What the needs of `needing` come to; a NotReady names the first that is missing, unready or unfit, and why."""
+    """What the dependencies of `dependant` resolve to; a NotReady names the first that is missing, unready or unfit."""
     resources: dict[str, Resource] = {}
     secrets: dict[str, str] = {}
     versions: dict[str, str] = {}
@@ -112,7 +123,7 @@ async def resolve_dependencies(
     for dependency in dependencies:
         match dependency:
             case Reference():
-                found = await _referenced(dependency, store, needing)
+                found = await _referenced(dependency, store, dependant)
                 seen[found.ref] = found.revision
                 if dependency.is_value_used:
                     resources[dependency.field] = found
@@ -123,13 +134,13 @@ async def resolve_dependencies(
                 seen[secret.ref] = secret.revision
             case ValueReference():
                 source = await _require_found(dependency.target, store)
-                values[dependency.field] = output_value(dependency, source, needing)
+                values[dependency.field] = output_value(dependency, source, dependant)
                 seen[source.ref] = source.revision
     return ResolvedReferences(resources, secrets, versions, values, seen)
 
 
 async def resolve_available(dependencies: Sequence[Dependency], store: Store) -> ResolvedReferences:
-    """What those of the needs come to that are there, ready and fit; the others are left out."""
+    """The same for those dependencies that are there, ready and fit; any other is left out."""
     found = ResolvedReferences()
     for dependency in dependencies:
         try:
@@ -147,88 +158,41 @@ async def resolve_available(dependencies: Sequence[Dependency], store: Store) ->
 
 
 def is_ready(resource: Resource) -> bool:
-    """Whether the resource says that it is as declared, for the spec that it has now."""
-    ready = condition_of(resource, "Ready")
-    current = resource.status.get("observedGeneration") == resource.generation
-    return ready is not None and ready.status == "True" and current and not resource.is_deleting
+    """Whether the status says that the resource is as declared, for its current generation."""
+    ready = condition_of(resource, ConditionType.READY)
+    return ready is not None and ready.status == "True" and _is_current(resource) and not resource.is_deleting
 
 
-async def _referenced(reference: Reference, store: Store, needing: ResourceRef | None) -> Resource:
-    found = await _require_found(reference.target, store)
-    if reference.must_be_ready and not is_ready(found):
-        raise DependencyNotReady(f"reference {reference.target} is not ready{_chain(found, needing)}")
-    return found
+def output_value(dependency: ValueReference, source: Resource, dependant: ResourceRef | None = None) -> Json:
+    """The value that `dependency` names in `source`.
 
-
-async def _require_found(target: ResourceRef, store: Store) -> Resource:
-    found = await store.get(target)
-    if found is None:
-        raise DependencyNotFound(f"reference {target} is not found")
-    return found
-
-
-def output_value(dependency: ValueReference, source: Resource, needing: ResourceRef | None = None) -> Json:
-    """The value that `need` names in `source`.
-
-    Blocked while there is none, with the reason and what that waits for in turn; ManifestInvalid when there never will
-    be. Whatever is not ready is about to change, or may be: nothing is taken from it.
+    Blocked while there is none, with the reason and what `source` waits for in turn; ManifestInvalid when there never
+    will be one. Nothing is taken from a resource that is not ready: it may be about to change.
     """
-    told = f"waiting for {dependency.path} of {source.ref}"
+    waiting = f"waiting for {dependency.path} of {source.ref}"
     if source.is_deleting:
-        raise Blocked(f"{told}: it is being deleted")
-    if source.status.get("observedGeneration") != source.generation:
-        raise Blocked(f"{told}: it has not been looked at since its spec changed")
+        raise _blocked(source, f"{waiting}: it is being deleted")
+    if not _is_current(source):
+        raise _blocked(source, f"{waiting}: it has not been looked at since its spec changed")
     output = outputs.from_data(source.status.get(OUTPUT)) if dependency.is_awaited else None
-    # What a resource said of its value before it was blocked is not why it has none now.
+    # The reason of an output is of before the source was blocked: then the block is why there is no value now.
     says_why = isinstance(output, outputs.Unknown) and not _is_blocked(source)
     if dependency.must_be_ready and not is_ready(source) and not says_why:
-        raise Blocked(f"{told}: it is not ready{_chain(source, needing) or _reason(source)}")
+        chain = _chain(source, dependant)
+        raise _blocked(source, f"{waiting}: it is not ready{'' if chain else _reason(source)}", chain)
     if output is not None:
-        return outputs.value_at(output, dependency.path, str(source.ref))
+        try:
+            return outputs.value_at(output, dependency.path, str(source.ref))
+        except Blocked as error:
+            raise _blocked(source, str(error)) from None
     found = get_at(source.document, dependency.path)
     if found is None or isinstance(found, Missing):
-        raise Blocked(f"{told}: it is ready, and there is no such value; check the path")
-    return found
-
-
-def _reason(source: Resource) -> str:
-    ready = condition_of(source, "Ready")
-    return f" ({ready.reason})" if ready is not None and ready.reason else ""
-
-
-def _is_blocked(source: Resource) -> bool:
-    ready = condition_of(source, "Ready")
-    is_current = source.status.get("observedGeneration") == source.generation
-    return is_current and ready is not None and ready.reason in ("Blocked", "DependencyNotReady", "DependencyNotFound")
-
-
-def _chain(source: Resource, needing: ResourceRef | None) -> str:
-    """What a resource that is blocked waits for itself, and so on: as far as `needing`, where it leads back there."""
-    ready = condition_of(source, "Ready")
-    if ready is None or not _is_blocked(source):
-        return ""
-    links = ready.message.split(_LINK)
-    back = next((at for at, link in enumerate(links) if needing is not None and _names(link, needing)), len(links))
-    links = links[: back + 1]
-    if len(links) > _MOST_LINKS:
-        # Only the first: what stands at the end of a ring is something else each time that it is asked for.
-        links = [*links[:_MOST_LINKS], "…"]
-    return "".join(f"{_LINK}{link}" for link in links)
-
-
-def _names(link: str, ref: ResourceRef) -> bool:
-    return any(f" {ref}{end}" in link for end in (" ", ":", ","))
-
-
-async def _secret(ref: ResourceRef, store: Store) -> Resource:
-    found = await store.get(ref)
-    if found is None:
-        raise DependencyNotFound(f"Secret {ref.namespace}/{ref.name} was not found")
+        raise _blocked(source, f"{waiting}: it is ready, and there is no such value; check the path")
     return found
 
 
 def secret_value(dependency: SecretKeyReference, secret: Resource) -> str:
-    """The value that `need` names in `secret`; DependencyInvalid when there is none, or none that is text."""
+    """The value that `dependency` names in `secret`; DependencyInvalid when there is none, or none that is text."""
     data = secret.document.get("data")
     encoded = data.get(dependency.key) if isinstance(data, dict) else None
     where = f"Secret {dependency.secret.namespace}/{dependency.secret.name}"
@@ -239,3 +203,68 @@ def secret_value(dependency: SecretKeyReference, secret: Resource) -> str:
     except (binascii.Error, UnicodeDecodeError):
         # Without its cause: that would show the value.
         raise DependencyInvalid(f"key '{dependency.key}' in {where} is not text in base64") from None
+
+
+async def _referenced(reference: Reference, store: Store, dependant: ResourceRef | None) -> Resource:
+    found = await _require_found(reference.target, store)
+    if reference.must_be_ready and not is_ready(found):
+        why = f"reference {reference.target} is not ready"
+        links = (BlockingLink(reference.target, why), *_chain(found, dependant))
+        raise DependencyNotReady(_chain_message(links), links)
+    return found
+
+
+async def _require_found(target: ResourceRef, store: Store) -> Resource:
+    found = await store.get(target)
+    if found is None:
+        why = f"reference {target} is not found"
+        raise DependencyNotFound(why, (BlockingLink(target, why),))
+    return found
+
+
+async def _secret(ref: ResourceRef, store: Store) -> Resource:
+    found = await store.get(ref)
+    if found is None:
+        why = f"Secret {ref.namespace}/{ref.name} was not found"
+        raise DependencyNotFound(why, (BlockingLink(ref, why),))
+    return found
+
+
+# --- Chains of blocked resources --------------------------------------------------------------------------------------
+
+
+def _blocked(source: Resource, why: str, chain: tuple[BlockingLink, ...] = ()) -> Blocked:
+    links = (BlockingLink(source.ref, why), *chain)
+    return Blocked(_chain_message(links), links)
+
+
+def _chain(source: Resource, dependant: ResourceRef | None) -> tuple[BlockingLink, ...]:
+    """What a blocked resource waits for itself, and so on; as far as `dependant`, where the chain leads back there."""
+    ready = condition_of(source, ConditionType.READY)
+    if ready is None or not _is_blocked(source):
+        return ()
+    # A status of a version without details has its message alone.
+    links = ReadyDetails.of(source).blocked_on or (BlockingLink(None, ready.message),)
+    back = next((at for at, link in enumerate(links) if dependant is not None and link.ref == dependant), len(links))
+    links = links[: back + 1]
+    # Only the nearest: in a cycle, the far end is another link each time that it is asked for.
+    return (*links[:_MAX_LINKS], _ELLIPSIS) if len(links) > _MAX_LINKS else links
+
+
+def _chain_message(links: Sequence[BlockingLink]) -> str:
+    return "; it is blocked itself: ".join(link.why for link in links)
+
+
+def _is_blocked(source: Resource) -> bool:
+    ready = condition_of(source, ConditionType.READY)
+    return _is_current(source) and ready is not None and ready.reason in BLOCKED_REASONS
+
+
+def _is_current(resource: Resource) -> bool:
+    """Whether the status is about the current generation."""
+    return resource.status.get("observedGeneration") == resource.generation
+
+
+def _reason(source: Resource) -> str:
+    ready = condition_of(source, ConditionType.READY)
+    return f" ({ready.reason})" if ready is not None and ready.reason else ""

@@ -15,7 +15,7 @@ DEFAULT_RESYNC_SECONDS: Final = 600.0
 
 
 def resync_seconds(annotations: Mapping[str, str]) -> float:
-    """The mean time between two looks that the author wants; 0: none once the resource is up to date."""
+    """The mean resync interval that the author wants; 0: no resync once the resource is up to date."""
     text = annotations.get(RESYNC_INTERVAL)
     if text is None:
         return DEFAULT_RESYNC_SECONDS
@@ -27,13 +27,13 @@ def resync_seconds(annotations: Mapping[str, str]) -> float:
 
 
 def jittered_resync(ref: ResourceRef, mean: float) -> float:
-    """The time until the next look: between half of the mean and one and a half, always the same for one resource.
+    """The time until the next resync: between half of the mean and one and a half, always the same for one resource.
 
-    What starts together thus drifts apart, and stays apart.
+    Resources that start together thus drift apart, and stay apart.
     """
     name = "/".join((ref.group, ref.kind, ref.namespace, ref.name))
-    drawn = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") / 2**64
-    return mean * (0.5 + drawn)
+    fraction = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") / 2**64
+    return mean * (0.5 + fraction)
 
 
 FIRST_DELAY, LONGEST_DELAY = 0.25, 120.0
@@ -58,15 +58,15 @@ class RequeueDelays:
     polls: Backoff = field(default_factory=poll_backoff)
 
     def after(self, error: SetpointError) -> float:
-        """How long to wait after a step that ended with `error`."""
+        """The delay after a step that stopped with `error`, in seconds."""
         if isinstance(error, OperationRunning):
-            # The service is at work, as it should be: what failed before is over.
+            # The service executes the request: the failures of before are over.
             self.errors.reset()
-            pause = self.polls.next(error.after)
-            # The end of its time is told when it comes.
-            return min(pause, error.left) if isinstance(error, StillWaiting) else pause
+            delay = self.polls.next(error.after)
+            # A wait that times out is reported at its timeout.
+            return min(delay, error.left) if isinstance(error, StillWaiting) else delay
         if error.retry is Retry.STEP_AGAIN and self.errors.is_new:
-            # Somebody was faster: at once, once. Whoever always is, is not raced.
+            # A lost race with another writer is retried at once, the first time; after that it backs off.
             self.errors.next()
             return 0.0
         return self.errors.next(error.after if isinstance(error, RemoteUnavailable) else None)

@@ -10,7 +10,7 @@ from setpoint.core.values.canonical import digest
 from setpoint.core.values.canonical import sha256_hex as sha256_of
 from setpoint.core.values.json_types import Json, JsonObject
 
-# Group and kind of what has values that nobody may see.
+# Group and kind of objects whose values are secret.
 SECRET: Final = ("", "Secret")
 Revision = NewType("Revision", str)
 
@@ -29,10 +29,10 @@ class ResourceRef(NamedTuple):
 
 @dataclass(frozen=True)
 class Resource:
-    """One state of a resource. `document` has Kubernetes' members: apiVersion, kind, metadata, spec, status."""
+    """A resource at one revision. `document` has Kubernetes' members: apiVersion, kind, metadata, spec, status."""
 
     document: JsonObject
-    # The canonical bytes of the author's part, where the store has them at hand.
+    # The canonical bytes of the author's part, if the store has them.
     written: bytes | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -43,7 +43,7 @@ class Resource:
         return digest({name: value for name, value in self.document.items() if name not in ("metadata", "status")})
 
     def mentions(self, *words: str) -> bool:
-        """Whether one of these may stand in the author's part: sure only when it is not so."""
+        """Whether the author's part may contain one of these words; False only when it certainly does not."""
         return self.written is None or any(word.encode() in self.written for word in words)
 
     @cached_property
@@ -56,12 +56,12 @@ class Resource:
 
     @property
     def uid(self) -> str:
-        """Tells this resource from an earlier one of the same name."""
+        """Distinguishes this resource from an earlier one of the same name."""
         return _text(self._metadata.get("uid"))
 
     @property
     def revision(self) -> Revision:
-        """Which state this is: it moves with every change, of the status too. Nothing but equality means anything."""
+        """The resource version: it changes with every write, of the status too. Only its equality has a meaning."""
         return Revision(_text(self._metadata.get("resourceVersion")))
 
     @property
@@ -72,12 +72,12 @@ class Resource:
 
     @property
     def is_deleting(self) -> bool:
-        """Whether somebody asked for its deletion; finalizers hold it until they are gone."""
+        """Whether its deletion was requested; finalizers hold it until they are removed."""
         return bool(_text(self._metadata.get("deletionTimestamp")))
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """Who has to clean up before it may go."""
+        """The finalizers: each stands for a clean-up that has to be done before the resource is removed."""
         found = self._metadata.get("finalizers")
         return tuple(str(one) for one in found) if isinstance(found, list | tuple) else ()
 
@@ -88,12 +88,12 @@ class Resource:
 
     @cached_property
     def annotations(self) -> Mapping[str, str]:
-        """The author's annotations, and those that the engine was told to keep there."""
+        """The annotations: the author's, and those that the engine sets."""
         return _texts(self._metadata.get("annotations"))
 
     @cached_property
     def controller(self) -> ResourceRef | None:
-        """Whose child it is, if anybody's."""
+        """The owner that controls it, if it is a child."""
         if "ownerReferences" not in self._metadata:
             return None
         found = controller_of({"metadata": self._metadata})
@@ -106,7 +106,7 @@ class Resource:
 
     @property
     def status(self) -> JsonObject:
-        """What the engine found out; empty before its first look."""
+        """What the engine reports; empty before the first step."""
         return _tree(self.document.get("status"))
 
     @cached_property

@@ -20,6 +20,8 @@ RECONCILE_REQUESTED: Final = "setpoint.dev/reconcile-requested-at"
 RECONCILE_HANDLED: Final = "lastHandledReconcileAt"
 # Everything else that only the engine reads.
 ENGINE_STATE: Final = "setpoint"
+# Among it, what of the Ready condition code goes by: see ReadyDetails.
+READY_DETAILS: Final = "ready"
 _ENGINE_MEMBERS: Final = frozenset(
     {"conditions", "observedGeneration", COOKIE, SERVER_DEFAULTS, RECONCILE_HANDLED, ENGINE_STATE}
 )
@@ -73,6 +75,8 @@ class StoredState:
     wait: WaitState | None = None
     # Of an owner: what is about to be written of its children, as digests; None when nothing is.
     generating: JsonObject | None = None
+    # The details of the Ready condition, as they were last written with it.
+    ready_details: JsonObject | None = None
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
@@ -95,6 +99,7 @@ class StoredState:
             _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
             _wait(_tree(ours.get("wait"))),
             _tree(ours.get("generating")) or None,
+            _tree(ours.get(READY_DETAILS)) or None,
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
@@ -126,6 +131,7 @@ class StoredState:
             "creating": self.creating,
             "wait": None if self.wait is None else _wait_data(self.wait),
             "generating": self.generating,
+            READY_DETAILS: self.ready_details,
         }
         return {name: value for name, value in members.items() if value is not None}
 

@@ -66,7 +66,7 @@ class ObjectWait:
         """The wait once it is satisfied; WaitTimedOut or WaitFailed say what is missing. One budget for all of it."""
         ears = ObjectWatches(self._site.clock)
         try:
-            return await self._until(wait_for, ears.on(self._kind, self._place.location))
+            return await self._until(wait_for, ears.watch(self._kind, self._place.location))
         finally:
             await ears.close()
 

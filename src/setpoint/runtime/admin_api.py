@@ -31,10 +31,10 @@ from setpoint.clients.admin_api import (
     error_body,
     is_trusted_peer,
 )
-from setpoint.core.conditions import conditions_from_data, find_condition
+from setpoint.core.conditions import ConditionReason, ConditionType
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.conditions import PAUSED
+from setpoint.engine.conditions import condition_of
 from setpoint.engine.context import EngineContext
 from setpoint.engine.dependency_graph import reconcile_order
 from setpoint.engine.intent import check_manifest
@@ -193,8 +193,8 @@ def _with_annotation(manifest: JsonObject, request: str) -> JsonObject:
 
 
 def _was_paused(resource: Resource) -> bool:
-    ready = find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
-    return ready is not None and ready.reason == PAUSED.reason
+    ready = condition_of(resource, ConditionType.READY)
+    return ready is not None and ready.reason == ConditionReason.PAUSED
 
 
 T = TypeVar("T")

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from setpoint.core.conditions import ConditionType
 from setpoint.core.values.canonical import canonical
 from setpoint.engine.conditions import condition_of
 from setpoint.engine.kind import Location, dependency_target
@@ -71,7 +72,7 @@ def _dependant_hash(resource: Resource, *, is_ready: bool) -> int:
 
 def _ready_hash(resource: Resource) -> int:
     """How it stands with a child, in words: its owner repeats them."""
-    ready = condition_of(resource, "Ready")
+    ready = condition_of(resource, ConditionType.READY)
     return 0 if ready is None else hash((resource.status.get("observedGeneration"), ready.reason, ready.message))
 
 

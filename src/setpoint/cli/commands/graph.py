@@ -116,7 +116,7 @@ def dependency_trees(graph: DependencyGraph) -> Sequence[Tree]:
 
 def _last_dependency(ref: ResourceRef, graph: DependencyGraph) -> ResourceRef | None:
     """Of those that it needs, the one that comes last: all others are done by then."""
-    needed = {link.needed for link in graph.links if link.dependant == ref}
+    needed = {link.needed for link in graph.edges if link.dependant == ref}
     return next((node.ref for node in reversed(graph.nodes) if node.ref in needed), None)
 
 
@@ -125,7 +125,7 @@ def _node_line(node: GraphNode, graph: DependencyGraph, above: ResourceRef | Non
     line.append(node.state.value, _COLOURS[node.state])
     if node.message:
         line.append(f": {one_line(node.message)}", "dim")
-    links = [link for link in graph.links if link.dependant == node.ref]
+    links = [link for link in graph.edges if link.dependant == node.ref]
     own = [_link_text(link) for link in links if link.needed == above]
     others = [
         f"{link.needed}{f' ({how})' if (how := _link_text(link)) else ''}" for link in links if link.needed != above
@@ -138,7 +138,7 @@ def _node_line(node: GraphNode, graph: DependencyGraph, above: ResourceRef | Non
 
 
 def _link_text(link: GraphEdge) -> str:
-    return _LINK_WORDS.get(link.sort, link.label)
+    return _LINK_WORDS.get(link.type, link.label)
 
 
 # --- For programs -----------------------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ def as_dot(graph: DependencyGraph) -> str:
     for node in graph.nodes:
         label = f"{node.ref}\n{node.state.value}"
         lines.append(f'  {_quoted(str(node.ref))} [label={_quoted(label)}, fillcolor="{_FILLS[node.state]}"];')
-    for link in graph.links:
-        style = ", style=dashed" if link.sort in (EdgeType.ORDER, EdgeType.NAME) else ""
+    for link in graph.edges:
+        style = ", style=dashed" if link.type in (EdgeType.ORDER, EdgeType.NAME) else ""
         ends = f"{_quoted(str(link.needed))} -> {_quoted(str(link.dependant))}"
         lines.append(f"  {ends} [label={_quoted(link.label)}{style}];")
     return "\n".join([*lines, "}", ""])
@@ -173,8 +173,8 @@ def as_mermaid(graph: DependencyGraph) -> str:
     for node in graph.nodes:
         label = f"{_entities(str(node.ref))}<br/>{node.state.value}"
         lines.append(f'  {names[node.ref]}["{label}"]:::{_css_class(node.state)}')
-    for link in graph.links:
-        arrow = "-.->" if link.sort in (EdgeType.ORDER, EdgeType.NAME) else "-->"
+    for link in graph.edges:
+        arrow = "-.->" if link.type in (EdgeType.ORDER, EdgeType.NAME) else "-->"
         label = f'|"{_entities(link.label)}"|' if link.label else ""
         lines.append(f"  {names[link.needed]} {arrow}{label} {names[link.dependant]}")
     used = sorted({node.state for node in graph.nodes})
@@ -201,10 +201,10 @@ def as_json(graph: DependencyGraph) -> str:
         {
             "needed": link.needed._asdict(),
             "dependant": link.dependant._asdict(),
-            "sort": link.sort.value,
+            "sort": link.type.value,
             **({"label": link.label} if link.label else {}),
         }
-        for link in graph.links
+        for link in graph.edges
     ]
     data: dict[str, Json] = {"nodes": nodes, "links": links, **({"cycle": graph.cycle} if graph.cycle else {})}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from setpoint.app import StoreAccess, definitions, open_engine, open_engine_read_only, overlay_manifests
 from setpoint.cli.controller_presence import is_resynced
-from setpoint.cli.executors import APPLY, DELETE, RECONCILE, executor_for
+from setpoint.cli.executors import CommandTrigger, executor_for
 from setpoint.cli.manifests import LoadedManifest, load_manifests
 from setpoint.cli.request import (
     Command,
@@ -55,14 +55,14 @@ async def apply(request: CommandRequest) -> ExitCode:
         await _dry_run_apply(manifests, hands.engine)
         going = await _being_deleted(refs, hands.engine)
         await hands.apply(manifests)
-        code = await hands.settle(refs, APPLY)
+        code = await hands.settle(refs, CommandTrigger.APPLY)
         return worst_exit_code((code, await _report_deleted(going, hands.engine, request)))
 
 
 async def reconcile(request: CommandRequest) -> ExitCode:
     """Steps for resources that are declared already."""
     async with executor_for(request) as hands:
-        return await hands.settle(await _selected_refs(request, hands.engine), RECONCILE)
+        return await hands.settle(await _selected_refs(request, hands.engine), CommandTrigger.RECONCILE)
 
 
 async def delete(request: CommandRequest) -> ExitCode:
@@ -71,7 +71,7 @@ async def delete(request: CommandRequest) -> ExitCode:
         refs = await _selected_refs(request, hands.engine, missing_is_fine=True)
         await _require_unprotected(refs, hands.engine)
         await hands.delete(refs)
-        return await hands.settle(refs, DELETE)
+        return await hands.settle(refs, CommandTrigger.DELETE)
 
 
 async def plan(request: CommandRequest) -> ExitCode:

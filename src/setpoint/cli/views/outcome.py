@@ -1,10 +1,12 @@
 """The outcome of a step as one word, one line, a colour and an exit code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from setpoint.core.conditions import ConditionReason
 from setpoint.core.plan import Action
+from setpoint.engine.conditions import UNMANAGED_REASONS
 from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, SetpointError, WaitFailed, WaitTimedOut
 
@@ -37,10 +39,10 @@ ACTION_WORDS = {
 
 
 # What a resource that is not ready means for the command, by its reason. Any other is an owner's: it has done its part.
-_EXIT_CODES = {"NotConverged": ExitCode.FAILED, "Contested": ExitCode.WAITING}
-
-# Nothing is written then: what was written is of long ago.
-_UNMANAGED_REASONS = ("Observed", "Paused")
+_EXIT_CODES: Mapping[str, ExitCode] = {
+    ConditionReason.NOT_CONVERGED: ExitCode.FAILED,
+    ConditionReason.CONTESTED: ExitCode.WAITING,
+}
 
 
 def summarize_outcome(outcome: StepOutcome) -> OutcomeSummary:
@@ -54,7 +56,8 @@ def summarize_outcome(outcome: StepOutcome) -> OutcomeSummary:
         case Settled(plan, ready):
             code = _EXIT_CODES.get(ready.reason, ExitCode.DONE)
             word = "".join(f" {one.lower()}" if one.isupper() else one for one in ready.reason).strip()
-            if plan.writes and code is ExitCode.DONE and ready.reason not in _UNMANAGED_REASONS:
+            # Of an unmanaged resource the writes are those of an earlier step.
+            if plan.writes and code is ExitCode.DONE and ready.reason not in UNMANAGED_REASONS:
                 word = f"{ACTION_WORDS[plan.writes[0].action]}, {word}"
             return OutcomeSummary(word, ready.message, "red" if code is ExitCode.FAILED else "yellow", code)
         case Stopped(error):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.clients.ratelimit.limiter import LimiterSnapshot, QuotaBudgets
-from setpoint.core.conditions import conditions_from_data, find_condition
+from setpoint.core.conditions import ConditionType
 from setpoint.core.decide import Decision
+from setpoint.engine.conditions import condition_of
 from setpoint.engine.ports import EventRecord, StepMetrics
 from setpoint.engine.resource import ResourceRef
 from setpoint.runtime.manager import Manager
@@ -143,9 +144,7 @@ async def summarize_store(manager: Manager, most: int) -> StoreSummary:
 
 async def _unready_resource(ref: ResourceRef, manager: Manager) -> UnreadyResource:
     resource = await manager.engine.store.get(ref)
-    ready = (
-        None if resource is None else find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
-    )
+    ready = None if resource is None else condition_of(resource, ConditionType.READY)
     return (
         UnreadyResource(ref, ready.reason, ready.message)
         if ready is not None

@@ -10,15 +10,14 @@ from rich.text import Text
 
 from setpoint.cli.views.plan import is_owner_plan, plan_from_record, plan_rows, value_text
 from setpoint.cli.views.table import TextTable, one_line
-from setpoint.core.conditions import Condition, conditions_from_data, find_condition
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Cookie
 from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.yaml_documents import write_document
 from setpoint.core.wait.outputs import Known, Null, Unknown, from_data
-from setpoint.engine.conditions import CONTESTED
+from setpoint.engine.conditions import condition_of
 from setpoint.engine.owners.children import LAST_GENERATED
-from setpoint.engine.owners.status import EDITED, WARNED
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.references import OUTPUT
 from setpoint.engine.requeue import DEFAULT_RESYNC_SECONDS, RESYNC_INTERVAL, jittered_resync, resync_seconds
@@ -52,7 +51,7 @@ class ResourceTable:
         is_seen = self._looked_after is None or (resource.ref.group, resource.ref.kind) in self._looked_after
         unseen = ("Unknown", "NotLookedAt") if is_seen else ("-", "-")
         words = (ready.status, ready.reason) if ready else unseen
-        words = ("False", "Deleted") if is_deleted(resource) else words
+        words = ("False", str(ConditionReason.DELETED)) if is_deleted(resource) else words
         offered = (output_word(resource, wide=self._is_wide),) if self._has_outputs else ()
         more = (StoredState.of(resource).location or "", _messages(resource)) if self._is_wide else ()
         names = (resource.ref.kind, resource.ref.namespace, resource.ref.name)
@@ -75,17 +74,17 @@ def is_deleted(resource: Resource) -> bool:
 
 def ready_condition(resource: Resource) -> Condition | None:
     """The Ready condition, if a step has been taken."""
-    return find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
+    return condition_of(resource, ConditionType.READY)
 
 
 def _contested(resource: Resource) -> str:
     """The fields that somebody else changes again and again, if there are any."""
-    return _condition_message(resource, CONTESTED)
+    return _condition_message(resource, ConditionType.CONTESTED)
 
 
 def _condition_message(resource: Resource, type_: str) -> str:
     """What a condition says that is there and holds."""
-    found = find_condition(conditions_from_data(resource.status.get("conditions")), type_)
+    found = condition_of(resource, type_)
     return found.message if found and found.status == "True" else ""
 
 
@@ -134,8 +133,8 @@ def description_of(resource: Resource, notes: Iterable[EventRecord], now: dateti
         ("Message", ready.message if ready else ""),
         ("Since", ready.last_transition_time if ready else ""),
         ("Contested", _contested(resource)),
-        ("Edited", _condition_message(resource, EDITED)),
-        ("Warned", _condition_message(resource, WARNED)),
+        ("Edited", _condition_message(resource, ConditionType.EDITED)),
+        ("Warned", _condition_message(resource, ConditionType.WARNED)),
         ("Location", memory.location or ""),
         ("Cookie", str(memory.cookie) if memory.cookie else "none"),
         ("Operation", memory.operation.name if memory.operation else ""),

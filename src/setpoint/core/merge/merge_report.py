@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
 
-from setpoint.core.conditions import Condition
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.merge.threeway import (
     EditableFields,
     EditGranularity,
@@ -108,9 +108,11 @@ def conflicting_fields(resolutions: Sequence[FieldResolution]) -> tuple[str, ...
 def edits_condition(resolutions: Sequence[FieldResolution]) -> Condition:
     """The condition `Edited` for persistent resolutions, with a reason that tells whether an edit conflicts."""
     if not resolutions:
-        return Condition("Edited", "False", "AsGenerated", "everything is as it is generated")
-    reason = "Conflicting" if conflicting_fields(resolutions) else "EditsKept"
-    return Condition("Edited", "True", reason, report_summary(resolutions))
+        return Condition(
+            ConditionType.EDITED, "False", ConditionReason.AS_GENERATED, "everything is as it is generated"
+        )
+    reason = ConditionReason.CONFLICTING if conflicting_fields(resolutions) else ConditionReason.EDITS_KEPT
+    return Condition(ConditionType.EDITED, "True", reason, report_summary(resolutions))
 
 
 def report_summary(resolutions: Sequence[FieldResolution]) -> str:

@@ -10,13 +10,19 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from setpoint.core.conditions import Condition, conditions_from_data, find_condition
+from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action, Plan, PlannedWrite
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine import conditions
-from setpoint.engine.conditions import ReadyCondition, updating
+from setpoint.engine.conditions import (
+    DELETION_REASONS,
+    REASONS,
+    SETTLED_REASONS,
+    ReadyCondition,
+    ReadyDetails,
+    condition_of,
+)
 from setpoint.engine.context import Gone, Settled, StepOutcome, Stopped
 from setpoint.engine.drivers.runner import OutcomeListener
 from setpoint.engine.ports import EVERYTHING, Store
@@ -24,8 +30,6 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.errors import (
     Blocked,
-    DependencyInvalid,
-    DependencyNotFound,
     DependencyNotReady,
     ImmutableFieldChanged,
     OperationRunning,
@@ -36,93 +40,81 @@ from setpoint.errors import (
     StillWaiting,
     WaitFailed,
     WaitTimedOut,
+    is_same_error,
 )
 
-# Requests another look at these; it is on record when it returns.
+# Requests a reconcile of each; the request is on record when it returns.
 RequestReconcile = Callable[[Sequence[ResourceRef]], Awaitable[None]]
 
-_NAMED_AFTER_ERRORS: Final[Mapping[str, type[SetpointError]]] = {
-    one.__name__: one
-    for one in (
-        DependencyNotFound,
-        DependencyInvalid,
-        DependencyNotReady,
-        Blocked,
-        ImmutableFieldChanged,
-        WaitTimedOut,
-        WaitFailed,
-    )
-}
+_ERRORS: Final[Mapping[str, type[SetpointError]]] = {reason: error for error, reason in REASONS.items()}
+# Errors after which a resource is not reconciled again by itself.
 _FINAL_ERRORS: Final = (RemoteRefused, ImmutableFieldChanged, WaitTimedOut, WaitFailed)
-# There is nothing left to do, though it is not ready.
-_SETTLED_NOT_READY: Final = ("NotConverged", conditions.CONTESTED, "Observed")
-# What a step says of a resource that is to go; anything else was said before.
-_DELETION_REASONS: Final = ("Deleting", "DeleteFailed", conditions.DELETION_TIMED_OUT, "Paused")
 
 
 async def step_records(refs: Iterable[ResourceRef], store: Store) -> Mapping[ResourceRef, JsonObject | None]:
-    """The record of each one's last step, to be told from that of a later one."""
+    """The record of the last step of each resource, to be compared with that of a later one."""
     found = {ref: await store.get(ref) for ref in refs}
     return {ref: None if one is None else StoredState.of(one).step for ref, one in found.items()}
 
 
 @dataclass(slots=True)
 class StatusFollower:
-    """Follows a set of resources. `listener` hears of every new outcome; `before` are the records they had at first."""
+    """Follows a set of resources. `listener` gets every new outcome; `before` has the step records at the beginning."""
 
     store: Store
     listener: OutcomeListener
-    ask: RequestReconcile
+    request_reconcile: RequestReconcile
     before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
     outcomes: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
-    # Those that are not done, each with its uid once that is known.
+    # The resources that are not done, each with its uid once that is known.
     _open: dict[ResourceRef, str | None] = field(default_factory=dict)
     _blocked: set[ResourceRef] = field(default_factory=set)
-    # How much there was to hear of others when a look was last asked for.
-    _asked_at: dict[ResourceRef, int] = field(default_factory=dict)
-    _news: int = 0
-    # Those of which only their trouble was heard.
-    _troubled: set[ResourceRef] = field(default_factory=set)
+    # The value of `_progress` when a reconcile of each was last requested.
+    _requested_at: dict[ResourceRef, int] = field(default_factory=dict)
+    # How often a resource was done, or blocked by something new.
+    _progress: int = 0
+    # Resources of which only `record_error` reported something.
+    _only_errors: set[ResourceRef] = field(default_factory=set)
 
     async def until_done(
         self, refs: Iterable[ResourceRef], timeout: float | None = None
     ) -> Mapping[ResourceRef, StepOutcome]:
         """The last outcome of each, once all are settled, failed or blocked with nothing under way; or at the timeout.
 
-        Whoever was not heard of by then has none.
+        A resource without an outcome by then is left out.
         """
-        return await self._until(self._nothing_moves, refs, timeout)
+        return await self._until(self._is_stuck, refs, timeout)
 
     async def until_first_outcome(
         self, refs: Iterable[ResourceRef], timeout: float | None = None
     ) -> Mapping[ResourceRef, StepOutcome]:
         """The first outcome of each."""
 
-        async def all_heard_of() -> bool:
+        async def has_all_outcomes() -> bool:
             return all(ref in self.outcomes for ref in self._open)
 
-        return await self._until(all_heard_of, refs, timeout)
+        return await self._until(has_all_outcomes, refs, timeout)
 
     async def refresh(self) -> None:
-        """Takes note of how it stands now with those that are not done."""
+        """Reads the current status of every resource that is not done."""
         for ref in sorted(self._open):
-            await self._look(ref)
+            await self._read(ref)
 
     @property
     def left(self) -> Sequence[ResourceRef]:
-        """Those that are not done."""
+        """The resources that are not done."""
         return sorted(self._open)
 
     def record_error(self, ref: ResourceRef, error: SetpointError) -> None:
-        """A step of `ref` stopped with `error`, and will be taken again: no status says so."""
+        """A step of `ref` stopped with `error`, and will be retried: such an error is in no status."""
         last = self.outcomes.get(ref)
-        if ref not in self._open or (last is not None and ref not in self._troubled):
+        if ref not in self._open or (last is not None and ref not in self._only_errors):
             return
         outcome = Stopped(error)
         if not _is_same_outcome(last, outcome):
             self.listener(ref, outcome)
         self.outcomes[ref] = outcome
-        self._troubled.add(ref)
+        self._only_errors.add(ref)
         if error.retry is Retry.BUG:
             del self._open[ref]
 
@@ -139,7 +131,7 @@ class StatusFollower:
         return self.outcomes
 
     async def _watch(self, is_over: Callable[[], Awaitable[bool]]) -> bool:
-        """Whether it is over; False when the watch has to begin anew."""
+        """Whether it is over; False when the watch expired and has to be started again."""
         since = await _newest(self.store)
         await self.refresh()
         if await is_over():
@@ -147,15 +139,15 @@ class StatusFollower:
         try:
             async for event in self.store.watch(since):
                 if event.resource.ref in self._open:
-                    await self._look(event.resource.ref)
+                    await self._read(event.resource.ref)
                     if await is_over():
                         return True
         except RevisionExpired:
             pass
         return False
 
-    async def _look(self, ref: ResourceRef) -> None:
-        # As it is now, whatever an event shows: that may be older.
+    async def _read(self, ref: ResourceRef) -> None:
+        # As it is now: the event may show an older state.
         resource = await self.store.get(ref)
         outcome = self._outcome(ref, resource)
         if outcome is None:
@@ -164,89 +156,91 @@ class StatusFollower:
         if is_new:
             self.listener(ref, outcome)
         self.outcomes[ref] = outcome
-        self._troubled.discard(ref)
+        self._only_errors.discard(ref)
         self._blocked.discard(ref)
         if not isinstance(outcome, Stopped) or isinstance(outcome.error, _FINAL_ERRORS):
             del self._open[ref]
-            self._news += 1
+            self._progress += 1
         elif isinstance(outcome.error, DependencyNotReady | Blocked):
             self._blocked.add(ref)
-            # It is part of what those say that wait for it.
-            self._news += is_new and len(self._open) > 1
+            # A new block is part of the chain that dependants report.
+            self._progress += is_new and len(self._open) > 1
 
     def _outcome(self, ref: ResourceRef, resource: Resource | None) -> StepOutcome | None:
         if resource is None:
             return Gone()
         first = self._open[ref] = self._open[ref] or resource.uid
-        # Another of the same name: the one that was followed is no more.
+        # Another resource of the same name: the one that was followed is gone.
         if resource.uid != first:
             return Gone()
-        # Where nobody runs what owners make, they are never ready: they are done when they have made it.
-        return outcome_of(resource, self.before.get(ref), is_patient=self.store.collects)
+        # Without a cluster no controller runs the children of owners, which never become ready: writing them is all.
+        return outcome_of(resource, self.before.get(ref), waits_for_children=self.store.collects)
 
-    async def _nothing_moves(self) -> bool:
-        """Whether all that are left wait in vain: none moves, and each was looked at since there was news."""
+    async def _is_stuck(self) -> bool:
+        """Whether all that are left are blocked, and each was reconciled since the last progress."""
         if set(self._open) - self._blocked:
             return False
-        stale = sorted(ref for ref in self._open if self._asked_at.get(ref, 0) < self._news)
+        stale = sorted(ref for ref in self._open if self._requested_at.get(ref, 0) < self._progress)
         if not stale:
             return True
         for ref in stale:
-            self._asked_at[ref] = self._news
+            self._requested_at[ref] = self._progress
         self._blocked.difference_update(stale)
-        await self.ask(stale)
+        await self.request_reconcile(stale)
         return False
 
 
-def outcome_of(resource: Resource, before: JsonObject | None = None, *, is_patient: bool = True) -> StepOutcome | None:
-    """What the last step came to, by the status; None while another is due, or under way with nothing to tell.
+def outcome_of(
+    resource: Resource, before: JsonObject | None = None, *, waits_for_children: bool = True
+) -> StepOutcome | None:
+    """The outcome of the last step, by the status; None while another step is due, or under way without a report.
 
-    `before` is the record of a step that was taken earlier, and does not count. Whoever is patient waits until the
-    children of an owner are ready.
+    `before` is the record of an earlier step, which does not count. `waits_for_children`: an owner is not done before
+    its children are ready.
     """
-    ready = find_condition(conditions_from_data(resource.status.get("conditions")), "Ready")
-    if ready is None or not _is_current(resource) or _is_outdated(resource, ready):
+    ready, details = condition_of(resource, ConditionType.READY), ReadyDetails.of(resource)
+    if ready is None or details.is_claim or not _is_current(resource) or _is_outdated(resource, ready):
         return None
-    rest = ready.message.partition(": ")[2] or ready.message
+    # A status of a version without details has the whole message alone.
+    error = details.error or ready.message
     match ready.reason:
-        case "Updating":
-            return Stopped(OperationRunning(rest))
-        case "Deleting":
-            return Stopped(_deleting(resource, ready))
-        case conditions.DELETION_TIMED_OUT:
-            return Stopped(WaitTimedOut(ready.message))
-        case "UpdateFailed" | "DeleteFailed":
-            return Stopped(RemoteRefused(rest))
-        case reason if reason in _NAMED_AFTER_ERRORS:
-            return Stopped(_NAMED_AFTER_ERRORS[reason](ready.message))
-        case reason if ready.status == "False" and _is_waiting(reason, is_patient=is_patient):
-            return Stopped(StillWaiting(ready.message, inf))
+        case ConditionReason.UPDATING:
+            return Stopped(OperationRunning(error))
+        case ConditionReason.DELETING:
+            return Stopped(_deleting(resource, ready, details))
+        case ConditionReason.DELETION_TIMED_OUT:
+            return Stopped(WaitTimedOut(error))
+        case ConditionReason.UPDATE_FAILED | ConditionReason.DELETE_FAILED:
+            return Stopped(RemoteRefused(error))
+        case reason if reason in _ERRORS:
+            return Stopped(_ERRORS[reason](error))
+        case reason if ready.status == "False" and _is_waiting(reason, waits_for_children=waits_for_children):
+            return Stopped(StillWaiting(error, inf))
         case _:
-            return Settled(_plan(resource, before), _ready(ready))
+            return Settled(_plan(resource, before), ReadyCondition(ready.status, ready.reason, ready.message, details))
 
 
-def _is_waiting(reason: str, *, is_patient: bool) -> bool:
-    """Whether it waits for its object; or is an owner, whose children are not ready yet."""
-    return reason == "Waiting" or (is_patient and reason not in _SETTLED_NOT_READY)
+def _is_waiting(reason: str, *, waits_for_children: bool) -> bool:
+    """Whether it waits for its object; or is an owner whose children are not ready yet."""
+    return reason == ConditionReason.WAITING or (waits_for_children and reason not in SETTLED_REASONS)
 
 
-def _deleting(resource: Resource, ready: Condition) -> OperationRunning:
-    _, colon, held_by = ready.message.partition(f"{conditions.DELETING.message}: ")
-    if colon:
-        return StillWaiting(held_by, inf)
+def _deleting(resource: Resource, ready: Condition, details: ReadyDetails) -> OperationRunning:
+    if details.error:
+        return StillWaiting(details.error, inf)
     operation = StoredState.of(resource).operation
     return OperationRunning(f"operation {operation.name} is running" if operation else ready.message)
 
 
 def _is_same_outcome(before: StepOutcome | None, after: StepOutcome) -> bool:
     if isinstance(before, Stopped) and isinstance(after, Stopped):
-        return repr(before.error) == repr(after.error)
+        return is_same_error(before.error, after.error)
     return before == after
 
 
 def _is_outdated(resource: Resource, ready: Condition) -> bool:
-    is_of_before = resource.is_deleting and ready.reason not in _DELETION_REASONS
-    return is_of_before or ready.message == updating("first look").message
+    """Whether the condition is of before the resource was to be deleted."""
+    return resource.is_deleting and ready.reason not in DELETION_REASONS
 
 
 def _is_current(resource: Resource) -> bool:
@@ -254,12 +248,8 @@ def _is_current(resource: Resource) -> bool:
     return is_newest and StoredState.of(resource).handled == resource.annotations.get(RECONCILE_REQUESTED)
 
 
-def _ready(condition: Condition) -> ReadyCondition:
-    return ReadyCondition(condition.status, condition.reason, condition.message)
-
-
 def _plan(resource: Resource, before: JsonObject | None) -> Plan:
-    """What was written since `before`: enough to tell in a word."""
+    """The writes since `before`, without their fields."""
     step: Any = StoredState.of(resource).step
     if step is None or same(step, before):
         return Plan(Decision.IN_SYNC)

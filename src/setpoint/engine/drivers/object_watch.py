@@ -12,53 +12,53 @@ from setpoint.engine.kind import Location
 from setpoint.engine.ports import Clock
 
 _log: Final = logging.getLogger(__name__)
-# What changes all the time is looked at ten times a second, and no more often.
+# An object that changes all the time is observed at most ten times a second.
 _MIN_INTERVAL: Final = 0.1
 
 
 @dataclass(slots=True)
 class ObjectWatch:
-    """Hears of changes of one object."""
+    """The changes of one live object."""
 
     location: Location
-    _line: "_TopicWatch"
+    _topic: "_TopicWatch"
     _clock: Clock
-    _heard: asyncio.Event
+    _changed: asyncio.Event
 
     async def wait_for_change(self, seconds: float) -> None:
-        """Returns when something has changed since the last time, or may have; or after so many seconds."""
-        late = asyncio.ensure_future(self._clock.sleep(seconds))
-        heard = asyncio.ensure_future(self._changed())
+        """Returns when the object has changed since the last call, or may have; or after so many seconds."""
+        timeout = asyncio.ensure_future(self._clock.sleep(seconds))
+        change = asyncio.ensure_future(self._next_change())
         try:
-            await asyncio.wait((late, heard), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((timeout, change), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            late.cancel()
-            heard.cancel()
+            timeout.cancel()
+            change.cancel()
 
-    async def _changed(self) -> None:
-        self._line.open()
+    async def _next_change(self) -> None:
+        self._topic.start()
         await self._clock.sleep(_MIN_INTERVAL)
-        # Nobody tells any more of a line that is dead: then it is the seconds that count.
-        await self._heard.wait()
-        self._heard.clear()
+        # After a bug in the watch there are no changes any more: then the timeout ends the wait.
+        await self._changed.wait()
+        self._changed.clear()
 
 
 class ObjectWatches:
-    """One line for each topic, however many objects of it are waited for. `close` ends them all."""
+    """One watch for each topic, however many of its objects are waited for. `close` ends them all."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lines: dict[tuple[int, WatchTopic], _TopicWatch] = {}
+        self._topics: dict[tuple[int, WatchTopic], _TopicWatch] = {}
 
-    def on(self, kind: SupportsWatch, location: Location) -> ObjectWatch:
-        """An ear for that object, from when it is first asked on."""
-        topic = kind.watch_topic(location)
-        line = self._lines.setdefault((id(kind), topic), _TopicWatch(kind, topic))
-        return ObjectWatch(location, line, self._clock, line.joined(location))
+    def watch(self, kind: SupportsWatch, location: Location) -> ObjectWatch:
+        """The watch of that object; it starts with the first `wait_for_change`."""
+        name = kind.watch_topic(location)
+        topic = self._topics.setdefault((id(kind), name), _TopicWatch(kind, name))
+        return ObjectWatch(location, topic, self._clock, topic.subscribe(location))
 
     async def close(self) -> None:
-        """Listens no longer."""
-        tasks = [line.task for line in self._lines.values() if line.task is not None]
+        """Ends all watches."""
+        tasks = [topic.task for topic in self._topics.values() if topic.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -69,31 +69,32 @@ class _TopicWatch:
     kind: SupportsWatch
     topic: WatchTopic
     task: asyncio.Task[None] | None = None
-    _ears: defaultdict[Location, list[asyncio.Event]] = field(default_factory=lambda: defaultdict(list))
-    _is_begun: bool = False
+    _subscribers: defaultdict[Location, list[asyncio.Event]] = field(default_factory=lambda: defaultdict(list))
+    _has_begun: bool = False
 
-    def joined(self, location: Location) -> asyncio.Event:
-        heard = asyncio.Event()
-        self._ears[location].append(heard)
-        if self._is_begun:
-            # Whatever was told before, it was not told to this one.
-            heard.set()
-        return heard
+    def subscribe(self, location: Location) -> asyncio.Event:
+        changed = asyncio.Event()
+        self._subscribers[location].append(changed)
+        if self._has_begun:
+            # This subscriber missed the changes before it.
+            changed.set()
+        return changed
 
-    def open(self) -> None:
+    def start(self) -> None:
         if self.task is None:
-            self.task = asyncio.create_task(self._listen())
+            self.task = asyncio.create_task(self._run())
 
-    async def _listen(self) -> None:
+    async def _run(self) -> None:
         try:
             async with aclosing(self.kind.changes(self.topic)) as changes:
-                async for where in changes:
-                    self._is_begun = True
-                    self._tell(where)
-        except Exception:  # noqa: BLE001 - ours to mend; looks are taken all the same, and nothing else is dropped
-            _log.exception("listening broke", extra={"topic": self.topic})
+                async for location in changes:
+                    self._has_begun = True
+                    self._notify(location)
+        except Exception:  # noqa: BLE001 - a bug; objects are still observed at intervals, and nothing else is dropped
+            _log.exception("watch broke", extra={"topic": self.topic})
 
-    def _tell(self, where: Location | None) -> None:
-        ears = self._ears.values() if where is None else (self._ears.get(where, []),)
-        for heard in (one for some in ears for one in some):
-            heard.set()
+    def _notify(self, location: Location | None) -> None:
+        """Wakes the subscribers of one object; of all when any may have changed."""
+        found = self._subscribers.values() if location is None else (self._subscribers.get(location, []),)
+        for changed in (one for some in found for one in some):
+            changed.set()

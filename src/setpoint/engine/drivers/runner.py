@@ -26,114 +26,107 @@ from setpoint.errors import (
     StoreError,
     WaitFailed,
     WaitTimedOut,
+    is_same_error,
 )
 
 OutcomeListener = Callable[[ResourceRef, StepOutcome], None]
 
 
 def _ignore(_ref: ResourceRef, _outcome: StepOutcome) -> None:
-    """Nobody listens."""
-
-
-@dataclass(frozen=True, slots=True)
-class _SharedTasks:
-    """What all who are followed share."""
-
-    group: asyncio.TaskGroup
-    ears: ObjectWatches
+    """The listener of a run whose outcomes are only returned."""
 
 
 @dataclass(slots=True)
 class StepRunner:
-    """One run over a set of resources. `listener` hears of every outcome; `trigger` and `asked` as in `step`."""
+    """One run over a set of resources. `listener` gets every outcome; `trigger` and `asked` as in `step`."""
 
     engine: EngineContext
     listener: OutcomeListener = _ignore
     trigger: str = "a look"
     asked: bool = False
     outcomes: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
+    # The resources that are not done.
     _open: set[ResourceRef] = field(default_factory=set)
-    # Those among them that each one needs; of whom nothing is known here, any may be.
-    _needed: Mapping[ResourceRef, set[ResourceRef]] = field(default_factory=dict)
-    # How often each was done, or blocked by something new.
-    _moves: Counter[ResourceRef] = field(default_factory=Counter)
-    _all_moves: int = 0
-    # How much there was to hear for each of those that wait when it last looked.
+    # The dependencies of each within the run; a resource whose dependencies are unknown may depend on any.
+    _dependencies: Mapping[ResourceRef, set[ResourceRef]] = field(default_factory=dict)
+    # How often each resource was done, or blocked by something new; and the sum of all.
+    _progress: Counter[ResourceRef] = field(default_factory=Counter)
+    _total_progress: int = 0
+    # The blocked resources, each with the progress of its dependencies before its last step.
     _blocked: dict[ResourceRef, int] = field(default_factory=dict)
-    _moved: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _progressed: asyncio.Condition = field(default_factory=asyncio.Condition)
     # Set with the first outcome of each.
-    _looked: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
-    _ears: dict[ResourceRef, ObjectWatch] = field(default_factory=dict)
-    # Those whose children are in the run as well, and what each came to before these were looked at.
+    _has_outcome: dict[ResourceRef, asyncio.Event] = field(default_factory=dict)
+    _object_watches: dict[ResourceRef, ObjectWatch] = field(default_factory=dict)
+    # Owners whose children are in the run as well, each with its outcome before those were reconciled.
     _owners: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
+    _tasks: asyncio.TaskGroup = field(init=False)
+    _watches: ObjectWatches = field(init=False)
 
     async def until_done(
         self, refs: Iterable[ResourceRef], timeout: float | None = None
     ) -> Mapping[ResourceRef, StepOutcome]:
-        """The last outcome of each resource; whatever is still going on at the timeout stays as it was.
+        """The last outcome of each resource; one that is not done at the timeout keeps the outcome of its last step.
 
-        Children that are made, or have to go, join the run.
+        Children that are created, or have to be deleted, join the run.
         """
         self._open = set(refs)
-        self._looked = {ref: asyncio.Event() for ref in self._open}
-        ears = ObjectWatches(self.engine.clock)
+        self._has_outcome = {ref: asyncio.Event() for ref in self._open}
+        self._watches = ObjectWatches(self.engine.clock)
         try:
-            async with asyncio.timeout(timeout), asyncio.TaskGroup() as group:
-                dependencies = await self._needs()
+            async with asyncio.timeout(timeout), asyncio.TaskGroup() as self._tasks:
+                dependencies = await self._read_dependencies()
                 before = predecessors(dependencies)
-                self._needed = {
+                self._dependencies = {
                     ref: self._open.intersection(map(dependency_target, named)) for ref, named in dependencies.items()
                 }
-                everybody = _SharedTasks(group, ears)
                 for ref in sorted(self._open):
-                    group.create_task(self._follow(ref, sorted(before.get(ref, ())), everybody))
-            await self._look_again_at_owners()
+                    self._tasks.create_task(self._reconcile(ref, sorted(before.get(ref, ()))))
+            await self._reconcile_owners_again()
         except TimeoutError:
             pass
         finally:
-            await ears.close()
+            await self._watches.close()
         return self.outcomes
 
-    async def _follow(self, ref: ResourceRef, before: Sequence[ResourceRef], everybody: "_SharedTasks") -> None:
-        for other in before:
-            # What it says is old until this run has looked; what it says then is told, ready or not.
-            await self._looked[other].wait()
+    async def _reconcile(self, ref: ResourceRef, before: Sequence[ResourceRef]) -> None:
+        for dependency in before:
+            # Its status may be outdated until this run has reconciled it; from then on it counts, ready or not.
+            await self._has_outcome[dependency].wait()
         delays, is_first = RequeueDelays(), True
         while True:
-            seen = self._heard(ref)
+            seen = self._progress_for(ref)
             asked = self.asked and is_first
             outcome = await step(ref, self.engine, trigger=self.trigger, asked=asked, anew=is_first)
             is_first = False
-            await self._hear(ref, outcome)
-            if await self._may_be_too_early(ref, outcome) and await self._another_moves(ref, seen):
+            await self._record(ref, outcome)
+            if await self._may_be_too_early(ref, outcome) and await self._wait_for_progress(ref, seen):
                 continue
-            if self._others_join(outcome, everybody) and isinstance(outcome, Settled):
-                # How it stands is told when it is known how they do.
+            if self._start_children(outcome) and isinstance(outcome, Settled):
+                # The owner's outcome is reported once its children are done.
                 self._owners[ref] = outcome
                 return await self._finish(ref)
             self.listener(ref, outcome)
             if not isinstance(outcome, Stopped) or _is_final(outcome.error):
                 return await self._finish(ref)
             if _is_blocked(outcome):
-                if not await self._another_moves(ref, seen):
+                if not await self._wait_for_progress(ref, seen):
                     return await self._finish(ref)
             else:
-                ear = await self._ear(ref, everybody.ears) if isinstance(outcome.error, StillWaiting) else None
-                seconds = delays.after(outcome.error)
-                await (self.engine.clock.sleep(seconds) if ear is None else ear.wait_for_change(seconds))
+                await self._wait_to_retry(ref, outcome.error, delays.after(outcome.error))
 
-    def _others_join(self, outcome: StepOutcome, everybody: "_SharedTasks") -> bool:
-        """Whether there is anybody else to look at because of `outcome`; who is not in the run yet joins it."""
-        found = () if isinstance(outcome, Gone) else outcome.others
-        for ref in found:
-            if ref not in self._looked:
+    def _start_children(self, outcome: StepOutcome) -> bool:
+        """Whether `outcome` names children to reconcile; those that are not in the run yet join it."""
+        children = () if isinstance(outcome, Gone) else outcome.others
+        for ref in children:
+            if ref not in self._has_outcome:
                 self._open.add(ref)
-                self._looked[ref] = asyncio.Event()
-                everybody.group.create_task(self._follow(ref, (), everybody))
-        return bool(found)
+                self._has_outcome[ref] = asyncio.Event()
+                self._tasks.create_task(self._reconcile(ref, ()))
+        return bool(children)
 
-    async def _look_again_at_owners(self) -> None:
-        """How it stands with those whose children are in the run, now that these are done."""
+    async def _reconcile_owners_again(self) -> None:
+        """One more step of each owner whose children are in the run, now that these are done."""
         for ref, first in self._owners.items():
             outcome = await step(ref, self.engine, trigger=self.trigger)
             if isinstance(first, Settled) and isinstance(outcome, Settled):
@@ -141,29 +134,34 @@ class StepRunner:
             self.outcomes[ref] = outcome
             self.listener(ref, outcome)
 
-    async def _hear(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        """Takes note of an outcome. What one that is blocked says of it is part of what those say that wait for it."""
+    async def _record(self, ref: ResourceRef, outcome: StepOutcome) -> None:
+        """Records an outcome. A new block is progress: it is part of the chain that dependants report."""
         before = self.outcomes.get(ref)
         self.outcomes[ref] = outcome
-        self._looked[ref].set()
-        if _is_blocked(outcome) and not (_is_blocked(before) and str(before) == str(outcome)):
-            await self._tell(ref)
+        self._has_outcome[ref].set()
+        if _is_blocked(outcome) and not _is_same_block(before, outcome):
+            await self._count_progress(ref)
 
-    async def _ear(self, ref: ResourceRef, ears: ObjectWatches) -> ObjectWatch | None:
-        """What hears of changes of the object that `ref` stands for, where its service tells of them."""
+    async def _wait_to_retry(self, ref: ResourceRef, error: SetpointError, seconds: float) -> None:
+        """Returns after so many seconds; or, while a wait is under way, as soon as the live object changes."""
+        watch = await self._object_watch(ref) if isinstance(error, StillWaiting) else None
+        await (self.engine.clock.sleep(seconds) if watch is None else watch.wait_for_change(seconds))
+
+    async def _object_watch(self, ref: ResourceRef) -> ObjectWatch | None:
+        """The watch of the live object of `ref`, if its service can be watched."""
         kind, resource = self.engine.resource_types[ref.group, ref.kind], None
         with suppress(StoreError):
             resource = await self.engine.store.get(ref)
         location = None if resource is None else location_in(resource.status)
         if location is None or not isinstance(kind, SupportsWatch):
             return None
-        ear = self._ears.get(ref)
-        if ear is None or ear.location != location:
-            ear = self._ears[ref] = ears.on(kind, location)
-        return ear
+        watch = self._object_watches.get(ref)
+        if watch is None or watch.location != location:
+            watch = self._object_watches[ref] = self._watches.watch(kind, location)
+        return watch
 
     async def _may_be_too_early(self, ref: ResourceRef, outcome: StepOutcome) -> bool:
-        """Whether a deletion was refused, as it is while something is there that has to go first: a replica, say."""
+        """Whether a deletion was refused, as it is while a dependant still exists: a replica, for example."""
         if not (isinstance(outcome, Stopped) and isinstance(outcome.error, RemoteRefused)):
             return False
         resource = await self.engine.store.get(ref)
@@ -171,48 +169,41 @@ class StepRunner:
 
     async def _finish(self, ref: ResourceRef) -> None:
         self._open.discard(ref)
-        await self._tell(ref)
+        await self._count_progress(ref)
 
-    async def _tell(self, ref: ResourceRef) -> None:
-        """There is something to hear for those that wait for `ref`."""
-        async with self._moved:
-            self._moves[ref] += 1
-            self._all_moves += 1
-            self._moved.notify_all()
+    async def _count_progress(self, ref: ResourceRef) -> None:
+        """Wakes the resources that are blocked by `ref`."""
+        async with self._progressed:
+            self._progress[ref] += 1
+            self._total_progress += 1
+            self._progressed.notify_all()
 
-    def _heard(self, ref: ResourceRef) -> int:
-        """How much there is to hear for `ref`."""
-        needed = self._needed.get(ref)
-        return self._all_moves if needed is None else sum(self._moves[one] for one in needed)
+    def _progress_for(self, ref: ResourceRef) -> int:
+        """The progress of all dependencies of `ref`."""
+        dependencies = self._dependencies.get(ref)
+        return self._total_progress if dependencies is None else sum(self._progress[one] for one in dependencies)
 
-    async def _another_moves(self, ref: ResourceRef, seen: int) -> bool:
-        """Waits until there is more to hear than when this one looked; False when all that are left wait in vain."""
-        async with self._moved:
+    async def _wait_for_progress(self, ref: ResourceRef, seen: int) -> bool:
+        """Waits until a dependency makes progress after `seen`; False when no resource that is left can make any."""
+        async with self._progressed:
             self._blocked[ref] = seen
-            self._moved.notify_all()
-            await self._moved.wait_for(lambda: self._heard(ref) > seen or self._is_stuck())
+            self._progressed.notify_all()
+            await self._progressed.wait_for(lambda: self._progress_for(ref) > seen or self._is_stuck())
             del self._blocked[ref]
-            return self._heard(ref) > seen
+            return self._progress_for(ref) > seen
 
     def _is_stuck(self) -> bool:
-        return all(ref in self._blocked and self._blocked[ref] == self._heard(ref) for ref in self._open)
+        return all(ref in self._blocked and self._blocked[ref] == self._progress_for(ref) for ref in self._open)
 
-    async def _needs(self) -> Mapping[ResourceRef, Sequence[Dependency]]:
-        """What is needed by those of which that can be said before a step is taken: what is to go needs nothing."""
-        found = {}
+    async def _read_dependencies(self) -> Mapping[ResourceRef, Sequence[Dependency]]:
+        """The dependencies of each resource that is not being deleted; those of an invalid one are left out."""
+        types, found = self.engine.resource_types, {}
         for ref in sorted(self._open):
-            # Otherwise its step says what is wrong.
+            # The step of the resource reports the error.
             with suppress(SetpointError):
                 resource = await self.engine.store.get(ref)
-                if (
-                    resource is not None
-                    and not resource.is_deleting
-                    and (ref.group, ref.kind) in self.engine.resource_types
-                ):
-                    found[ref] = (
-                        *dependencies_of(resource, self.engine.resource_types),
-                        *owner_dependency(resource, self._open),
-                    )
+                if resource is not None and not resource.is_deleting and (ref.group, ref.kind) in types:
+                    found[ref] = (*dependencies_of(resource, types), *owner_dependency(resource, self._open))
         return found
 
 
@@ -220,10 +211,14 @@ def _is_blocked(outcome: StepOutcome | None) -> bool:
     return isinstance(outcome, Stopped) and isinstance(outcome.error, DependencyNotReady | Blocked)
 
 
-def _is_final(error: SetpointError) -> bool:
-    """Whether only a person can go on from here: by an edit, by what a service refuses, or by mending a bug.
+def _is_same_block(before: StepOutcome | None, after: StepOutcome) -> bool:
+    return isinstance(before, Stopped) and isinstance(after, Stopped) and is_same_error(before.error, after.error)
 
-    A wait that is over goes on when a person runs this again.
+
+def _is_final(error: SetpointError) -> bool:
+    """Whether this run cannot go on: an edit, a decision of a person or a bug fix is needed.
+
+    A wait that timed out goes on in the next run.
     """
     is_over = isinstance(error, RemoteRefused | WaitTimedOut | WaitFailed)
     return is_over or error.retry in (Retry.ON_EDIT, Retry.STOP, Retry.BUG)

@@ -22,10 +22,10 @@ from setpoint.engine.ports import Store
 from setpoint.engine.resource import SECRET, Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady, SetpointError, UserError
 
-# On an owner: `two-way` asks for a merge without a memory, as trustee-operator does it.
+# On an owner: `two-way` asks for a merge without the last generated state, as trustee-operator merges.
 MERGE: Final = "setpoint.dev/merge"
 TWO_WAY, THREE_WAY = "two-way", "three-way"
-# In its status: what was generated last, as digests by child, and where people's edits are in conflict with it.
+# In its status: the last generated state, as digests by child, and the fields whose edits conflict with it.
 LAST_GENERATED: Final = "lastGenerated"
 CONFLICTS: Final = "conflicts"
 _LABELS: Final = Path(("metadata", "labels"))
@@ -34,54 +34,54 @@ _OWNERS: Final = Path(("metadata", "ownerReferences"))
 
 @dataclass(frozen=True, slots=True)
 class OwnerObservation:
-    """One look at an owner and all of its children. `live` has those that are there, by their keys."""
+    """An owner and all of its children, as observed. `live` has those that exist, by their keys."""
 
     owner: Resource
     generated: GeneratedChildren
     live: Mapping[str, Resource]
-    # The digest of everything that the children are made of.
+    # The digest of everything that the children are generated from.
     intent: str
 
     @property
     def live_digest(self) -> str | Missing:
-        """The digest of what of the children is anybody's business; MISSING when none is there."""
-        seen = {child.key: _seen(child, self.live.get(child.key)) for child in self.generated.children}
-        return digest(seen) if self.live else MISSING
+        """The digest of the generated and merged parts of the live children; MISSING when none exists."""
+        parts = {child.key: _managed_parts(child, self.live.get(child.key)) for child in self.generated.children}
+        return digest(parts) if self.live else MISSING
 
 
 async def observe_children(resource: Resource, owner: Owner, store: Store) -> OwnerObservation:
-    """What there should be, and what there is."""
+    """Reads the sources, generates the children, and reads the live ones."""
     sources = owner.sources(resource)
     found = {ref: one for ref in sources if (one := await store.get(ref)) is not None}
     generated = owner.generate(resource, found)
     live = {child.key: await store.get(child_ref(child)) for child in generated.children}
-    there = {key: one for key, one in live.items() if one is not None}
-    return OwnerObservation(resource, generated, there, _intent(resource, owner, generated, found))
+    existing = {key: one for key, one in live.items() if one is not None}
+    return OwnerObservation(resource, generated, existing, _intent(resource, owner, generated, found))
 
 
 def child_ref(child: Child) -> ResourceRef:
-    """Which resource a child is."""
+    """The resource that a child is."""
     return Resource(child.object).ref
 
 
 @dataclass(frozen=True, slots=True)
 class ChildPlans:
-    """What is to be written of all children, in order; `trouble` is why those after them are not looked at."""
+    """The plans of all children, in order; `trouble` is the error that keeps further children from being planned."""
 
     each: tuple[ChildPlan, ...] = ()
     trouble: SetpointError | None = None
-    # By key: what was generated before now of those that are there.
+    # The last generated state of the live children, by key.
     known: Mapping[str, LastGenerated] = field(default_factory=dict)
 
 
 def plan_children(family: OwnerObservation, begun: JsonObject | None) -> ChildPlans:
-    """The review of each child until one is in trouble. `begun` is what an earlier step was about to write."""
+    """The plan of each child up to the first error. `begun` is what an earlier step was about to write."""
     owner, each, known = family.owner, list[ChildPlan](), dict[str, LastGenerated]()
     is_two_way = is_two_way_merge(owner.annotations)
     for child in family.generated.children:
         live = family.live.get(child.key)
         tree = None if live is None else live.document
-        last = None if tree is None else _known(child, tree, owner, begun)
+        last = None if tree is None else _last_generated(child, tree, owner, begun)
         if last is not None:
             known[child.key] = last
         try:
@@ -91,13 +91,13 @@ def plan_children(family: OwnerObservation, begun: JsonObject | None) -> ChildPl
     return ChildPlans(tuple(each), family.generated.trouble, known)
 
 
-def _known(child: Child, live: JsonObject, owner: Resource, begun: JsonObject | None) -> LastGenerated | None:
+def _last_generated(child: Child, live: JsonObject, owner: Resource, begun: JsonObject | None) -> LastGenerated | None:
     is_ours = ownership(live, owner.document) is Ownership.OURS
     return resolve_last_generated(child, live, owner.status.get(LAST_GENERATED, {}), begun, is_ours=is_ours)
 
 
 def is_two_way_merge(annotations: Mapping[str, str]) -> bool:
-    """Whether the author asks for a merge without a memory; ManifestInvalid for a word that means nothing."""
+    """Whether the author asks for a merge without the last generated state; ManifestInvalid for an unknown word."""
     word = annotations.get(MERGE, THREE_WAY)
     if word not in (TWO_WAY, THREE_WAY):
         raise ManifestInvalid(f"{MERGE} is {word!r}: write {THREE_WAY} or {TWO_WAY}")
@@ -130,38 +130,38 @@ def _without_secrets(children: Iterable[Child]) -> Iterator[Json]:
         yield {name: value for name, value in child.object.items() if name not in hidden}
 
 
-def _seen(child: Child, live: Resource | None) -> Json:
+def _managed_parts(child: Child, live: Resource | None) -> Json:
     if live is None:
         return None
     if is_secret(live.document):
         return [live.uid, live.revision]
     contents = None if child.update_policy is ChildUpdatePolicy.CREATE_ONLY else child.view.read(live.document)
-    return [_said(live, _LABELS), _said(live, _OWNERS), contents]
+    return [_value_at(live, _LABELS), _value_at(live, _OWNERS), contents]
 
 
-def _said(live: Resource, path: Path) -> Json:
+def _value_at(live: Resource, path: Path) -> Json:
     found = get_at(live.document, path)
     return None if isinstance(found, Missing) else found
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerPlan:
-    """What one step has to do: a look at the family, its reviews, and the plan that they come to."""
+    """The plan of an owner's step: the observation, the plans of its children, and the plan as a whole."""
 
     family: OwnerObservation
     reviews: ChildPlans
     plan: Plan
-    # The keys of the children that are not written now, though they differ: they are contested.
+    # The keys of the children that differ and are not written now: a field of theirs oscillates.
     withheld: frozenset[str] = frozenset()
 
     @property
     def to_write(self) -> tuple[ChildPlan, ...]:
-        """The reviews that come to a write, in order."""
+        """The plans of the children that are written, in order."""
         return tuple(one for one in self.reviews.each if one.write is not None and one.child.key not in self.withheld)
 
 
 def owner_plan(context: StepContext, family: OwnerObservation) -> OwnerPlan:
-    """What is left to do; nothing when both digests match."""
+    """The plan of an owner's step; nothing is written when both digests match."""
     memory = context.state
     decision = decide(memory.cookie, family.intent, family.live_digest)
     if decision is Decision.IN_SYNC and memory.generating is None:
@@ -175,45 +175,45 @@ def owner_plan(context: StepContext, family: OwnerObservation) -> OwnerPlan:
 
 
 def _withholding(waiting: tuple[Oscillation, ...], work: OwnerPlan) -> OwnerPlan:
-    """The work without the children in which somebody insists on something else, until their time has come."""
-    paths = {contest.path for contest in waiting}
+    """The plan without the children that have a field in backoff because another writer keeps changing it."""
+    paths = {oscillation.path for oscillation in waiting}
     keys = frozenset(
         write.name for write in work.plan.writes if any(str(change.path) in paths for change in write.changes)
     )
     left = tuple(write for write in work.plan.writes if write.name not in keys)
     held = tuple(change for write in work.plan.writes if write.name in keys for change in write.changes)
     because = conditions.withheld_message(
-        [str(one.path) for one in held], min(contest.not_before for contest in waiting)
+        [str(one.path) for one in held], min(oscillation.not_before for oscillation in waiting)
     )
     return replace(work, plan=replace(work.plan, writes=left, withheld=held, because=because), withheld=keys)
 
 
 def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
-    """The kinds of what may be declared here and has no steps of its own."""
+    """The kinds of objects that can be stored and are not reconciled: Secrets, and what owners make or read."""
     named = {(one.group, one.kind) for owner in engine.owners.values() for one in (*owner.makes, *owner.reads)}
     return frozenset({SECRET, *named} - engine.resource_types.keys())
 
 
 def is_unreconciled(ref: ResourceRef, engine: EngineContext) -> bool:
-    """Whether `ref` is one of these."""
+    """Whether `ref` is of one of these kinds."""
     return (ref.group, ref.kind) in unreconciled_kinds(engine)
 
 
-# Any other is made anew from what the owner says, or from its sources.
+# Children with contents of their own; any other can be generated again from the owner and its sources.
 _EDITABLE: Final = (ChildUpdatePolicy.MERGE, ChildUpdatePolicy.CREATE_ONLY)
 
 
 async def owners_of_children(refs: Iterable[ResourceRef], engine: EngineContext) -> tuple[ResourceRef, ...]:
-    """Those that are looked after here, and whose children these are: an edit of a child is theirs to judge."""
+    """The owners that control these, if they are reconciled here: they merge an edit of a child."""
     found = [await engine.store.get(ref) for ref in refs]
     owners = dict.fromkeys(one.controller for one in found if one is not None)
     return tuple(owner for owner in owners if owner is not None and (owner.group, owner.kind) in engine.owners)
 
 
 async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Resource, ...]:
-    """Of an owner, its plain children that are more than what it generates, and the plain objects that it reads.
+    """The unreconciled objects of an owner: children with contents of their own, and the sources that it reads.
 
-    None of what is in no namespace: that is a cluster's own. None of a resource that stands for one object.
+    Cluster-scoped objects are left out. A resource of a kind has none.
     """
     owner = engine.owners.get((resource.ref.group, resource.ref.kind))
     if owner is None:
@@ -222,13 +222,13 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
         family = await observe_children(resource, owner, engine.store)
         sources = [await engine.store.get(ref) for ref in owner.sources(resource) if _is_in_namespace(ref, owner)]
     except (NotReady, UserError):
-        # Its status says what is wrong with it.
+        # The status of the resource has the error.
         return ()
-    found = {one.ref: one for one in (*_kept_children(family), *sources) if one is not None}
+    found = {one.ref: one for one in (*_children_with_contents(family), *sources) if one is not None}
     return tuple(one for ref, one in found.items() if is_unreconciled(ref, engine))
 
 
-def _kept_children(family: OwnerObservation) -> Iterator[Resource]:
+def _children_with_contents(family: OwnerObservation) -> Iterator[Resource]:
     for child in family.generated.children:
         live = family.live.get(child.key)
         if live is None or child.update_policy not in _EDITABLE:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from setpoint.core.conditions import ConditionReason
 from setpoint.core.decide import Cookie, Decision
 from setpoint.core.merge.child_plan import ChildPlan
 from setpoint.core.merge.children import last_generated_status
@@ -172,7 +173,7 @@ async def _settle(context: StepContext, owner: Owner, work: OwnerPlan, made: Map
     context = await context.tell(ready, owner_outputs(context, work, stands.outputs))
     await record_owner_events(context, before, work)
     if ready.status != "True" and is_ready(before):
-        await context.note("NotReady", stands.lost, is_warning=True)
+        await context.note(ConditionReason.NOT_READY, stands.lost, is_warning=True)
     return Settled(work.plan, ready, _requeue_after(context, work, ready), others)
 
 

@@ -245,7 +245,7 @@ async def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
     # What was begun elsewhere came to nothing, and what was settled there says nothing of this object.
     here = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
     context = replace(context, state=here)
-    return await context.tell(conditions.updating("first look"))
+    return await context.tell(conditions.CLAIMED)
 
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from setpoint.core.conditions import ConditionReason
 from setpoint.core.unstructured import display_name, text_at
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.wait.judge import (
@@ -33,10 +34,10 @@ from setpoint.engine.state import WaitState
 from setpoint.errors import RemoteError, StillWaiting, WaitFailed, WaitTimedOut
 
 _WaitError: TypeAlias = StillWaiting | WaitTimedOut | WaitFailed
-_REASONS: Final[dict[type[_WaitError], str]] = {
-    StillWaiting: "Waiting",
-    WaitTimedOut: "WaitTimedOut",
-    WaitFailed: "WaitFailed",
+_REASONS: Final[dict[type[_WaitError], ConditionReason]] = {
+    StillWaiting: ConditionReason.WAITING,
+    WaitTimedOut: ConditionReason.WAIT_TIMED_OUT,
+    WaitFailed: ConditionReason.WAIT_FAILED,
 }
 # Some objects tell their progress many times a second. A status follows, but not at that pace.
 _SECONDS_BETWEEN_TEXTS: Final = 5.0

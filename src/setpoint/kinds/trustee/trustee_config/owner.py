@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from setpoint.core.conditions import find_condition
+from setpoint.core.conditions import ConditionReason, ConditionType, find_condition
 from setpoint.core.merge.children import Child
 from setpoint.core.unstructured import (
     condition_lag,
@@ -59,9 +59,9 @@ def readiness_of(
     status = trustee_status(ref, is_ready=unready is None)
     problems = [one for one in (unready, *_wrong_settings(settings, generated)) if one]
     ready = (
-        ReadyCondition("False", "NotReady", "; ".join(problems))
+        ReadyCondition("False", ConditionReason.NOT_READY, "; ".join(problems))
         if problems
-        else ReadyCondition("True", "UpToDate", str(status.statusDescription))
+        else ReadyCondition("True", ConditionReason.UP_TO_DATE, str(status.statusDescription))
     )
     return OwnerStatus(ready, msgspec.to_builtins(status))
 
@@ -85,7 +85,7 @@ def is_kbs_config_ready(kbs_config: JsonObject) -> bool:
 
 def _reason_of(live: JsonObject) -> str:
     """What the KbsConfig itself says about it, as long as that is not about an older one."""
-    ready = find_condition(conditions_of(live), "Ready")
+    ready = find_condition(conditions_of(live), ConditionType.READY)
     if ready is None or ready.status == "True" or not ready.message or condition_lag(live, ready):
         return " yet"
     return f": {ready.message}"
