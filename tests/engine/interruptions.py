@@ -70,8 +70,8 @@ class _Watched:
         if not inspect.iscoroutinefunction(found):
             return found
 
-        async def watched(*arguments: Any) -> Any:
-            answer = await found(*arguments)
+        async def watched(*arguments: Any, **named: Any) -> Any:
+            answer = await found(*arguments, **named)
             await self._interruption.tick()
             return answer
 

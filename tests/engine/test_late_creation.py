@@ -7,7 +7,7 @@ from typing import Any
 from setpoint.core.plan import Action
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import Settled, StepOutcome, Stopped
-from setpoint.engine.ports import Store
+from setpoint.engine.ports import SinglePartUpdates, Store
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
@@ -16,7 +16,7 @@ from tests.engine.gadget_stand import GadgetStand
 
 
 @dataclass
-class Crossed:
+class Crossed(SinglePartUpdates):
     """A store in which somebody else writes first, once, as soon as the object is there."""
 
     behind: Store
@@ -26,11 +26,11 @@ class Crossed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.behind, name)
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
-        if self.stand.objects and not self.was_crossed:
+    async def update(self, resource: Resource, *, status: JsonObject | None = None, **parts: Any) -> Resource | None:
+        if status is not None and self.stand.objects and not self.was_crossed:
             self.was_crossed = True
             raise WriteConflict("somebody was faster")
-        return await self.behind.update_status(resource, status)
+        return await self.behind.update(resource, status=status, **parts)
 
 
 def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:

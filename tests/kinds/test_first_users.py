@@ -89,9 +89,9 @@ class JustBefore:
         if name != self._verb:
             return found
 
-        async def preceded(*arguments: Any) -> Any:
+        async def preceded(*arguments: Any, **named: Any) -> Any:
             self._happening()
-            return await found(*arguments)
+            return await found(*arguments, **named)
 
         return preceded
 

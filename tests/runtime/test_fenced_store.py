@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from setpoint.clients.fencing import FencedWrite, fenced_by
-from setpoint.engine.ports import EventRecord, Lease, Store
+from setpoint.engine.ports import ChildWrite, EventRecord, Lease, Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.fencing import FencedStore
@@ -16,7 +16,9 @@ from setpoint.stores.memory import MemoryStore
 from tests.runtime.virtual_time import VirtualClock, run
 from tests.stores.samples import REF, instance
 
-WRITES = ("annotate", "apply", "create", "delete", "note", "replace", "set_finalizers", "update_status")
+# Updates of one part are updates.
+PARTS = ("annotate", "set_finalizers", "update_status")
+WRITES = (*PARTS, "apply", "create", "delete", "note", "replace", "update", "write_children")
 OTHERS = ("acquire", "close", "get", "leases", "list", "notes", "pages", "release", "watch")
 NOTE = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
@@ -43,7 +45,9 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "note": (NOTE,),
         "replace": (resource, instance(spec={"settings": {"tier": "large"}})),
         "set_finalizers": (resource, ("x.dev/f",)),
+        "update": (resource,),
         "update_status": (resource, {"size": 1}),
+        "write_children": ([ChildWrite(instance("another")), ChildWrite(instance(), resource)],),
         "acquire": ("name", "me", 15.0),
         "release": (Lease("name", "me", 1, 0.0),),
         "leases": ("",),
@@ -62,9 +66,11 @@ def test_every_method_of_a_store_is_one_or_the_other() -> None:
 
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_without_a_permit_does_not_reach_the_store(name: str) -> None:
+    verb = "update" if name in PARTS else name
+
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
         before, notes = await store.list(), await store.notes()
-        with fenced_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{name} SQLInstance.* refused"):
+        with fenced_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{verb} SQLInstance.* refused"):
             await getattr(fenced, name)(*arguments_of(name, resource))
 
         assert (await store.list(), await store.notes()) == (before, notes)
@@ -118,11 +124,11 @@ def test_what_is_read_piece_by_piece_is_the_store_s() -> None:
 
 def test_a_write_that_takes_longer_than_its_permit_is_given_up() -> None:
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
-        async def never(*_: object) -> None:
+        async def never(*_: object, **__: object) -> None:
             await asyncio.sleep(10**6)
 
-        store.update_status = never  # type: ignore[method-assign,assignment] # a store that hangs
-        with fenced_by(Allowing(5)), pytest.raises(LeaseLost, match=r"^update_status .*: no answer while the lease"):
+        store.update = never  # type: ignore[method-assign] # a store that hangs
+        with fenced_by(Allowing(5)), pytest.raises(LeaseLost, match=r"^update .*: no answer while the lease"):
             await fenced.update_status(resource, {})
 
         assert VirtualClock().monotonic() == 5.0

@@ -128,11 +128,11 @@ class _WiredStore:
         if not inspect.iscoroutinefunction(found):
             return found
 
-        async def sent(*args: Any) -> Any:
+        async def sent(*args: Any, **parts: Any) -> Any:
             def land() -> Any:
                 if name not in (*READS, *LEASES):
                     self._witness(self._wire.process, name, args[0].ref)
-                return at_once(found(*args))
+                return at_once(found(*args, **parts))
 
             request = HttpRequest("GET" if name in READS else "PUT", f"http://store/{name}")
             try:

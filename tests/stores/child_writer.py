@@ -7,13 +7,16 @@ from itertools import count
 from pathlib import Path
 
 from setpoint.core.values.json_types import JsonObject
-from setpoint.engine.resource import ResourceRef
+from setpoint.engine.ports import ChildWrite, EventRecord
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.sqlite.store import SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.samples import GROUP, instance
 
 LIMITS = StoreLimits(changes=400)
+PAIR = ("pair-a", "pair-b")
+REFS = {name: ResourceRef(GROUP, "SQLInstance", "default", name) for name in PAIR}
 
 
 async def count_up(store: SqliteStore, name: str, begin: int) -> None:
@@ -29,6 +32,27 @@ async def count_up(store: SqliteStore, name: str, begin: int) -> None:
             "stringData": {"n": name},
         }
         await store.apply(password)
+
+
+async def update_parts(store: SqliteStore, name: str, begin: int) -> None:
+    """A number that grows in the status, in an annotation and in an event, all in one update."""
+    resource = await store.apply(instance(name, spec={"number": 2**53}))
+    for number in count(begin):
+        event = EventRecord(resource.ref, resource.uid, "Normal", "Counted", str(number), "2026-01-01T00:00:00Z")
+        after = await store.update(
+            resource, status={"number": number}, annotations={"number": str(number)}, events=[event]
+        )
+        assert after is not None
+        resource = after
+        say(name, number)
+
+
+async def write_pairs(store: SqliteStore, begin: int) -> None:
+    """A number that grows in two children at once."""
+    seen: tuple[Resource | None, ...] = tuple([await store.get(REFS[name]) for name in PAIR])
+    for number in count(begin):
+        documents = (instance(name, spec={"number": number}) for name in PAIR)
+        seen = await store.write_children([ChildWrite(*one) for one in zip(documents, seen, strict=True)])
 
 
 async def come_and_go(store: SqliteStore, begin: int) -> None:
@@ -47,7 +71,8 @@ def say(*words: object) -> None:
 async def main(path: Path, begin: int) -> None:
     store = await open_sqlite(path, FakeClock(), lambda: str(uuid.uuid4()), limits=LIMITS)
     counters = (count_up(store, f"db-{number}", begin) for number in range(8))
-    await asyncio.gather(come_and_go(store, begin), *counters)
+    updates = (update_parts(store, f"parts-{number}", begin) for number in range(4))
+    await asyncio.gather(come_and_go(store, begin), write_pairs(store, begin), *updates, *counters)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import EventRecord, Lease, ResourceChange, ResourceQuery, Store
+from setpoint.engine.ports import ChildWrite, EventRecord, Lease, ResourceChange, ResourceQuery, Store
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import SetpointError
 from tests.engine.clock import FakeClock
@@ -38,6 +38,22 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Update:
+    """Several parts of a resource at once, as it was seen `ago` answers before the last one about it."""
+
+    ref: ResourceRef
+    ago: int
+    parts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Children:
+    """Documents that are created, or replace what was seen that many answers ago."""
+
+    writes: tuple[tuple[JsonObject, int | None], ...]
+
+
+@dataclass(frozen=True)
 class Delete:
     ref: ResourceRef
 
@@ -63,7 +79,7 @@ class Wait:
     seconds: int
 
 
-Operation: TypeAlias = Apply | Create | Write | Delete | Tell | Acquire | Release | Wait
+Operation: TypeAlias = Apply | Create | Write | Update | Children | Delete | Tell | Acquire | Release | Wait
 
 _values: st.SearchStrategy[Json] = st.sampled_from((0, 1, 1.0, True, None, "", "x", 2**70, {"a": []}))
 _labels = st.dictionaries(st.sampled_from(("team", "tier")), st.sampled_from(("a", "b")), max_size=2)
@@ -85,6 +101,16 @@ _moments = st.sampled_from(("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"))
 _uids = st.sampled_from(("uid-1", "uid-2"))
 _notes = st.builds(EventRecord, _refs, _uids, st.just("Normal"), st.sampled_from("rstuv"), st.just("m"), _moments)
 _holders = st.sampled_from(("me", "you"))
+_parts = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": _statuses,
+        "finalizers": _finalizers,
+        "annotations": _edits,
+        "events": st.lists(_notes, max_size=2),
+    },
+)
+_children = st.lists(st.tuples(_documents, st.sampled_from((None, None, 0, 1))), max_size=3).map(tuple)
 
 
 def _replacement(document: JsonObject, ago: int) -> Write:
@@ -100,6 +126,8 @@ operations: st.SearchStrategy[Operation] = (
     | st.builds(Write, _refs, _ago, st.just("update_status"), _statuses)
     | st.builds(Write, _refs, _ago, st.just("set_finalizers"), _finalizers)
     | st.builds(Write, _refs, _ago, st.just("annotate"), _edits)
+    | st.builds(Update, _refs, _ago, _parts)
+    | st.builds(Children, _children)
     | st.builds(Delete, _refs)
     | st.builds(Tell, _notes)
     | st.builds(Acquire, _holders, st.integers(1, 3))
@@ -126,8 +154,11 @@ class Run:
 
     async def _perform(self, operation: Operation) -> object:
         match operation:
-            case Apply() | Create() | Write() | Delete():
+            case Apply() | Create() | Write() | Update() | Delete():
                 return await self._write(operation)
+            case Children(writes):
+                found = [self._child(document, ago) for document, ago in writes]
+                return [self._noticed(one) for one in await self.store.write_children(found)]
             case Tell(note):
                 await self.store.note(note)
             case Acquire(holder, seconds):
@@ -138,7 +169,11 @@ class Run:
                 await self.clock.sleep(seconds)
         return None
 
-    async def _write(self, operation: Apply | Create | Write | Delete) -> Resource | None:
+    def _child(self, document: JsonObject, ago: int | None) -> ChildWrite:
+        known = self.seen.get(Resource(document).ref._replace(namespace="default"), [])
+        return ChildWrite(document, None if ago is None or ago >= len(known) else known[-1 - ago])
+
+    async def _write(self, operation: Apply | Create | Write | Update | Delete) -> Resource | None:
         answer: Resource | None = None
         match operation:
             case Apply(manifest):
@@ -148,6 +183,9 @@ class Run:
             case Write(ref, ago, verb, value):
                 known = self.seen.get(ref, [])
                 answer = await getattr(self.store, verb)(known[-1 - ago], value) if ago < len(known) else None
+            case Update(ref, ago, parts):
+                known = self.seen.get(ref, [])
+                answer = await self.store.update(known[-1 - ago], **parts) if ago < len(known) else None
             case Delete(ref):
                 answer = await self.store.delete(ref)
         return answer

@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ResourceChange
+from setpoint.engine.ports import EventRecord, ResourceChange
 from setpoint.engine.resource import Resource, ResourceRef
 
 GROUP = "sql.cnrm.cloud.google.com"
 REF = ResourceRef(GROUP, "SQLInstance", "default", "db")
 SECRET_REF = ResourceRef("", "Secret", "default", "login")
+FINALIZER = ("x.dev/f",)
 
 
 def instance(name: str = "db", spec: Json = None, **metadata: Any) -> JsonObject:
@@ -44,6 +45,11 @@ def kept(resource: Resource, said: Mapping[str, Any]) -> JsonObject:
         "creationTimestamp": metadata_of(resource)["creationTimestamp"],
     }
     return instance(namespace="default", **said, **written)
+
+
+def event_about(resource: Resource, message: str = "updated") -> EventRecord:
+    """An event to be recorded with an update of `resource`."""
+    return EventRecord(resource.ref, resource.uid, "Normal", "Updated", message, "2026-01-01T00:00:00Z")
 
 
 async def take(events: AsyncIterator[ResourceChange], count: int) -> list[ResourceChange]:

@@ -10,10 +10,11 @@ from random import Random
 import pytest
 
 from setpoint.engine.ports import ResourceQuery
-from setpoint.engine.resource import Resource
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.stores.sqlite.store import OpenMode, SqliteStore, open_sqlite
 from tests.engine.clock import FakeClock
 from tests.stores.audit import NOTHING_WRONG, audit
+from tests.stores.child_writer import PAIR
 from tests.stores.samples import instance
 from tests.stores.scratch import scratch_folder
 
@@ -29,9 +30,11 @@ def test_whatever_was_acknowledged_survives_kill_9(
         acknowledged = killed_after(random.randint(1, 300), path, begin=attempt * 100_000)
         store = loop.run(open_sqlite(path, clock, new_uid, OpenMode.READ))
         kept = loop.run(store.list(ResourceQuery(kind="SQLInstance"))).resources
+        events = {(event.ref, event.message) for event in loop.run(store.notes())}
         loop.run(store.close())
 
         assert lost(acknowledged, kept) == []
+        assert halves(kept, events) == []
         assert audit(path) == NOTHING_WRONG
 
 
@@ -55,6 +58,17 @@ def lost(acknowledged: dict[str, int], kept: tuple[Resource, ...]) -> list[str]:
         name
         for name, number in acknowledged.items()
         if (name in found if name.startswith("gone-") else name not in found or reached(found[name]) < number)
+    ]
+
+
+def halves(kept: tuple[Resource, ...], events: set[tuple[ResourceRef, str]]) -> list[str]:
+    """The names of which a part was written without the others: of an update, or of two children."""
+    updated = [one for one in kept if one.ref.name.startswith("parts-") and one.status]
+    pair = {str(one.spec["number"]) for one in kept if one.ref.name in PAIR}
+    return [
+        *(one.ref.name for one in updated if one.annotations.get("number") != str(one.status["number"])),
+        *(one.ref.name for one in updated if (one.ref, str(one.status["number"])) not in events),
+        *(PAIR if len(pair) > 1 else ()),
     ]
 
 

@@ -1,6 +1,13 @@
 """Every part of the contract, for whoever has a store: the fixture `store` is theirs."""
 
-from tests.stores import contract, contract_any_kind, contract_keeping, contract_owning, contract_watching
+from tests.stores import (
+    contract,
+    contract_any_kind,
+    contract_keeping,
+    contract_owning,
+    contract_updating,
+    contract_watching,
+)
 
 
 class TestApplying(contract.Applying):
@@ -16,6 +23,18 @@ class TestAnnotating(contract.Annotating):
 
 
 class TestStatus(contract.Status):
+    pass
+
+
+class TestUpdating(contract_updating.Updating):
+    pass
+
+
+class TestRefusedUpdates(contract_updating.RefusedUpdates):
+    pass
+
+
+class TestWritingChildren(contract_updating.WritingChildren):
     pass
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from setpoint.clients.write_guard import BlockedWrites
-from setpoint.engine.ports import EVERYTHING, EventRecord, ResourceQuery
+from setpoint.engine.ports import EVERYTHING, ChildWrite, EventRecord, ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import NotRecorded, StoreError, WriteBlocked
 from setpoint.replay.snapshot import StoreSnapshot, take_snapshot
@@ -81,6 +81,7 @@ def _argument(name: str) -> Any:
         "note": EventRecord(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
         "ref": REF,
         "finalizers": (),
+        "writes": [ChildWrite(document)],
         "name": "lease",
         "lease": type("Named", (), {"name": "lease"}),
         "holder": "me",
@@ -93,12 +94,24 @@ def _argument(name: str) -> Any:
 def test_a_write_is_blocked_and_on_record(name: str) -> None:
     taken = asyncio.run(_taken())[1]
     write = getattr(taken, name)
-    arguments = [_argument(one) for one in inspect.signature(write).parameters]
+    parameters = inspect.signature(write).parameters.values()
+    arguments = [_argument(one.name) for one in parameters if one.kind is not one.KEYWORD_ONLY]
+    verb = "update" if name in ("annotate", "set_finalizers", "update_status") else name
 
-    with pytest.raises(WriteBlocked, match=rf"^{name} .* \(store\): nothing may be written"):
+    with pytest.raises(WriteBlocked, match=rf"^{verb} .* \(store\): nothing may be written"):
         asyncio.run(write(*arguments))
 
-    assert [(one.way, one.method) for one in taken.blocks.writes] == [("store", name)]
+    assert [(one.way, one.method) for one in taken.blocks.writes] == [("store", verb)]
+
+
+def test_every_part_of_a_blocked_update_is_on_record() -> None:
+    taken = asyncio.run(_taken())[1]
+
+    with pytest.raises(WriteBlocked):
+        asyncio.run(taken.update(Resource(instance()), status={"a": 1}, finalizers=("f",), annotations={"b": None}))
+
+    (blocked,) = taken.blocks.writes
+    assert blocked.body == {"status": {"a": 1}, "metadata": {"finalizers": ["f"], "annotations": {"b": None}}}
 
 
 def test_a_secret_that_was_to_be_written_is_not_on_record() -> None:

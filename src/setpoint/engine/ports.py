@@ -3,7 +3,8 @@
 One contract suite per protocol runs on every implementation.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -85,6 +86,14 @@ class EventRecord:
     count: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class ChildWrite:
+    """The write of one child of an owner: a new object, or a new document over the revision that was `seen`."""
+
+    document: JsonObject
+    seen: Resource | None = None
+
+
 class Store(Protocol):
     """Where resources are kept. Whatever was acknowledged survives kill -9.
 
@@ -147,23 +156,46 @@ class Store(Protocol):
         """
         ...
 
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
+        """The children after these writes, in order: each is a `create`, or a `replace` of what was seen.
+
+        One transaction where the store has transactions: all of them, or none. Elsewhere one after the other, up to
+        the first that fails.
+        """
+        ...
+
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
+        """The resource with these parts changed, and these events recorded; a part that is None stays as it is.
+
+        None when it was being deleted and its last finalizer is gone. Optimistic concurrency: WriteConflict when it
+        has changed since `resource` was read. A part that says nothing new changes nothing, not even the revision.
+        One commit and one revision where the store has transactions. Elsewhere metadata first, then the status, then
+        the events: what was written before a failure stays.
+
+        An annotation that is None is removed. An annotation belongs to the writer that changed its value last: those
+        of the engine stay when an `apply` does not name them. StoreError for a new finalizer on a resource that is
+        being deleted.
+        """
+        ...
+
     async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
-        """The resource with this status; WriteConflict when it has changed since `resource` was read."""
+        """See `update`."""
         ...
 
     async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
-        """The resource with these finalizers; None when it was being deleted and the last one is gone.
-
-        WriteConflict as for `update_status`; StoreError for a new one on a resource that is being deleted.
-        """
+        """See `update`."""
         ...
 
     async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        """The resource with these annotations set, or taken off where None; WriteConflict as for `update_status`.
-
-        An annotation belongs to whoever was the last to change its value. Those of the engine stay when an `apply`
-        does not name them.
-        """
+        """See `update`."""
         ...
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
@@ -196,6 +228,41 @@ class Store(Protocol):
     async def close(self) -> None:
         """Finishes what was begun and lets go of everything; a second time does nothing."""
         ...
+
+
+class SinglePartUpdates(ABC):
+    """The updates of a Store that change one part of a resource: the same for every store that has `update`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
+        """See Store."""
+
+    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+        """See Store."""
+        return _still_there(await self.update(resource, status=status))
+
+    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+        """See Store."""
+        return await self.update(resource, finalizers=finalizers)
+
+    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
+        """See Store."""
+        return _still_there(await self.update(resource, annotations=annotations))
+
+
+def _still_there(after: Resource | None) -> Resource:
+    assert after is not None, "only an update of finalizers can remove a resource"
+    return after
 
 
 @runtime_checkable

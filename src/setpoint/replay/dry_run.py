@@ -1,6 +1,6 @@
 """Dry run of a step: it runs up to its first request that would write, and that request is recorded, not sent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from setpoint.engine.capabilities import SupportsWriteGuard
 from setpoint.engine.context import EngineContext
 from setpoint.engine.kind import ResourceType
 from setpoint.engine.owner import Owner
-from setpoint.engine.ports import EventRecord
+from setpoint.engine.ports import ChildWrite, EventRecord
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.preview import OverlayStore, PreviewFinding, PreviewResult, with_cookie
 from setpoint.engine.step.reconcile import step
@@ -31,19 +31,35 @@ class WriteCaptureStore(OverlayStore):
     resources: dict[ResourceRef, Resource]
     blocks: BlockedWrites
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
-        """Noted."""
-        return self._kept({**resource.document, "status": dict(status)})
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
+        """Kept for the step alone; the events are dropped."""
+        metadata = _metadata(resource.document)
+        if finalizers is not None:
+            metadata["finalizers"] = list(finalizers)
+        if annotations is not None:
+            edited = {**resource.annotations, **annotations}
+            metadata["annotations"] = {name: text for name, text in edited.items() if text is not None}
+        document = {**resource.document, "metadata": metadata}
+        after = self._kept(document if status is None else {**document, "status": dict(status)})
+        is_gone = resource.is_deleting and finalizers is not None and not finalizers
+        return None if is_gone else after
 
-    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
-        """Noted."""
-        held = self._with(resource, {"finalizers": list(finalizers)})
-        return None if resource.is_deleting and not finalizers else held
-
-    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        """Noted."""
-        said = {**resource.annotations, **annotations}
-        return self._with(resource, {"annotations": {name: text for name, text in said.items() if text is not None}})
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
+        """On record, one after the other."""
+        return tuple(
+            [
+                await (self.create(one.document) if one.seen is None else self.replace(one.seen, one.document))
+                for one in writes
+            ]
+        )
 
     async def note(self, note: EventRecord) -> None:
         """Nobody reads it."""
@@ -68,9 +84,6 @@ class WriteCaptureStore(OverlayStore):
     def _tell(self, verb: str, ref: ResourceRef, body: Json = None) -> None:
         # What to raise is of no use: in here it may go on as if it were done.
         _ = self.blocks.stop(STORE_CHANNEL, verb, str(ref), body)
-
-    def _with(self, resource: Resource, metadata: Mapping[str, Json]) -> Resource:
-        return self._kept({**resource.document, "metadata": {**_metadata(resource.document), **metadata}})
 
     def _kept(self, document: JsonObject) -> Resource:
         resource = Resource(document)

@@ -2,13 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from setpoint.clients.write_guard import BlockedWrites
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import EVERYTHING, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.ports import (
+    EVERYTHING,
+    ChildWrite,
+    EventRecord,
+    Lease,
+    ResourceChange,
+    ResourceList,
+    ResourceQuery,
+    SinglePartUpdates,
+    Store,
+)
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import NotRecorded, StoreError
 
@@ -16,7 +26,7 @@ STORE_CHANNEL: Final = "store"
 
 
 @dataclass(slots=True)
-class StoreSnapshot:
+class StoreSnapshot(SinglePartUpdates):
     """All that a store had. What it did not list is asked for `behind` it, once; without one, NotRecorded is raised.
 
     `absent` are those that were asked for and not there. `is_whole`: the store lists all that there is.
@@ -82,17 +92,28 @@ class StoreSnapshot:
         """Blocked."""
         self._block("replace", str(seen.ref), dict(document))
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
         """Blocked."""
-        self._block("update_status", str(resource.ref), {"status": dict(status)})
+        targets = ", ".join(str(Resource(one.document).ref) for one in writes)
+        self._block("write_children", targets, [dict(one.document) for one in writes])
 
-    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
         """Blocked."""
-        self._block("set_finalizers", str(resource.ref), {"metadata": {"finalizers": list(finalizers)}})
-
-    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        """Blocked."""
-        self._block("annotate", str(resource.ref), {"metadata": {"annotations": dict(annotations)}})
+        metadata: dict[str, Json] = {} if finalizers is None else {"finalizers": list(finalizers)}
+        if annotations is not None:
+            metadata["annotations"] = dict(annotations)
+        body: dict[str, Json] = {"metadata": metadata} if metadata else {}
+        if status is not None:
+            body["status"] = dict(status)
+        self._block("update", str(resource.ref), body)
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """Blocked."""

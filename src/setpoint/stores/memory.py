@@ -1,6 +1,6 @@
 """The in-memory store: the reference implementation for the contract suite, and for tests."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -64,6 +64,9 @@ class MemoryStore(RecordStore):
 
     async def note(self, note: EventRecord) -> None:
         self._require_open()
+        self._record_event(note)
+
+    def _record_event(self, note: EventRecord) -> None:
         key = (note.uid, note.reason, note.message)
         old = self._notes.pop(key, None)
         self._notes[key] = note if old is None else replace(note, count=old.count + note.count)
@@ -99,21 +102,38 @@ class MemoryStore(RecordStore):
         self._is_open = False
         self._bell.ring()
 
-    async def _change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
+    async def _commit(
+        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+    ) -> tuple[ResourceRecord | None, ...]:
         self._require_open()
-        before = self._records.get(ref)
-        after = rule(before)
-        if after is before:
-            return before
-        self._last += 1
-        if after is None:
-            del self._records[ref]
-        else:
-            after = self._records[ref] = structs.replace(after, revision=self._last)
-        self._journal[self._last] = JournaledChange(self._last, before, after)
-        self._journal.pop(self._last - self._limits.changes, None)
-        self._bell.ring()
-        return after
+        staged: dict[ResourceRef, ResourceRecord | None] = {}
+        results: list[ResourceRecord | None] = []
+        journaled: list[JournaledChange] = []
+        for ref, mutation in changes:
+            before = staged[ref] if ref in staged else self._records.get(ref)
+            after = mutation(before)
+            if after is not before:
+                revision = self._last + len(journaled) + 1
+                after = None if after is None else structs.replace(after, revision=revision)
+                journaled.append(JournaledChange(revision, before, after))
+            staged[ref] = after
+            results.append(after)
+        self._keep(journaled)
+        for event in events:
+            self._record_event(event)
+        return tuple(results)
+
+    def _keep(self, journaled: Sequence[JournaledChange]) -> None:
+        for change in journaled:
+            if change.after is not None:
+                self._records[change.after.ref] = change.after
+            elif change.before is not None:
+                del self._records[change.before.ref]
+            self._last = change.revision
+            self._journal[self._last] = change
+            self._journal.pop(self._last - self._limits.changes, None)
+        if journaled:
+            self._bell.ring()
 
     def _page(self, since: int, query: ResourceQuery) -> JournalPage:
         self._require_open()

@@ -4,15 +4,15 @@ A mutation takes the record as it is and returns the record as it should be: the
 when the resource is to be removed. The store assigns the revision and commits. Writes use optimistic concurrency.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import Clock
+from setpoint.engine.ports import ChildWrite, Clock, EventRecord, SinglePartUpdates
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import StoreError, WriteConflict
@@ -82,53 +82,54 @@ def replaced(seen: Resource, authored: AuthoredManifest) -> Mutation:
     return rule
 
 
-def with_status(seen: Resource, status: JsonObject) -> Mutation:
-    """The status becomes `status`, if nobody wrote since `seen`."""
-    encoded = canonical(status) if status else b""
+def updated(
+    seen: Resource,
+    *,
+    status: JsonObject | None = None,
+    finalizers: tuple[str, ...] | None = None,
+    annotations: Mapping[str, str | None] | None = None,
+) -> Mutation:
+    """These parts of the resource become this, if it has not changed since `seen`; a part that is None stays.
 
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
+    A resource that is being deleted is removed with its last finalizer.
+    """
+    encoded = None if status is None else canonical(status) if status else b""
+
+    def mutation(before: ResourceRecord | None) -> ResourceRecord | None:
         record = _require_unchanged(seen, before)
-        return record if record.status == encoded else replace(record, status=encoded)
+        if annotations is not None:
+            record = _with_annotations(record, annotations)
+        if encoded is not None and record.status != encoded:
+            record = replace(record, status=encoded)
+        return record if finalizers is None else _with_finalizers(record, finalizers)
 
-    return rule
+    return mutation
 
 
-def with_finalizers(seen: Resource, finalizers: tuple[str, ...]) -> Mutation:
-    """The finalizers become these, if nobody wrote since `seen`; a resource that only they held goes."""
+def _with_finalizers(record: ResourceRecord, finalizers: tuple[str, ...]) -> ResourceRecord | None:
     wanted = list(dict.fromkeys(finalizers))
-
-    def rule(before: ResourceRecord | None) -> ResourceRecord | None:
-        record = _require_unchanged(seen, before)
-        metadata = decode(record.metadata)
-        present = metadata.get("finalizers", [])
-        if "deletionTimestamp" in metadata:
-            if not set(wanted) <= set(present):
-                raise StoreError(f"{record.ref} is being deleted: finalizers can be taken off, not added")
-            if not wanted:
-                return None
-        return _with_metadata(record, {**metadata, "finalizers": wanted})
-
-    return rule
+    metadata = decode(record.metadata)
+    present = metadata.get("finalizers", [])
+    if "deletionTimestamp" in metadata:
+        if not set(wanted) <= set(present):
+            raise StoreError(f"{record.ref} is being deleted: finalizers can be taken off, not added")
+        if not wanted:
+            return None
+    return _with_metadata(record, {**metadata, "finalizers": wanted})
 
 
-def with_annotations(seen: Resource, annotations: Mapping[str, str | None]) -> Mutation:
-    """These annotations are set, or taken off where None, if nobody wrote since `seen`."""
-
-    def rule(before: ResourceRecord | None) -> ResourceRecord:
-        record = _require_unchanged(seen, before)
-        metadata = decode(record.metadata)
-        present = dict(metadata.get("annotations", {}))
-        ours = set(record.engine_keys)
-        for key, text in annotations.items():
-            if text is None:
-                present.pop(key, None)
-                ours.discard(key)
-            elif present.get(key) != text:
-                present[key] = text
-                ours.add(key)
-        return _with_metadata(record, {**metadata, "annotations": present}, frozenset(ours))
-
-    return rule
+def _with_annotations(record: ResourceRecord, annotations: Mapping[str, str | None]) -> ResourceRecord:
+    metadata = decode(record.metadata)
+    present = dict(metadata.get("annotations", {}))
+    ours = set(record.engine_keys)
+    for key, text in annotations.items():
+        if text is None:
+            present.pop(key, None)
+            ours.discard(key)
+        elif present.get(key) != text:
+            present[key] = text
+            ours.add(key)
+    return _with_metadata(record, {**metadata, "annotations": present}, frozenset(ours))
 
 
 def deleted(now: str) -> Mutation:
@@ -228,8 +229,8 @@ def _require_unchanged(seen: Resource, before: ResourceRecord | None) -> Resourc
     return before
 
 
-class RecordStore(ABC):
-    """All writes of a Store on resources."""
+class RecordStore(SinglePartUpdates):
+    """The writes of a Store that keeps records: each is a mutation that the store commits."""
 
     def __init__(self, clock: Clock, new_uid: Callable[[], str]) -> None:
         self._clock = clock
@@ -241,36 +242,55 @@ class RecordStore(ABC):
 
     async def apply(self, manifest: JsonObject) -> Resource:
         authored = read_manifest(manifest)
-        return await self._kept(authored.ref, applied(authored, self._clock.now(), self._new_uid))
+        (record,) = await self._commit([(authored.ref, applied(authored, self._clock.now(), self._new_uid))])
+        return _kept(record)
 
     async def create(self, document: JsonObject) -> Resource:
-        authored = read_manifest(document)
-        return await self._kept(authored.ref, created(authored, self._clock.now(), self._new_uid))
+        (child,) = await self.write_children([ChildWrite(document)])
+        return child
 
     async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        authored = read_manifest(document)
-        require_same_ref(seen.ref, authored.ref)
-        return await self._kept(seen.ref, replaced(seen, authored))
+        (child,) = await self.write_children([ChildWrite(document, seen)])
+        return child
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
-        return await self._kept(resource.ref, with_status(resource, status))
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
+        changes = [self._child_change(write) for write in writes]
+        return tuple(map(_kept, await self._commit(changes))) if changes else ()
 
-    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
-        record = await self._change(resource.ref, with_finalizers(resource, finalizers))
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
+        mutation = updated(resource, status=status, finalizers=finalizers, annotations=annotations)
+        (record,) = await self._commit([(resource.ref, mutation)], events)
         return None if record is None else to_resource(record)
 
-    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        return await self._kept(resource.ref, with_annotations(resource, annotations))
-
     async def delete(self, ref: ResourceRef) -> Resource | None:
-        record = await self._change(stored_ref(ref), deleted(self._clock.now()))
+        (record,) = await self._commit([(stored_ref(ref), deleted(self._clock.now()))])
         return None if record is None else to_resource(record)
 
     @abstractmethod
-    async def _change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
-        """The record after `rule`, on record for good; nothing happens when the rule gives back what it was given."""
+    async def _commit(
+        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+    ) -> tuple[ResourceRecord | None, ...]:
+        """The records after these mutations, in order, once they and the events are committed: all, or none.
 
-    async def _kept(self, ref: ResourceRef, rule: Mutation) -> Resource:
-        record = await self._change(ref, rule)
-        assert record is not None, f"{ref} went away in a write that keeps it"
-        return to_resource(record)
+        A mutation that returns the record it was given changes nothing.
+        """
+
+    def _child_change(self, write: ChildWrite) -> tuple[ResourceRef, Mutation]:
+        authored = read_manifest(write.document)
+        if write.seen is None:
+            return authored.ref, created(authored, self._clock.now(), self._new_uid)
+        require_same_ref(write.seen.ref, authored.ref)
+        return write.seen.ref, replaced(write.seen, authored)
+
+
+def _kept(record: ResourceRecord | None) -> Resource:
+    assert record is not None, "only a deletion and an update of finalizers can remove a resource"
+    return to_resource(record)

@@ -1,6 +1,6 @@
 """What a new implementation of an owner does to what an old one made: nothing that was not declared."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
@@ -10,7 +10,7 @@ from setpoint.core.values.paths import get_at, set_at
 from setpoint.engine.context import EngineContext, StepOutcome
 from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.owners.children import LAST_GENERATED
-from setpoint.engine.ports import Store
+from setpoint.engine.ports import ChildWrite, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.preview import PreviewFinding
 from tests.engine.owners.home import Home
@@ -18,7 +18,7 @@ from tests.engine.owners.stands import Place
 from tests.engine.upgrades import forget_cookie, read_only, take_over
 
 Claim: TypeAlias = Callable[[Home], Awaitable[None]]
-_WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizers", "annotate", "delete")
+_WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizers", "annotate", "update", "delete")
 
 
 class Witnessed:
@@ -32,12 +32,17 @@ class Witnessed:
         if name not in _WRITING:
             return verb
 
-        async def write(target: Any, *rest: Any) -> Any:
+        async def write(target: Any, *rest: Any, **parts: Any) -> Any:
             ref = target if isinstance(target, ResourceRef) else getattr(target, "ref", None) or Resource(target).ref
             self._writes.append((name, ref))
-            return await verb(target, *rest)
+            return await verb(target, *rest, **parts)
 
         return write
+
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
+        for one in writes:
+            self._writes.append(("create" if one.seen is None else "replace", Resource(one.document).ref))
+        return await self._behind.write_children(writes)
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ pytest.register_assert_rewrite(
     "tests.stores.contract_watching",
     "tests.stores.contract_keeping",
     "tests.stores.contract_owning",
+    "tests.stores.contract_updating",
     "tests.stores.contract_any_kind",
 )
 

@@ -6,7 +6,7 @@ refuses writes.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NoReturn
@@ -18,7 +18,17 @@ from setpoint.engine.context import EngineContext, Management, management_of
 from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import Absent, Reconciliation, observe_decoded
 from setpoint.engine.owners.children import observe_children
-from setpoint.engine.ports import EVERYTHING, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.ports import (
+    EVERYTHING,
+    ChildWrite,
+    EventRecord,
+    Lease,
+    ResourceChange,
+    ResourceList,
+    ResourceQuery,
+    SinglePartUpdates,
+    Store,
+)
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.plan import live_digest
@@ -27,7 +37,7 @@ from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, StoreEr
 
 
 @dataclass(frozen=True, slots=True)
-class OverlayStore:
+class OverlayStore(SinglePartUpdates):
     """Reads the drafts first, then the store behind them."""
 
     behind: Store
@@ -74,17 +84,21 @@ class OverlayStore:
         """Refused."""
         _refuse("replace")
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
         """Refused."""
-        _refuse("update_status")
+        _refuse("write_children")
 
-    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
         """Refused."""
-        _refuse("set_finalizers")
-
-    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        """Refused."""
-        _refuse("annotate")
+        _refuse("update")
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """Refused."""

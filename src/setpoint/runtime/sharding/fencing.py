@@ -1,7 +1,7 @@
 """Fencing: steps run under the lease of their shard, and a store write without a valid lease is refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias, TypeVar
@@ -9,7 +9,17 @@ from typing import TypeAlias, TypeVar
 from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import StepOutcome, Stopped
-from setpoint.engine.ports import EVERYTHING, EventRecord, Lease, ResourceChange, ResourceList, ResourceQuery, Store
+from setpoint.engine.ports import (
+    EVERYTHING,
+    ChildWrite,
+    EventRecord,
+    Lease,
+    ResourceChange,
+    ResourceList,
+    ResourceQuery,
+    SinglePartUpdates,
+    Store,
+)
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.leases import HeldLease
@@ -86,7 +96,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class FencedStore:
+class FencedStore(SinglePartUpdates):
     """The store behind it. Each write asks the permits around it first, and is given up when its time is over.
 
     A store behind HTTP asks them as well, for each request. Whoever writes outside of a step needs no permit.
@@ -131,20 +141,27 @@ class FencedStore:
         """See Store."""
         return await _fenced(FencedWrite("replace", str(seen.ref)), lambda: self.behind.replace(seen, document))
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
         """See Store."""
-        attempt = FencedWrite("update_status", str(resource.ref))
-        return await _fenced(attempt, lambda: self.behind.update_status(resource, status))
+        attempt = FencedWrite("write_children", ", ".join(_named(one.document) for one in writes))
+        return await _fenced(attempt, lambda: self.behind.write_children(writes))
 
-    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
         """See Store."""
-        attempt = FencedWrite("set_finalizers", str(resource.ref))
-        return await _fenced(attempt, lambda: self.behind.set_finalizers(resource, finalizers))
-
-    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        """See Store."""
-        attempt = FencedWrite("annotate", str(resource.ref))
-        return await _fenced(attempt, lambda: self.behind.annotate(resource, annotations))
+        return await _fenced(
+            FencedWrite("update", str(resource.ref)),
+            lambda: self.behind.update(
+                resource, status=status, finalizers=finalizers, annotations=annotations, events=events
+            ),
+        )
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """See Store."""

@@ -5,7 +5,7 @@ and its own annotations by patches with optimistic concurrency. The only specs i
 owner generates: each is created, or replaced as a whole over the revision that was read.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
     EVERYTHING,
+    ChildWrite,
     Clock,
     EventRecord,
     Lease,
@@ -25,6 +26,7 @@ from setpoint.engine.ports import (
     ResourceChangeType,
     ResourceList,
     ResourceQuery,
+    SinglePartUpdates,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import KindNotServed, RemoteConflict, StoreError, WriteConflict
@@ -41,14 +43,17 @@ from setpoint.stores.kubernetes.write_bodies import (
     ENGINE_WRITE,
     apply_body,
     authored_version,
+    metadata_changes,
+    metadata_patch,
     read_applicable,
     replacement_body,
     require_may_apply,
+    status_patch,
 )
 from setpoint.stores.mutations import already_exists, changed_since_read
 
 
-class KubernetesStore:
+class KubernetesStore(SinglePartUpdates):
     """A Store in a cluster. With a cache, reads of what is watched ask nobody."""
 
     def __init__(
@@ -171,40 +176,42 @@ class KubernetesStore:
             except RemoteConflict as error:
                 raise await self._lost(seen, error) from error
 
-    async def update_status(self, resource: Resource, status: JsonObject) -> Resource:
+    async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
         """See Store."""
-        self._require_open()
-        if same(status, resource.status):
-            return resource
-        change: dict[str, Json] = {"op": "add", "path": "/status", "value": dict(status)}
-        if not status:
-            change = {"op": "remove", "path": "/status"}
-        guard: dict[str, Json] = {"op": "replace", "path": "/metadata/resourceVersion", "value": resource.revision}
-        return await self._patch(resource, [guard, change], PatchType.JSON, "status")
+        return tuple(
+            [
+                await (self.create(one.document) if one.seen is None else self.replace(one.seen, one.document))
+                for one in writes
+            ]
+        )
 
-    async def set_finalizers(self, resource: Resource, finalizers: tuple[str, ...]) -> Resource | None:
+    async def update(
+        self,
+        resource: Resource,
+        *,
+        status: JsonObject | None = None,
+        finalizers: tuple[str, ...] | None = None,
+        annotations: Mapping[str, str | None] | None = None,
+        events: Sequence[EventRecord] = (),
+    ) -> Resource | None:
         """See Store."""
         self._require_open()
-        wanted = list(dict.fromkeys(finalizers))
-        if resource.is_deleting and not set(wanted) <= set(resource.finalizers):
-            raise StoreError(f"{resource.ref} is being deleted: finalizers can be taken off, not added")
-        if tuple(wanted) == resource.finalizers:
-            return resource
-        after = await self._patch(resource, _metadata(resource, "finalizers", wanted or None), PatchType.MERGE)
-        if not (after.is_deleting and not after.finalizers):
-            return after
-        self._drop(after.ref, after.uid)
-        return None
+        after = await self._update_metadata(resource, metadata_changes(resource, finalizers, annotations))
+        if after is not None and status is not None and not same(status, after.status):
+            after = await self._patch(after, status_patch(after, status), PatchType.JSON, "status")
+        for event in events:
+            await self.note(event)
+        return after
 
-    async def annotate(self, resource: Resource, annotations: Mapping[str, str | None]) -> Resource:
-        """See Store."""
-        self._require_open()
-        changes: dict[str, Json] = {
-            key: text for key, text in annotations.items() if resource.annotations.get(key) != text
-        }
+    async def _update_metadata(self, resource: Resource, changes: Mapping[str, Json]) -> Resource | None:
+        """The resource with these members of its metadata; None when its last finalizer is gone."""
         if not changes:
             return resource
-        return await self._patch(resource, _metadata(resource, "annotations", changes), PatchType.MERGE)
+        after = await self._patch(resource, metadata_patch(resource, changes), PatchType.MERGE)
+        if "finalizers" in changes and after.is_deleting and not after.finalizers:
+            self._drop(after.ref, after.uid)
+            return None
+        return after
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
@@ -353,11 +360,6 @@ class _Ending(msgspec.Struct):
 
 
 _kinds, _endings = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(_Ending)
-
-
-def _metadata(resource: Resource, member: str, value: Json) -> Json:
-    """A merge patch of metadata over the very state that was seen."""
-    return {"metadata": {"uid": resource.uid, "resourceVersion": resource.revision, member: value}}
 
 
 def _remember(change: ResourceChangeType, kept: ObjectState, cache: ObjectCache) -> None:

@@ -1,6 +1,6 @@
 """Request bodies of writes: server-side apply of a manifest, and PUT of an object over the state that was read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +11,7 @@ from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import ManifestInvalid, StoreError
 from setpoint.stores.manifests import (
     AuthoredManifest,
     being_deleted_error,
@@ -160,3 +160,36 @@ def _with_secret_data(seen: Resource, body: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise ManifestInvalid(f"{display_name(seen.document)}: {error}") from None
     return {**body, **({"data": data} if data else {})}
+
+
+def metadata_changes(
+    seen: Resource, finalizers: tuple[str, ...] | None, annotations: Mapping[str, str | None] | None
+) -> dict[str, Json]:
+    """The members of the metadata that an update changes; none where it says nothing new.
+
+    StoreError for a new finalizer on a resource that is being deleted.
+    """
+    changes: dict[str, Json] = {}
+    if finalizers is not None:
+        wanted = list(dict.fromkeys(finalizers))
+        if seen.is_deleting and not set(wanted) <= set(seen.finalizers):
+            raise StoreError(f"{seen.ref} is being deleted: finalizers can be taken off, not added")
+        if tuple(wanted) != seen.finalizers:
+            changes["finalizers"] = [*wanted] or None
+    if annotations is not None:
+        edits: dict[str, Json] = {k: text for k, text in annotations.items() if seen.annotations.get(k) != text}
+        if edits:
+            changes["annotations"] = edits
+    return changes
+
+
+def metadata_patch(seen: Resource, changes: Mapping[str, Json]) -> Json:
+    """A merge patch of metadata that the cluster accepts only over the revision that was `seen`."""
+    return {"metadata": {"uid": seen.uid, "resourceVersion": seen.revision, **changes}}
+
+
+def status_patch(seen: Resource, status: JsonObject) -> Json:
+    """A JSON patch of the status that the cluster accepts only over the revision that was `seen`."""
+    guard: dict[str, Json] = {"op": "replace", "path": "/metadata/resourceVersion", "value": seen.revision}
+    change: dict[str, Json] = {"op": "add", "path": "/status", "value": dict(status)}
+    return [guard, change if status else {"op": "remove", "path": "/status"}]

@@ -6,7 +6,7 @@ database_file (lock, connections, errors).
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -178,8 +178,16 @@ class SqliteStore(RecordStore):
             await self._writing.writer.close()
             self._writing.lock.release()
 
-    async def _change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
-        return await self._write(lambda side: side.tables.change(ref, rule))
+    async def _commit(
+        self, changes: Sequence[tuple[ResourceRef, Mutation]], events: Sequence[EventRecord] = ()
+    ) -> tuple[ResourceRecord | None, ...]:
+        def work(side: _Connected) -> tuple[ResourceRecord | None, ...]:
+            records = tuple(side.tables.change(ref, mutation) for ref, mutation in changes)
+            for event in events:
+                side.ledger.note(event)
+            return records
+
+        return await self._write(work)
 
     async def _write(self, work: Callable[[_Connected], T]) -> T:
         self._require_open()
