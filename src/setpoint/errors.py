@@ -143,6 +143,17 @@ class RemoteRefused(RemoteError):
     """A clear no: 400, 401, 403, a failed operation."""
 
 
+class ChildRefused(RemoteRefused):
+    """The write of one child of an owner was refused: `index` is its place among the writes.
+
+    Not the author's to mend: it may be a right, a quota, or a namespace that is missing.
+    """
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
 class RemoteInvalid(RemoteRefused):
     """The service takes no such object. `causes` has a field and what is wrong with it, for each that was named."""
 

@@ -1,7 +1,7 @@
 """The status and events of an owner after a step: whose edits were kept, what was reverted, what was created."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from setpoint.core.conditions import (
@@ -27,7 +27,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.conditions import condition_of, join_names
 from setpoint.engine.context import StepContext
 from setpoint.engine.owners.children import CONFLICTS, LAST_GENERATED, OwnerPlan
-from setpoint.engine.resource import Resource
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.state import outputs_in
 
 EDITED: Final = "Edited"
@@ -87,32 +87,33 @@ def _unobserved_conflicts(context: StepContext, work: OwnerPlan) -> list[str]:
     )
 
 
-async def record_owner_events(context: StepContext, before: Resource, work: OwnerPlan) -> None:
-    """Notes what the step did, and whose edits it met; `before` is the resource as the step began."""
+def owner_events(context: StepContext, work: OwnerPlan, outputs: JsonObject) -> Iterator[EventRecord]:
+    """What the step did, and whose edits it met; `context` is from before the status has `outputs`."""
+    before = context.resource
     written = [one.write for one in work.to_write if one.write is not None]
     for reason, message in _write_events(written, work.plan.decision):
-        await context.note(reason, message)
-    # A step that came to its end says so by this condition: one that was killed had made nothing that people know.
+        yield context.event(reason, message)
+    # The condition Edited shows that a step has ended: nothing is known of what a killed one had made.
     has_ended = condition_of(before, EDITED) is not None and LAST_GENERATED in before.status
     for one in work.to_write:
         if one.child.lacks and has_ended and one.child.key not in work.family.live:
-            told = f"{one.child.key} was gone and is made anew, with {one.child.lacks}: tell whoever uses the old one"
-            await context.note("MadeAnew", told, is_warning=True)
+            text = f"{one.child.key} was gone and is made anew, with {one.child.lacks}: tell whoever uses the old one"
+            yield context.event("MadeAnew", text, is_warning=True)
     findings = [finding for one in work.to_write for finding in one.findings]
     for resolution, reason in ((Resolution.REVERTED, "Reverted"), (Resolution.RETIRED, "Retired")):
         mine = [one for one in findings if one.resolution is resolution]
         if mine:
-            await context.note(
-                reason, f"{report_summary(mine)}: {mine[0].why}", is_warning=resolution is Resolution.REVERTED
-            )
-    await _record_condition_events(context, before)
+            text = f"{report_summary(mine)}: {mine[0].why}"
+            yield context.event(reason, text, is_warning=resolution is Resolution.REVERTED)
+    yield from _condition_events(context, outputs)
 
 
-async def _record_condition_events(context: StepContext, before: Resource) -> None:
+def _condition_events(context: StepContext, outputs: JsonObject) -> Iterator[EventRecord]:
+    after = conditions_from_data(outputs.get("conditions"))
     for type_ in (EDITED, WARNED):
-        was, now = condition_of(before, type_), condition_of(context.resource, type_)
+        was, now = condition_of(context.resource, type_), find_condition(after, type_)
         if now is not None and now != was and (was is not None or now.status == "True"):
-            await context.note(now.reason, now.message, is_warning=type_ == WARNED or now.reason == "Conflicting")
+            yield context.event(now.reason, now.message, is_warning=type_ == WARNED or now.reason == "Conflicting")
 
 
 def _write_events(writes: Sequence[PlannedWrite], decision: Decision) -> Iterable[tuple[str, str]]:
