@@ -158,6 +158,17 @@ class RemoteRefused(RemoteError):
     """The service refused the request: 400, 401, 403, a failed operation."""
 
 
+class ChildRefused(RemoteRefused):
+    """The write of one child of an owner was refused: `index` is its place among the writes.
+
+    Not the author's to mend: it may be a right, a quota, or a namespace that is missing.
+    """
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.index = index
+
+
 class RemoteInvalid(RemoteRefused):
     """The service rejected the object as invalid. `causes` has each field that was named, and what is wrong with it."""
 

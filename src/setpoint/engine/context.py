@@ -3,7 +3,7 @@
 import asyncio
 import datetime
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self, TypeAlias
@@ -163,6 +163,8 @@ class StepContext:
     anew: bool = False
     # What a status has to show, whatever else it does.
     least: JsonObject = field(default_factory=dict)
+    # The finalizers that are to be there, with the next commit; None when they are.
+    finalizers: tuple[str, ...] | None = None
 
     @property
     def management(self) -> Management:
@@ -178,56 +180,69 @@ class StepContext:
         still = NO_OSCILLATIONS if is_held else contests.still_active(intent, mark, self.engine.clock.now())
         return replace(self, state=replace(self.state, contests=still))
 
-    async def tell(self, ready: ReadyCondition, outputs: JsonObject | None = None) -> Self:
-        """The moment after the status says how it stands; nothing is written when it says so already."""
+    async def set_ready(
+        self, ready: ReadyCondition, outputs: JsonObject | None = None, events: Iterable[EventRecord] = ()
+    ) -> Self:
+        """The context once the status has this Ready condition, the state and `outputs`: one commit, with all events.
+
+        Nothing is written when the status says so already. Every change of a condition is an event of its own.
+        """
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
         now, contests = self.engine.clock.now(), self.state.contests.reported
-        memory = self._with(self.state, base)
-        status = with_conditions(memory, self.resource.generation, ready, contests, now)
-        context = self if self.engine.cookies is CookieLocation.STATUS else await self._annotate_cookie()
-        told = await context._put(status)
-        if told is not context:
-            await told._note_news(self.resource, ready)
-        return told
+        status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, contests, now)
+        news = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
+        return await self._commit(status, (*news, *events), self._cookie_annotation())
 
-    async def show(self, outputs: JsonObject) -> Self:
-        """The moment after the status shows these as well; how it stands is not told."""
-        return await self._put({**self.resource.status, **outputs})
+    async def set_outputs(self, outputs: JsonObject) -> Self:
+        """The context once the status shows these outputs as well; its conditions stay."""
+        return await self._commit({**self.resource.status, **outputs})
 
-    async def remember(self, outputs: JsonObject | None = None) -> Self:
-        """The moment after its memory is on record; what people read stays as it is, and a request is still open."""
-        open_still = replace(self.state, handled=StoredState.of(self.resource).handled)
-        return await self._put(self._with(open_still, {**self.resource.status, **(outputs or {})}))
+    async def save_state(self, outputs: JsonObject | None = None) -> Self:
+        """The context once its state is on record; the conditions stay, and a reconcile request is still open."""
+        still_open = replace(self.state, handled=StoredState.of(self.resource).handled)
+        return await self._commit(self._with_state(still_open, {**self.resource.status, **(outputs or {})}))
 
-    def _with(self, memory: StoredState, status: JsonObject) -> JsonObject:
-        return memory.into(status, with_cookie=self.engine.cookies is CookieLocation.STATUS)
-
-    async def _put(self, status: JsonObject) -> Self:
-        status = {**self.least, **status}
-        if same(status, self.resource.status):
-            return self
-        return replace(self, resource=await self.engine.store.update_status(self.resource, status))
-
-    async def _note_news(self, before: Resource, ready: ReadyCondition) -> None:
-        """Notes what the conditions say that they did not say before."""
-        if condition_of(before, ConditionType.READY) != condition_of(self.resource, ConditionType.READY):
-            await self.note(ready.reason, ready.message, is_warning=ready.is_failure)
-        contested = condition_of(self.resource, ConditionType.CONTESTED)
-        if contested is not None and condition_of(before, ConditionType.CONTESTED) is None:
-            await self.note(ConditionType.CONTESTED, contested.message, is_warning=True)
-
-    async def note(self, reason: str, message: str, *, is_warning: bool = False) -> None:
-        """Puts on record what people should know; `setpoint events` shows it."""
+    def event(self, reason: str, message: str, *, is_warning: bool = False) -> EventRecord:
+        """An event of this resource, which `setpoint events` shows once it is recorded."""
         severity = "Warning" if is_warning else "Normal"
         ref, uid, now = self.resource.ref, self.resource.uid, self.engine.clock.now()
-        await self.engine.store.note(EventRecord(ref, uid, severity, str(reason), message, now))
+        return EventRecord(ref, uid, severity, str(reason), message, now)
 
-    async def _annotate_cookie(self) -> Self:
-        cookie = None if self.state.cookie is None else str(self.state.cookie)
-        if self.resource.annotations.get(COOKIE_ANNOTATION) == cookie:
+    def _with_state(self, state: StoredState, status: JsonObject) -> JsonObject:
+        return state.into(status, with_cookie=self.engine.cookies is CookieLocation.STATUS)
+
+    async def _commit(
+        self,
+        status: JsonObject,
+        events: Sequence[EventRecord] = (),
+        annotations: Mapping[str, str | None] | None = None,
+    ) -> Self:
+        status = {**self.least, **status}
+        is_same = same(status, self.resource.status) and self.finalizers is None and not annotations
+        if is_same and not events:
             return self
-        resource = await self.engine.store.annotate(self.resource, {COOKIE_ANNOTATION: cookie})
-        return replace(self, resource=resource)
+        after = await self.engine.store.update(
+            self.resource, status=status, finalizers=self.finalizers, annotations=annotations, events=events
+        )
+        assert after is not None, "a finalizer is only added here"
+        return replace(self, resource=after, finalizers=None)
+
+    def _condition_events(self, after: Resource, ready: ReadyCondition) -> Iterator[EventRecord]:
+        """An event for each condition that says something new in `after`."""
+        before = self.resource
+        if condition_of(before, ConditionType.READY) != condition_of(after, ConditionType.READY):
+            yield self.event(ready.reason, ready.message, is_warning=ready.is_failure)
+        contested = condition_of(after, ConditionType.CONTESTED)
+        if contested is not None and condition_of(before, ConditionType.CONTESTED) is None:
+            yield self.event(ConditionType.CONTESTED, contested.message, is_warning=True)
+
+    def _cookie_annotation(self) -> Mapping[str, str | None]:
+        """The annotation to write where cookies are kept there; none when it is the same already."""
+        cookie = None if self.state.cookie is None else str(self.state.cookie)
+        is_kept = (
+            self.engine.cookies is CookieLocation.STATUS or self.resource.annotations.get(COOKIE_ANNOTATION) == cookie
+        )
+        return {} if is_kept else {COOKIE_ANNOTATION: cookie}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ when the resource is to be removed. The store assigns the revision and commits. 
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import ChildWrite, Clock, EventRecord, SinglePartUpdates
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
-from setpoint.errors import StoreError, WriteConflict
+from setpoint.errors import ChildRefused, SetpointError, StoreError, WriteConflict
 from setpoint.stores.manifests import AuthoredManifest, being_deleted_error, read_manifest, require_same_ref, stored_ref
 from setpoint.stores.records import ResourceRecord, decode, to_resource
 
@@ -229,6 +230,25 @@ def _require_unchanged(seen: Resource, before: ResourceRecord | None) -> Resourc
     return before
 
 
+@contextmanager
+def child_refusals(index: int) -> Iterator[None]:
+    """ChildRefused for whatever is wrong with the write of one child among several; failures of the store stay."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except SetpointError as error:
+        raise ChildRefused(str(error), index) from error
+
+
+def _refusing_as_child(index: int, mutation: Mutation) -> Mutation:
+    def refusing(before: ResourceRecord | None) -> ResourceRecord | None:
+        with child_refusals(index):
+            return mutation(before)
+
+    return refusing
+
+
 class RecordStore(SinglePartUpdates):
     """The writes of a Store that keeps records: each is a mutation that the store commits."""
 
@@ -246,16 +266,22 @@ class RecordStore(SinglePartUpdates):
         return _kept(record)
 
     async def create(self, document: JsonObject) -> Resource:
-        (child,) = await self.write_children([ChildWrite(document)])
-        return child
+        return await self._write_child(ChildWrite(document))
 
     async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        (child,) = await self.write_children([ChildWrite(document, seen)])
-        return child
+        return await self._write_child(ChildWrite(document, seen))
 
     async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
-        changes = [self._child_change(write) for write in writes]
+        changes: list[tuple[ResourceRef, Mutation]] = []
+        for index, write in enumerate(writes):
+            with child_refusals(index):
+                ref, mutation = self._child_change(write)
+            changes.append((ref, _refusing_as_child(index, mutation)))
         return tuple(map(_kept, await self._commit(changes))) if changes else ()
+
+    async def _write_child(self, write: ChildWrite) -> Resource:
+        (child,) = await self._commit([self._child_change(write)])
+        return _kept(child)
 
     async def update(
         self,

@@ -40,13 +40,13 @@ from setpoint.engine.owners.children import (
     observe_children,
     owner_plan,
 )
-from setpoint.engine.owners.status import owner_outputs, record_owner_events
-from setpoint.engine.ports import ResourceQuery, Store
+from setpoint.engine.owners.status import owner_events, owner_outputs
+from setpoint.engine.ports import ChildWrite, ResourceQuery, Store
 from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
-from setpoint.errors import OperationRunning, RemoteRefused, SetpointError, StoreError
+from setpoint.errors import ChildRefused, OperationRunning
 
 # How soon an owner that is not ready is looked at again, whatever its children tell.
 NOT_READY_SECONDS: Final = 10.0
@@ -71,40 +71,36 @@ async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
 
 
 async def _execute_owner_plan(context: StepContext, owner: Owner, work: OwnerPlan) -> StepOutcome:
-    context = await _record_generating(await _add_finalizers(context, owner), work)
-    family = work.family
-    made = {one.child.key: await _write_child(one, context, owner, family) for one in work.to_write}
-    return await _settle(context, owner, work, made)
+    context = await _record_before_write(_with_finalizers(context, owner), work)
+    return await _settle(context, owner, work, await _write_children(context, owner, work))
 
 
 # --- Before anything is written ---------------------------------------------------------------------------------------
 
 
-async def _add_finalizers(context: StepContext, owner: Owner) -> StepContext:
-    """With every finalizer that has to be there before there is a child."""
-    missing = [one for one in finalizers_of(owner, context.engine.store) if one not in context.resource.finalizers]
-    if not missing:
-        return context
-    held = await context.engine.store.set_finalizers(context.resource, (*context.resource.finalizers, *missing))
-    assert held is not None
-    return replace(context, resource=held)
+def _with_finalizers(context: StepContext, owner: Owner) -> StepContext:
+    """With every finalizer that has to be on record before there is a child."""
+    held = context.resource.finalizers
+    missing = [one for one in finalizers_of(owner, context.engine.store) if one not in held]
+    return replace(context, finalizers=(*held, *missing)) if missing else context
 
 
-async def _record_generating(context: StepContext, work: OwnerPlan) -> StepContext:
-    """With all that a later step has to know if this one ends in the middle."""
+async def _record_before_write(context: StepContext, work: OwnerPlan) -> StepContext:
+    """The context with all that a later step has to know if this one is killed in the middle, in one commit."""
     before = context.state
     generating = _generating(context, work)
     contests = before.contests
     if _is_drift_correction(context, work.plan):
         contests = contests.begin(work.family.intent, work.plan.changes, _mark(work.family), context.engine.clock.now())
-    if generating == before.generating and contests is before.contests:
+    is_claimed = context.finalizers is None or not work.to_write
+    if is_claimed and generating == before.generating and contests is before.contests:
         return context
     # What an earlier step wrote, and could not say so, is known by now. Of what is made anew, the old says nothing.
     new = {one.child.key for one in work.to_write if one.child.key not in work.family.live}
     last = {key: memory for key, memory in _last(context).items() if key not in new}
     known = {**last, **{key: last_generated_to_data(one) for key, one in work.reviews.known.items()}}
     context = replace(context, state=replace(before, generating=generating, contests=contests))
-    return await context.remember({LAST_GENERATED: known} if known else {})
+    return await context.save_state({LAST_GENERATED: known} if known else {})
 
 
 def _generating(context: StepContext, work: OwnerPlan) -> JsonObject | None:
@@ -142,20 +138,28 @@ def _mark(family: OwnerObservation) -> str:
 # --- Writing, and after -----------------------------------------------------------------------------------------------
 
 
-async def _write_child(review: ChildPlan, context: StepContext, owner: Owner, family: OwnerObservation) -> Resource:
-    """The child after its one write; a refusal is noted as well as raised."""
-    child, live = review.child, family.live.get(review.child.key)
+async def _write_children(context: StepContext, owner: Owner, work: OwnerPlan) -> Mapping[str, Resource]:
+    """The children that differ after their writes, by key; a refusal is an event as well as raised."""
+    planned = work.to_write
+    if not planned:
+        return {}
+    writes = [_child_write(one, owner, work.family.live.get(one.child.key)) for one in planned]
     try:
-        if live is not None:
-            return await context.engine.store.replace(live, review.document)
-        return await context.engine.store.create(owner.completed(child) if child.filled_on_create else child.object)
-    except StoreError:
+        written = await context.engine.store.write_children(writes)
+    except ChildRefused as error:
+        refused = planned[error.index]
+        verb = "Create" if refused.child.key not in work.family.live else "Update"
+        reason = f"{child_ref(refused.child).kind}{verb}Failed"
+        await context.engine.store.note(context.event(reason, str(error), is_warning=True))
         raise
-    except SetpointError as error:
-        verb = "Create" if live is None else "Update"
-        await context.note(f"{child_ref(child).kind}{verb}Failed", str(error), is_warning=True)
-        # Not the author's to mend: it may be a right, a quota, or a namespace that is missing.
-        raise RemoteRefused(str(error)) from error
+    return {one.child.key: resource for one, resource in zip(planned, written, strict=True)}
+
+
+def _child_write(planned: ChildPlan, owner: Owner, live: Resource | None) -> ChildWrite:
+    child = planned.child
+    if live is not None:
+        return ChildWrite(planned.document, live)
+    return ChildWrite(owner.completed(child) if child.filled_on_create else child.object)
 
 
 async def _settle(context: StepContext, owner: Owner, work: OwnerPlan, made: Mapping[str, Resource]) -> StepOutcome:
@@ -165,15 +169,17 @@ async def _settle(context: StepContext, owner: Owner, work: OwnerPlan, made: Map
     context = replace(context, state=_remembered(context, work, family))
     others = _reconciled_children(context, work)
     if trouble is not None:
-        context = await context.tell(conditions.failure(trouble, deleting=False), owner_outputs(context, work, None))
-        await record_owner_events(context, before, work)
+        outputs = owner_outputs(context, work, None)
+        failed = conditions.failure(trouble, deleting=False)
+        await context.set_ready(failed, outputs, owner_events(context, work, outputs))
         return Stopped(trouble, others)
     stands = owner.standing(before, family.live)
     ready = conditions.contested(work.plan.because) if work.withheld else stands.ready
-    context = await context.tell(ready, owner_outputs(context, work, stands.outputs))
-    await record_owner_events(context, before, work)
+    outputs = owner_outputs(context, work, stands.outputs)
+    events = [*owner_events(context, work, outputs)]
     if ready.status != "True" and is_ready(before):
-        await context.note(ConditionReason.NOT_READY, stands.lost, is_warning=True)
+        events.append(context.event(ConditionReason.NOT_READY, stands.lost, is_warning=True))
+    context = await context.set_ready(ready, outputs, events)
     return Settled(work.plan, ready, _requeue_after(context, work, ready), others)
 
 
@@ -212,7 +218,7 @@ def _plan_observed_owner(context: StepContext, work: OwnerPlan) -> PlannedStep:
     async def execute() -> StepOutcome:
         paths = tuple(str(change.path) for change in plan.withheld)
         ready = conditions.observed(paths, is_there=bool(work.family.live))
-        await context.tell(ready)
+        await context.set_ready(ready)
         return Settled(plan, ready)
 
     return PlannedStep(plan, execute)

@@ -1,7 +1,7 @@
 """The status and events of an owner after a step: whose edits were kept, what was reverted, what was created."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from setpoint.core.conditions import (
     Condition,
@@ -28,7 +28,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.conditions import condition_of, join_names
 from setpoint.engine.context import StepContext
 from setpoint.engine.owners.children import CONFLICTS, LAST_GENERATED, OwnerPlan
-from setpoint.engine.resource import Resource
+from setpoint.engine.ports import EventRecord
 from setpoint.engine.state import outputs_in
 
 
@@ -85,37 +85,34 @@ def _unobserved_conflicts(context: StepContext, work: OwnerPlan) -> list[str]:
     )
 
 
-async def record_owner_events(context: StepContext, before: Resource, work: OwnerPlan) -> None:
-    """Records events: what the step wrote, and which edits it found; `before` is the resource before the step."""
+def owner_events(context: StepContext, work: OwnerPlan, outputs: JsonObject) -> Iterator[EventRecord]:
+    """The events of a step: what it wrote, and which edits it found; `context` is from before the status changes."""
+    before = context.resource
     written = [one.write for one in work.to_write if one.write is not None]
     for reason, message in _write_events(written, work.plan.decision):
-        await context.note(reason, message)
+        yield context.event(reason, message)
     # Only a step that was completed sets this condition: what a killed one created was never reported.
     has_ended = condition_of(before, ConditionType.EDITED) is not None and LAST_GENERATED in before.status
     for one in work.to_write:
         if one.child.filled_on_create and has_ended and one.child.key not in work.family.live:
             anew = f"{one.child.key} was gone and is made anew, with {one.child.filled_on_create}"
-            told = f"{anew}: tell the users of the old one"
-            await context.note("MadeAnew", told, is_warning=True)
+            yield context.event("MadeAnew", f"{anew}: tell the users of the old one", is_warning=True)
     findings = [finding for one in work.to_write for finding in one.resolutions]
     for resolution, reason in ((Resolution.REVERTED, "Reverted"), (Resolution.RETIRED, "Retired")):
         mine = [one for one in findings if one.resolution is resolution]
         if mine:
-            await context.note(
-                reason, f"{report_summary(mine)}: {mine[0].why}", is_warning=resolution is Resolution.REVERTED
-            )
-    await _record_condition_events(context, before)
+            text = f"{report_summary(mine)}: {mine[0].why}"
+            yield context.event(reason, text, is_warning=resolution is Resolution.REVERTED)
+    yield from _condition_events(context, outputs)
 
 
-async def _record_condition_events(context: StepContext, before: Resource) -> None:
+def _condition_events(context: StepContext, outputs: JsonObject) -> Iterator[EventRecord]:
+    after = conditions_from_data(outputs.get("conditions"))
     for type_ in (ConditionType.EDITED, ConditionType.WARNED):
-        was, now = condition_of(before, type_), condition_of(context.resource, type_)
+        was, now = condition_of(context.resource, type_), find_condition(after, type_)
         if now is not None and now != was and (was is not None or now.status == "True"):
-            await context.note(
-                now.reason,
-                now.message,
-                is_warning=type_ is ConditionType.WARNED or now.reason == ConditionReason.CONFLICTING,
-            )
+            is_warning = type_ is ConditionType.WARNED or now.reason == ConditionReason.CONFLICTING
+            yield context.event(now.reason, now.message, is_warning=is_warning)
 
 
 def _write_events(writes: Sequence[PlannedWrite], decision: Decision) -> Iterable[tuple[str, str]]:

@@ -68,7 +68,7 @@ async def _delete(context: KindStepContext, location: Location, look: Present[An
 
 async def _record_deleted(context: KindStepContext) -> StepOutcome:
     # Finalizers of other controllers may keep the resource for a while yet.
-    return await _remove_finalizer(await context.tell(conditions.DELETED))
+    return await _remove_finalizer(await context.set_ready(conditions.DELETED))
 
 
 def _nothing_to_delete(because: str) -> Plan:

@@ -20,7 +20,7 @@ from setpoint.engine.kind import (
     observe_decoded,
 )
 from setpoint.engine.references import is_ready
-from setpoint.engine.state import StoredState, WriteAttempt
+from setpoint.engine.state import StoredState, WriteAttempt, location_in
 from setpoint.engine.step.finish import plan_event, records_creation, step_record
 from setpoint.engine.step.plan import EffectivePlan, desired_tree, effective_plan, live_mark, with_dry_run
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused
@@ -33,8 +33,9 @@ async def execute_plan(
     first = planned.plan
     while planned.plan.writes:
         write = planned.plan.writes[0]
-        context = await _record_reverts(planned.plan, intent, look, context)
-        context, operation = await _sent(write, planned.followed, look, context)
+        is_new = context.state.creating is None
+        context = await _record_before_send(planned, intent, look, context)
+        operation = await _sent(planned, look, context, is_new=is_new)
         context = replace(context, state=_after_sending(context.state, write, intent, operation))
         if operation is not None:
             record = step_record(context, first)
@@ -57,15 +58,28 @@ def _not_visible_yet(write: PlannedWrite, intent: Intent) -> OperationRunning:
     return OperationRunning(f"{intent.location} was written and cannot be seen yet", after=1)
 
 
-async def _record_reverts(
-    plan: Plan, intent: Intent, look: LiveObservation, context: KindStepContext
+async def _record_before_send(
+    planned: EffectivePlan, intent: Intent, look: LiveObservation, context: KindStepContext
 ) -> KindStepContext:
-    """The scene with every put-back in `plan` on record: whoever comes after a kill knows that it was begun."""
-    if not _is_drift_correction(plan.decision, intent, context):
-        return context
-    before, now = context.state, context.engine.clock.now()
-    contests = before.contests.begin(intent.digest, plan.changes, live_mark(look), now)
-    return await replace(context, state=replace(before, contests=contests)).remember()
+    """The context with all that a later step has to know if this one is killed after the write, in one commit.
+
+    That is the claim (finalizer and location), a creation with the versions of its secrets, and every revert of drift.
+    """
+    plan, state = planned.plan, context.state
+    is_creation, is_revert = (
+        plan.writes[0].action is Action.CREATE,
+        _is_drift_correction(plan.decision, intent, context),
+    )
+    if is_revert:
+        now = context.engine.clock.now()
+        state = replace(state, contests=state.contests.begin(intent.digest, plan.changes, live_mark(look), now))
+    if is_creation:
+        state = replace(state, creating=planned.followed.resolved.versions)
+    context = replace(context, state=state)
+    if location_in(context.resource.status) != intent.location:
+        return await context.set_ready(conditions.CLAIMED)
+    must_save = is_creation or is_revert or context.finalizers is not None
+    return await context.save_state() if must_save else context
 
 
 def _is_drift_correction(decision: Decision, intent: Intent, context: KindStepContext) -> bool:
@@ -80,19 +94,16 @@ def _is_drift_correction(decision: Decision, intent: Intent, context: KindStepCo
 
 
 async def _sent(
-    write: PlannedWrite, intent: Intent, look: LiveObservation, context: KindStepContext
-) -> tuple[KindStepContext, RemoteOperation | None]:
-    """The scene after the write, and what the service goes on with. A creation is on record before it is sent."""
-    if write.action is not Action.CREATE:
-        return context, await _send(write, intent, look, context)
-    is_new = context.state.creating is None
-    context = await record_creation(context, intent)
+    planned: EffectivePlan, look: LiveObservation, context: KindStepContext, *, is_new: bool
+) -> RemoteOperation | None:
+    """What the service goes on with after the first write of the plan."""
+    write = planned.plan.writes[0]
     try:
-        return context, await _send(write, intent, look, context)
+        return await _send(write, planned.followed, look, context)
     except RemoteConflict:
-        # Somebody has made it; unless an answer to an earlier request was lost, it was somebody else.
-        if is_new:
-            await forget_creation(context)
+        # The object exists. Unless the answer to an earlier request was lost, another writer has created it.
+        if write.action is Action.CREATE and is_new:
+            await _forget_creation(context)
         raise
 
 
@@ -128,15 +139,9 @@ def _after_sending(
     return replace(before, attempt=attempt, operation=operation, secrets={**before.secrets, **told})
 
 
-async def record_creation(context: KindStepContext, intent: Intent) -> KindStepContext:
-    """The scene with the creation on record, and the versions of the secrets that it hands over."""
-    memory = replace(context.state, creating=intent.resolved.versions)
-    return await replace(context, state=memory).remember()
-
-
-async def forget_creation(context: KindStepContext) -> KindStepContext:
-    """The scene after it turned out that somebody else had made the object."""
-    return await replace(context, state=replace(context.state, creating=None)).remember()
+async def _forget_creation(context: KindStepContext) -> None:
+    """Off the record: another writer had created the object."""
+    await replace(context, state=replace(context.state, creating=None)).save_state()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,7 @@ async def send_follow_up(
     operation = await context.kind.update(intent, desired_tree(intent, look, context), follow_up.write, look)
     if operation is not None:
         await stop_for_operation(operation, replace(context, state=replace(context.state, operation=operation)))
-    return await replace(context, state=follow_up.state).remember()
+    return await replace(context, state=follow_up.state).save_state()
 
 
 async def poll_operation(context: KindStepContext) -> KindStepContext:
@@ -217,7 +222,7 @@ async def poll_operation(context: KindStepContext) -> KindStepContext:
         contests = context.state.contests.aborted()
         forgetting = replace(context.state, operation=None, attempt=None, contests=contests)
         told_so = conditions.failure(error, deleting=context.resource.is_deleting)
-        await replace(context, state=forgetting).tell(told_so)
+        await replace(context, state=forgetting).set_ready(told_so)
         raise
     if not done:
         raise OperationRunning(f"operation {operation.name} is running")
@@ -230,7 +235,6 @@ async def stop_for_operation(
     """Ends the step with the operation on record: the next one asks how it went."""
     begun = plan.writes[0].action.value if plan is not None and plan.writes else ""
     running = OperationRunning(f"operation {operation.name} is running", begun=begun)
-    context = await context.tell(conditions.failure(running, deleting=context.resource.is_deleting))
-    if plan is not None:
-        await context.note(*plan_event(plan))
+    events = () if plan is None else (context.event(*plan_event(plan)),)
+    await context.set_ready(conditions.failure(running, deleting=context.resource.is_deleting), events=events)
     raise running

@@ -63,11 +63,10 @@ async def settle(context: KindStepContext, look: LiveObservation, plan: Plan, pl
         wait=None if wait is None else wait.memory,
     )
     shown = look.outputs if wait is None else {**look.outputs, **wait.shown}
-    context = await replace(context, state=state).tell(ready, shown)
+    events = (context.event(*plan_event(plan)),) if plan.writes else ()
+    context = await replace(context, state=state).set_ready(ready, shown, events)
     if ready is conditions.UP_TO_DATE and _is_stateful(context):
         cache_as_idle(context, intent, look.body, _until(context))
-    if plan.writes:
-        await context.note(*plan_event(plan))
     if trouble is not None:
         return Stopped(_with_begun_action(trouble, plan))
     return Settled(plan, ready, _again(context, plan))
@@ -138,7 +137,7 @@ def plan_paused(context: StepContext) -> PlannedStep:
     async def execute() -> StepOutcome:
         # A field that is not put back any more is not contested any more.
         forgetting = replace(context.state, contests=NO_OSCILLATIONS)
-        await replace(context, state=forgetting).tell(conditions.PAUSED)
+        await replace(context, state=forgetting).set_ready(conditions.PAUSED)
         return Settled(plan, conditions.PAUSED)
 
     return PlannedStep(plan, execute)
@@ -159,13 +158,13 @@ async def _report_drift(context: KindStepContext, intent: Intent, look: LiveObse
     ready = conditions.observed(tuple(str(change.path) for change in plan.withheld), is_there=isinstance(look, Present))
     wait = wait_result(context, intent, look)
     if wait is None:
-        await context.tell(ready)
+        await context.set_ready(ready)
         return Settled(plan, ready)
     trouble = wait.trouble if ready.status == "True" else None
     if trouble is not None:
         ready = wait.ready
     context = replace(context, state=replace(context.state, wait=wait.memory))
-    await context.tell(ready, {**outputs_in(context.resource.status), **wait.shown})
+    await context.set_ready(ready, {**outputs_in(context.resource.status), **wait.shown})
     return Settled(plan, ready) if trouble is None else Stopped(trouble)
 
 

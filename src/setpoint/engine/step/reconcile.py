@@ -199,7 +199,7 @@ async def _execute(
 ) -> StepOutcome:
     """The only verbs that write for a resource that is to be there."""
     context = await begun.finish(intent, look, context)
-    context = await _claim(context, intent)
+    context = _claim(context, intent)
     context, look, left = await execute_plan(planned, intent, look, context)
     return await settle(context, look, begun.shown(planned.plan), left)
 
@@ -234,18 +234,16 @@ def _require_valid(context: KindStepContext, intent: Intent) -> None:
         _ = intent.declared
 
 
-async def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
-    """Finalizer and location on record before any change: from here on the object cannot be forgotten."""
-    if FINALIZER not in context.resource.finalizers:
-        held = await context.engine.store.set_finalizers(context.resource, (*context.resource.finalizers, FINALIZER))
-        assert held is not None
-        context = replace(context, resource=held)
+def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
+    """With the finalizer and the location that have to be on record before the first write to the service."""
+    finalizers = context.resource.finalizers
+    if FINALIZER not in finalizers:
+        context = replace(context, finalizers=(*finalizers, FINALIZER))
     if context.state.location == intent.location:
         return context
     # What was begun elsewhere came to nothing, and what was settled there says nothing of this object.
     here = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
-    context = replace(context, state=here)
-    return await context.tell(conditions.CLAIMED)
+    return replace(context, state=here)
 
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
@@ -257,5 +255,5 @@ async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
     if resource is not None:
         state = replace(StoredState.of(resource), handled=context.state.handled)
         now = replace(context, resource=resource, state=state)
-        await now.tell(conditions.failure(error, deleting=resource.is_deleting))
+        await now.set_ready(conditions.failure(error, deleting=resource.is_deleting))
     return Stopped(error)

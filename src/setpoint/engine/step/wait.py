@@ -88,7 +88,7 @@ async def report_read_failure(context: KindStepContext, error: RemoteError) -> N
     after = output_of(wait_for.wait, ReadFailed(str(error)), before, now)
     if isinstance(after, Unknown) and not _is_unread(before):
         # As long as it lasts, what went wrong first stays: how each look fails is no news.
-        await context.show({OUTPUT: to_data(after)})
+        await context.set_outputs({OUTPUT: to_data(after)})
 
 
 def _is_unread(output: OutputState) -> bool:

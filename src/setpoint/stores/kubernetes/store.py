@@ -50,7 +50,7 @@ from setpoint.stores.kubernetes.write_bodies import (
     require_may_apply,
     status_patch,
 )
-from setpoint.stores.mutations import already_exists, changed_since_read
+from setpoint.stores.mutations import already_exists, changed_since_read, child_refusals
 
 
 class KubernetesStore(SinglePartUpdates):
@@ -178,12 +178,12 @@ class KubernetesStore(SinglePartUpdates):
 
     async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
         """See Store."""
-        return tuple(
-            [
-                await (self.create(one.document) if one.seen is None else self.replace(one.seen, one.document))
-                for one in writes
-            ]
-        )
+        written: list[Resource] = []
+        for index, one in enumerate(writes):
+            with child_refusals(index):
+                write = self.create(one.document) if one.seen is None else self.replace(one.seen, one.document)
+                written.append(await write)
+        return tuple(written)
 
     async def update(
         self,
