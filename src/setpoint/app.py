@@ -113,16 +113,18 @@ async def open_engine(settings: AppSettings, access: StoreAccess) -> AsyncIterat
 
 
 @asynccontextmanager
-async def open_engine_read_only(settings: AppSettings, blocks: BlockedWrites) -> AsyncIterator[EngineContext]:
+async def open_engine_read_only(settings: AppSettings, blocked_writes: BlockedWrites) -> AsyncIterator[EngineContext]:
     """The world as it is, to look at: whatever would write to a cloud or a cluster is stopped."""
-    with process_guarded_by(blocks), intercepted_by(read_only(OTHER_CLIENTS, blocks)):
-        async with open_app(settings, StoreAccess.READ, ClientWiring(lambda way: read_only(way, blocks))) as opened:
+    with process_guarded_by(blocked_writes), intercepted_by(read_only(OTHER_CLIENTS, blocked_writes)):
+        async with open_app(
+            settings, StoreAccess.READ, ClientWiring(lambda way: read_only(way, blocked_writes))
+        ) as opened:
             yield opened.engine
 
 
-def read_only(way: str, blocks: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
+def read_only(way: str, blocked_writes: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
     """What lets only reads pass on a way out, and on the way to a cluster what that only rehearses."""
-    return WriteGuard(way, blocks, is_cluster=way not in (GOOGLE, OTHER_CLIENTS), behind=behind)
+    return WriteGuard(way, blocked_writes, is_cluster=way not in (GOOGLE, OTHER_CLIENTS), behind=behind)
 
 
 @asynccontextmanager

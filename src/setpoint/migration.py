@@ -167,7 +167,7 @@ async def preview_migration(
 
         refs = [ref for ref in await managed_refs(seen.engine) if _is_config_connectors(ref)]
         each = await asyncio.gather(*map(look, refs))
-        return AdoptionReport(tuple(each), tuple(sorted(set(map(str, seen.blocks.writes)))))
+        return AdoptionReport(tuple(each), tuple(sorted(set(map(str, seen.blocked_writes.writes)))))
 
 
 @asynccontextmanager

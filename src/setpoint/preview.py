@@ -44,14 +44,14 @@ class PreviewSession:
 
     engine: EngineContext
     snapshot: StoreSnapshot
-    blocks: BlockedWrites
+    blocked_writes: BlockedWrites
     http_recording: HttpRecording
     # The cluster of those who name none, once somebody asked.
     cluster: Callable[[], str] = str
 
     async def survey(self, heard: PreviewListener) -> PreviewReport:
         """What everything comes to, both ways."""
-        found = await preview_all(await managed_refs(self.engine), self.engine, self.blocks, heard)
+        found = await preview_all(await managed_refs(self.engine), self.engine, self.blocked_writes, heard)
         return replace(found, missed=tuple(sorted(map(str, self.http_recording.missed))))
 
 
@@ -63,39 +63,43 @@ async def open_preview(
 
     Each question is asked once, and its answer kept on `tape`: both looks see the same.
     """
-    blocks, http_recording = BlockedWrites(), HttpRecording() if http_recording is None else http_recording
+    blocked_writes, http_recording = BlockedWrites(), HttpRecording() if http_recording is None else http_recording
     settings = replace(settings, clock=FixedClock(settings.clock.now()))
 
     def interceptor(way: str) -> HttpInterceptor:
         # The store is asked once as well, by the snapshot.
-        return read_only(way, blocks, None if way == STORE else HttpRecorder(way, http_recording))
+        return read_only(way, blocked_writes, None if way == STORE else HttpRecorder(way, http_recording))
 
     with (
-        process_guarded_by(blocks),
-        intercepted_by(read_only(OTHER_CLIENTS, blocks, HttpRecorder(OTHER_CLIENTS, http_recording))),
+        process_guarded_by(blocked_writes),
+        intercepted_by(read_only(OTHER_CLIENTS, blocked_writes, HttpRecorder(OTHER_CLIENTS, http_recording))),
     ):
         watched = RecordingEnvironment(settings.environment, http_recording.environment)
         async with open_app(settings, StoreAccess.READ, ClientWiring(interceptor, environment=watched)) as opened:
-            snapshot = await take_snapshot(opened.engine.store, blocks, is_whole=not opened.shared)
+            snapshot = await take_snapshot(opened.engine.store, blocked_writes, is_whole=not opened.shared)
             yield PreviewSession(
-                replace(opened.engine, store=snapshot), snapshot, blocks, http_recording, opened.cluster
+                replace(opened.engine, store=snapshot), snapshot, blocked_writes, http_recording, opened.cluster
             )
 
 
 @asynccontextmanager
 async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> AsyncIterator[PreviewSession]:
     """A world that was recorded, as of then. Nobody is asked: what is not on record is NotRecorded."""
-    blocks, header, http_recording = BlockedWrites(), recorded.header, HttpRecording(recorded.http_recording.replies)
+    blocked_writes, header, http_recording = (
+        BlockedWrites(),
+        recorded.header,
+        HttpRecording(recorded.http_recording.replies),
+    )
     settings = replace(settings, clock=FixedClock(header.at))
-    snapshot = _snapshot(recorded, blocks)
+    snapshot = _snapshot(recorded, blocked_writes)
 
     def interceptor(way: str) -> HttpInterceptor:
-        return read_only(way, blocks, HttpReplayer(way, http_recording))
+        return read_only(way, blocked_writes, HttpReplayer(way, http_recording))
 
     wiring = ClientWiring(interceptor, snapshot, header.cluster, ReplayEnvironment(header.environment))
-    with process_guarded_by(blocks), intercepted_by(interceptor(OTHER_CLIENTS)):
+    with process_guarded_by(blocked_writes), intercepted_by(interceptor(OTHER_CLIENTS)):
         async with open_app(settings, StoreAccess.READ, wiring) as opened:
-            yield PreviewSession(opened.engine, snapshot, blocks, http_recording)
+            yield PreviewSession(opened.engine, snapshot, blocked_writes, http_recording)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +157,12 @@ def _header(settings: AppSettings, seen: PreviewSession) -> WorldHeader:
     )
 
 
-def _snapshot(recorded: RecordedWorld, blocks: BlockedWrites) -> StoreSnapshot:
+def _snapshot(recorded: RecordedWorld, blocked_writes: BlockedWrites) -> StoreSnapshot:
     header = recorded.header
     return StoreSnapshot(
         {one.ref: one for one in recorded.resources},
         Revision(header.revision),
-        blocks,
+        blocked_writes,
         header.collects,
         header.whole,
         set(recorded.absent),

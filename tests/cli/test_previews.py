@@ -166,7 +166,7 @@ def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -
     async def main() -> tuple[Any, list[str]]:
         async with looked_at(settings_of(fleet)) as preview:
             outcome = await step(LOGS, preview.engine)
-            return outcome, [str(one) for one in preview.blocks.writes]
+            return outcome, [str(one) for one in preview.blocked_writes.writes]
 
     outcome, blocked = asyncio.run(main())
 
@@ -186,7 +186,7 @@ def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Desk) ->
             assert isinstance(look, Present)
             with pytest.raises(WriteBlocked):
                 await kind.delete(location, look, resource)
-            return [str(one) for one in preview.blocks.writes]
+            return [str(one) for one in preview.blocked_writes.writes]
 
     assert asyncio.run(main()) == ["DELETE /storage/v1/b/logs (google)"]
     assert writes(fleet) == []
@@ -194,12 +194,12 @@ def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Desk) ->
 
 def test_a_plan_of_some_is_guarded_as_well(fleet: Desk) -> None:
     async def main() -> BlockedWrites:
-        blocks = BlockedWrites()
-        async with open_engine_read_only(settings_of(fleet), blocks) as engine:
+        blocked_writes = BlockedWrites()
+        async with open_engine_read_only(settings_of(fleet), blocked_writes) as engine:
             kinds = {**engine.kinds, BUCKET: meddling(engine.kinds[BUCKET])}
             with pytest.raises(WriteBlocked):
                 await preview(LOGS, replace(engine, kinds=kinds))
-        return blocks
+        return blocked_writes
 
     assert [str(one) for one in asyncio.run(main()).writes] == ["PATCH /storage/v1/b/logs (google)"]
     assert writes(fleet) == []

@@ -45,21 +45,23 @@ async def _sent(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_only_reads_arrive(method: str) -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
 
-    arrived, told = asyncio.run(_sent(HttpClient(interceptor=WriteGuard("google", blocks)), [HttpRequest(method, "")]))
+    arrived, told = asyncio.run(
+        _sent(HttpClient(interceptor=WriteGuard("google", blocked_writes)), [HttpRequest(method, "")])
+    )
 
     is_read = method in ("GET", "HEAD")
     assert arrived == ([method] if is_read else [])
-    assert len(told) == len(blocks.writes) == (0 if is_read else 1)
+    assert len(told) == len(blocked_writes.writes) == (0 if is_read else 1)
 
 
 def test_a_write_is_on_record_with_all_that_it_would_have_done_and_nothing_that_nobody_may_see() -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
 
     async def scenario() -> list[str]:
         with on_behalf_of("StorageBucket default/logs", failed=False):
-            client = HttpClient(interceptor=WriteGuard("google", blocks))
+            client = HttpClient(interceptor=WriteGuard("google", blocked_writes))
             return (await _sent(client, [HttpRequest("PATCH", "?key=secret", body=BODY)]))[1]
 
     told = asyncio.run(scenario())
@@ -67,33 +69,33 @@ def test_a_write_is_on_record_with_all_that_it_would_have_done_and_nothing_that_
     body: Json = {"labels": {"a": "b"}, "versioning": {"enabled": True}, "rootPassword": "(redacted)"}
     fields = ("labels.a", "versioning.enabled", "rootPassword")
     write = BlockedWrite("google", "PATCH", "/b/logs", "StorageBucket default/logs", body, fields)
-    assert blocks.writes == [write]
+    assert blocked_writes.writes == [write]
     assert told == ["PATCH /b/logs (google): nothing may be written here; a preview only looks"]
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{", b"[1]", b'"text"', b"null"])
 def test_whatever_the_body_is_the_write_is_stopped(body: bytes) -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
 
     arrived, told = asyncio.run(
-        _sent(HttpClient(interceptor=WriteGuard("google", blocks)), [HttpRequest("POST", "", body=body)])
+        _sent(HttpClient(interceptor=WriteGuard("google", blocked_writes)), [HttpRequest("POST", "", body=body)])
     )
 
-    assert (arrived, len(told), len(blocks.writes)) == ([], 1, 1)
+    assert (arrived, len(told), len(blocked_writes.writes)) == ([], 1, 1)
 
 
 def test_a_client_that_somebody_made_for_himself_is_stopped_as_well() -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
 
     async def scenario() -> tuple[list[str], list[str]]:
-        with intercepted_by(WriteGuard("elsewhere", blocks)):
+        with intercepted_by(WriteGuard("elsewhere", blocked_writes)):
             # In a task of its own, too.
             return await asyncio.create_task(_sent(HttpClient(), [HttpRequest("GET", ""), HttpRequest("PUT", "")]))
 
     arrived, told = asyncio.run(scenario())
 
     assert (arrived, len(told)) == (["GET"], 1)
-    assert [str(one) for one in blocks.writes] == ["PUT /b/logs (elsewhere)"]
+    assert [str(one) for one in blocked_writes.writes] == ["PUT /b/logs (elsewhere)"]
 
 
 def test_an_answer_that_comes_bit_by_bit_is_asked_for_like_any_other() -> None:
@@ -154,14 +156,14 @@ class Knowing:
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def asked(self, request: HttpRequest) -> HttpResponse | None:
+    def on_request(self, request: HttpRequest) -> HttpResponse | None:
         return None if request.url.endswith("/unknown") else HttpResponse(200, {}, b"known")
 
-    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         self.heard.append(answer.body.decode())
         return HttpResponse(answer.status, answer.headers, b"heard")
 
-    def failed(self, request: HttpRequest, error: RemoteError) -> None:
+    def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         self.heard.append(type(error).__name__)
 
 
@@ -209,11 +211,11 @@ def _bodies_with_secrets(draw: st.DrawFn) -> Json:
 
 @given(_bodies_with_secrets())
 def test_no_secret_is_on_record(body: Json) -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
 
-    error = blocks.stop("google", "POST", "/b", body)
+    error = blocked_writes.stop("google", "POST", "/b", body)
 
-    assert SECRET not in f"{error} {blocks.writes}"
+    assert SECRET not in f"{error} {blocked_writes.writes}"
 
 
 @given(json_values)
@@ -223,12 +225,14 @@ def test_a_body_without_secrets_is_on_record_as_it_is(body: Json) -> None:
 
 @given(st.sampled_from(METHODS), st.text(st.sampled_from("dryRunAll=&?"), max_size=20), st.booleans())
 def test_what_passes_is_a_read_or_a_rehearsal(method: str, query: str, is_cluster: bool) -> None:  # drawn
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
     try:
-        WriteGuard("own", blocks, is_cluster=is_cluster).asked(HttpRequest(method, f"http://service/b?{query}"))
+        WriteGuard("own", blocked_writes, is_cluster=is_cluster).on_request(
+            HttpRequest(method, f"http://service/b?{query}")
+        )
         passed = True
     except SetpointError:
         passed = False
 
-    assert passed == (not blocks.writes)
+    assert passed == (not blocked_writes.writes)
     assert not passed or method in ("GET", "HEAD") or (is_cluster and "dryRun=All" in query)

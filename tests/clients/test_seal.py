@@ -121,14 +121,14 @@ def _in_a_task(way: Way, port: int) -> None:
 )
 @pytest.mark.parametrize("told", WAYS)
 def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None], port: int) -> None:
-    blocks, expected = BlockedWrites(), f"{told.strip().format(port=port)} (past our client)"
+    blocked_writes, expected = BlockedWrites(), f"{told.strip().format(port=port)} (past our client)"
 
-    with process_guarded_by(blocks), pytest.raises(WriteBlocked) as raised:
+    with process_guarded_by(blocked_writes), pytest.raises(WriteBlocked) as raised:
         where(WAYS[told], port)
 
-    assert [str(one) for one in blocks.writes] == [expected]
+    assert [str(one) for one in blocked_writes.writes] == [expected]
     assert str(raised.value) == f"{expected}: nothing may be written here; a preview only looks"
-    assert "password" not in f"{raised.value} {blocks.writes}"
+    assert "password" not in f"{raised.value} {blocked_writes.writes}"
 
 
 @pytest.mark.parametrize("told", WAYS)
@@ -140,29 +140,29 @@ def test_outside_everybody_may(told: str, port: int) -> None:
 
 
 def test_it_is_told_on_whose_behalf(port: int) -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
 
     with (
-        process_guarded_by(blocks),
+        process_guarded_by(blocked_writes),
         on_behalf_of("StorageBucket default/logs", failed=False),
         pytest.raises(WriteBlocked),
     ):
         _with_a_socket(port)
 
-    assert [one.caller for one in blocks.writes] == ["StorageBucket default/logs"]
+    assert [one.caller for one in blocked_writes.writes] == ["StorageBucket default/logs"]
 
 
 def test_a_thread_that_was_there_before_and_those_who_log_in_go_on(port: int) -> None:
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
     with ThreadPoolExecutor(1) as threads:
         before = threads.submit(threading.current_thread).result()
-        with process_guarded_by(blocks):
+        with process_guarded_by(blocked_writes):
             threads.submit(_with_a_socket, port).result()
             assert threads.submit(threading.current_thread).result() is before
             with exempt_from_guard():
                 _in_a_task(_with_a_socket, port)
 
-    assert blocks.writes == []
+    assert blocked_writes.writes == []
 
 
 def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
@@ -206,11 +206,11 @@ def test_whoever_looks_may_log_in(port: int, tmp_path: Path) -> None:
             return AccessToken({"authorization": "Bearer t"}, 60.0)
 
     async def main() -> tuple[Mapping[str, str], LoginResult]:
-        with process_guarded_by(blocks):
+        with process_guarded_by(blocked_writes):
             headers = await TokenCredentials(Source, ManualClock()).headers()
             login = printing(tmp_path, '{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "t"}}')
             return headers, await run_exec_plugin(login, ExecEnvironment(has_terminal=False))
 
-    blocks = BlockedWrites()
+    blocked_writes = BlockedWrites()
     assert asyncio.run(main()) == ({"authorization": "Bearer t"}, LoginResult("Bearer t"))
-    assert blocks.writes == []
+    assert blocked_writes.writes == []

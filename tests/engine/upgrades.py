@@ -105,11 +105,11 @@ async def take_over(ground: Ground, writes: tuple[str, ...] = ()) -> None:
 
 async def read_only(ground: Ground) -> PreviewResult:
     """What the implementation would do, in a world in which nothing can be written; and nothing was tried."""
-    blocks, before, engine = BlockedWrites(), len(ground.writes), ground.engine
-    snapshot = await take_snapshot(engine.store, blocks, is_whole=False)
-    with process_guarded_by(blocks), intercepted_by(WriteGuard("anywhere", blocks, is_cluster=True)):
+    blocked_writes, before, engine = BlockedWrites(), len(ground.writes), ground.engine
+    snapshot = await take_snapshot(engine.store, blocked_writes, is_whole=False)
+    with process_guarded_by(blocked_writes), intercepted_by(WriteGuard("anywhere", blocked_writes, is_cluster=True)):
         found = await preview_with_and_without_cookie(ground.ref, replace(engine, store=snapshot))
-    assert blocks.writes == [], f"it writes while it looks: {[str(one) for one in blocks.writes]}"
+    assert blocked_writes.writes == [], f"it writes while it looks: {[str(one) for one in blocked_writes.writes]}"
     assert ground.writes[before:] == [], f"it writes while it looks: {ground.writes[before:]}"
     return found
 

@@ -101,7 +101,7 @@ def test_a_write_is_blocked_and_on_record(name: str) -> None:
     with pytest.raises(WriteBlocked, match=rf"^{verb} .* \(store\): nothing may be written"):
         asyncio.run(write(*arguments))
 
-    assert [(one.way, one.method) for one in taken.blocks.writes] == [("store", verb)]
+    assert [(one.way, one.method) for one in taken.blocked_writes.writes] == [("store", verb)]
 
 
 def test_every_part_of_a_blocked_update_is_on_record() -> None:
@@ -110,7 +110,7 @@ def test_every_part_of_a_blocked_update_is_on_record() -> None:
     with pytest.raises(WriteBlocked):
         asyncio.run(taken.update(Resource(instance()), status={"a": 1}, finalizers=("f",), annotations={"b": None}))
 
-    (blocked,) = taken.blocks.writes
+    (blocked,) = taken.blocked_writes.writes
     assert blocked.body == {"status": {"a": 1}, "metadata": {"finalizers": ["f"], "annotations": {"b": None}}}
 
 
@@ -126,7 +126,7 @@ def test_a_secret_that_was_to_be_written_is_not_on_record() -> None:
     with pytest.raises(WriteBlocked):
         asyncio.run(taken.apply(secret))
 
-    assert "hunter2" not in str(taken.blocks.writes)
+    assert "hunter2" not in str(taken.blocked_writes.writes)
 
 
 # --- What a store does not list ---------------------------------------------------------------------------------------

@@ -21,13 +21,13 @@ ELSEWHERE = "http://recorded.invalid/b/logs?fields=a"
 def _recorded(request: HttpRequest, answer: HttpResponse, masker: Masker | None = None) -> HttpRecording:
     http_recording = HttpRecording(masker=masker)
     recorder = HttpRecorder("google", http_recording)
-    assert recorder.asked(request) is None
-    recorder.answered(request, answer)
+    assert recorder.on_request(request) is None
+    recorder.on_response(request, answer)
     return http_recording
 
 
 def _played(http_recording: HttpRecording, request: HttpRequest, way: str = "google") -> HttpResponse:
-    found = HttpReplayer(way, http_recording).asked(request)
+    found = HttpReplayer(way, http_recording).on_request(request)
     assert found is not None
     return found
 
@@ -86,12 +86,12 @@ def test_another_question_has_no_answer(other: HttpRequest) -> None:
 def test_what_was_answered_once_is_not_asked_again() -> None:
     http_recording, request = HttpRecording(), HttpRequest("GET", URL)
     one, other = HttpRecorder("google", http_recording), HttpRecorder("google", http_recording)
-    assert (one.asked(request), other.asked(request)) == (None, None)
+    assert (one.on_request(request), other.on_request(request)) == (None, None)
 
-    first = one.answered(request, HttpResponse(200, {}, b"1"))
-    second = other.answered(request, HttpResponse(200, {}, b"2"))
+    first = one.on_response(request, HttpResponse(200, {}, b"1"))
+    second = other.on_response(request, HttpResponse(200, {}, b"2"))
 
-    third = one.asked(request)
+    third = one.on_request(request)
     assert third is not None
     assert (first.body, second.body, third.body) == (b"1", b"1", b"1")
 
@@ -106,7 +106,7 @@ def test_who_we_are_and_how_fast_we_ask_is_not_on_record(status: int) -> None:
 @pytest.mark.parametrize("error", [RemoteUnavailable("GET /b: gone"), RemoteRefused("GET /b: not trusted")])
 def test_a_failure_is_one_again(error: RemoteUnavailable | RemoteRefused) -> None:
     http_recording = HttpRecording()
-    HttpRecorder("google", http_recording).failed(HttpRequest("GET", URL), error)
+    HttpRecorder("google", http_recording).on_error(HttpRequest("GET", URL), error)
 
     with pytest.raises(type(error), match=str(error)):
         _played(http_recording.masked(), HttpRequest("GET", ELSEWHERE))

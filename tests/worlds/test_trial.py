@@ -64,10 +64,10 @@ def scratched(verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]]) -> 
     """What it comes to, what is on record, and what a step would see from then on."""
 
     async def main() -> tuple[Any, list[str], Resource | None]:
-        blocks, resource = BlockedWrites(), Resource(DOCUMENT)
-        scratch = WriteCaptureStore(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocks)
+        blocked_writes, resource = BlockedWrites(), Resource(DOCUMENT)
+        scratch = WriteCaptureStore(MemoryStore(FakeClock(), lambda: "uid"), {resource.ref: resource}, blocked_writes)
         outcome = await verb(scratch, resource)
-        return outcome, [str(one) for one in blocks.writes], await scratch.get(resource.ref)
+        return outcome, [str(one) for one in blocked_writes.writes], await scratch.get(resource.ref)
 
     return asyncio.run(main())
 

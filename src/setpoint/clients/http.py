@@ -112,15 +112,15 @@ class HttpResponse:
 class HttpInterceptor(Protocol):
     """What stands between us and every server of one way out: it sees all that is asked, and all that is answered."""
 
-    def asked(self, request: HttpRequest) -> HttpResponse | None:
+    def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """An answer in the server's place, which is not asked then; None to ask it. What may not be asked is raised."""
         ...
 
-    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """The server answered; what whoever asked is given."""
         ...
 
-    def failed(self, request: HttpRequest, error: RemoteError) -> None:
+    def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         """No answer came, or none that can be used."""
         ...
 
@@ -209,15 +209,15 @@ class HttpClient:
         return await (self._sent(request) if interceptor is None else self._sent_past(interceptor, request))
 
     async def _sent_past(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
-        instead = interceptor.asked(request)
+        instead = interceptor.on_request(request)
         if instead is not None:
             return instead
         try:
             answer = await self._sent(request)
         except RemoteError as error:
-            interceptor.failed(request, error)
+            interceptor.on_error(request, error)
             raise
-        return interceptor.answered(request, answer)
+        return interceptor.on_response(request, answer)
 
     async def _sent(self, request: HttpRequest) -> HttpResponse:
         host, proxy = self._way_to(request.url)
@@ -241,7 +241,7 @@ class HttpClient:
         """
         request = fenced_request(request)
         interceptor = self._tap or _interceptor.get()
-        if interceptor is not None and interceptor.asked(request) is not None:
+        if interceptor is not None and interceptor.on_request(request) is not None:
             raise Bug(f"{request}: an answer that comes bit by bit cannot be given in the server's place")
         host, proxy = self._way_to(request.url)
         code = "<error>"

@@ -92,24 +92,24 @@ class WriteGuard:
     """A tap that lets reads pass, and what a cluster only rehearses; and hands them on to the tap behind it, if any."""
 
     way: str
-    blocks: BlockedWrites
+    blocked_writes: BlockedWrites
     is_cluster: bool = False
     behind: HttpInterceptor | None = None
 
-    def asked(self, request: HttpRequest) -> HttpResponse | None:
+    def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See Tap."""
         if not (request.method in _READ_METHODS or (self.is_cluster and is_server_dry_run(request))):
-            raise self.blocks.stop(self.way, request.method, urlsplit(request.url).path, _decoded(request.body))
-        return None if self.behind is None else self.behind.asked(request)
+            raise self.blocked_writes.stop(self.way, request.method, urlsplit(request.url).path, _decoded(request.body))
+        return None if self.behind is None else self.behind.on_request(request)
 
-    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """See Tap."""
-        return answer if self.behind is None else self.behind.answered(request, answer)
+        return answer if self.behind is None else self.behind.on_response(request, answer)
 
-    def failed(self, request: HttpRequest, error: RemoteError) -> None:
+    def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         """See Tap."""
         if self.behind is not None:
-            self.behind.failed(request, error)
+            self.behind.on_error(request, error)
 
 
 def is_server_dry_run(request: HttpRequest) -> bool:
@@ -148,10 +148,10 @@ BYPASSING_CLIENT: Final = "past our client"
 class ProcessGuard:
     """Closed around a task, what that starts, and every thread that begins meanwhile: nobody knows who started it."""
 
-    __slots__ = ("_before", "blocks")
+    __slots__ = ("_before", "blocked_writes")
 
-    def __init__(self, blocks: BlockedWrites) -> None:
-        self.blocks = blocks
+    def __init__(self, blocked_writes: BlockedWrites) -> None:
+        self.blocked_writes = blocked_writes
         self._before = WeakSet(threading.enumerate())
 
     def is_around(self, thread: threading.Thread) -> bool:
@@ -171,8 +171,8 @@ class process_guarded_by:  # noqa: N801 - a context manager is called like a fun
 
     __slots__ = ("_seal", "_token")
 
-    def __init__(self, blocks: BlockedWrites) -> None:
-        self._seal = ProcessGuard(blocks)
+    def __init__(self, blocked_writes: BlockedWrites) -> None:
+        self._seal = ProcessGuard(blocked_writes)
         self._token: Token[ProcessGuard | None] | None = None
 
     def __enter__(self) -> None:
@@ -225,20 +225,20 @@ def _on_connect(seal: ProcessGuard, said: tuple[Any, ...]) -> None:
     if not isinstance(opened, ClientSocket):
         # Most libraries close what they cannot connect, but for this reason they do not know.
         opened.close()
-        raise seal.blocks.stop(BYPASSING_CLIENT, "connect", _address_text(address))
+        raise seal.blocked_writes.stop(BYPASSING_CLIENT, "connect", _address_text(address))
 
 
 def _on_send(seal: ProcessGuard, said: tuple[Any, ...]) -> None:
     _, address = said
     # One that is connected had to pass by then.
     if address is not None:
-        raise seal.blocks.stop(BYPASSING_CLIENT, "send", _address_text(address))
+        raise seal.blocked_writes.stop(BYPASSING_CLIENT, "send", _address_text(address))
 
 
 def _on_subprocess(seal: ProcessGuard, said: tuple[Any, ...]) -> None:
     # Its arguments may hold what nobody should read.
     program = said[0].decode(errors="replace") if isinstance(said[0], bytes) else str(said[0])
-    raise seal.blocks.stop(BYPASSING_CLIENT, "start", program.partition(" ")[0])
+    raise seal.blocked_writes.stop(BYPASSING_CLIENT, "start", program.partition(" ")[0])
 
 
 def _address_text(address: object) -> str:

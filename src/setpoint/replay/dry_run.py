@@ -29,7 +29,7 @@ class WriteCaptureStore(OverlayStore):
     """
 
     resources: dict[ResourceRef, Resource]
-    blocks: BlockedWrites
+    blocked_writes: BlockedWrites
 
     async def update(
         self,
@@ -83,7 +83,7 @@ class WriteCaptureStore(OverlayStore):
 
     def _tell(self, verb: str, ref: ResourceRef, body: Json = None) -> None:
         # What to raise is of no use: in here it may go on as if it were done.
-        _ = self.blocks.stop(STORE_CHANNEL, verb, str(ref), body)
+        _ = self.blocked_writes.stop(STORE_CHANNEL, verb, str(ref), body)
 
     def _kept(self, document: JsonObject) -> Resource:
         resource = Resource(document)
@@ -103,7 +103,7 @@ def _supports_dry_run(sort: ResourceType) -> bool:
 
 
 async def dry_run_requests(
-    found: PreviewResult, engine: EngineContext, blocks: BlockedWrites
+    found: PreviewResult, engine: EngineContext, blocked_writes: BlockedWrites
 ) -> tuple[BlockedWrite, ...]:
     """What would be sent for it, in order, up to the first request that an answer is needed to go on from."""
     resource = await engine.store.get(found.ref) if found.finding in _WRITING_FINDINGS else None
@@ -112,7 +112,7 @@ async def dry_run_requests(
     if not isinstance(current_interceptor(), WriteGuard):
         raise Bug(f"{found.ref}: a step can be tried only where writes are stopped, and here they are not")
     start = with_cookie(resource, None) if found.finding is PreviewFinding.MASKED else resource
-    scratch = WriteCaptureStore(engine.store, {found.ref: start}, blocks)
+    scratch = WriteCaptureStore(engine.store, {found.ref: start}, blocked_writes)
     with capture_writes() as requests:
         await step(found.ref, replace(engine, store=scratch))
     return tuple(requests)

@@ -73,18 +73,18 @@ class HttpRecorder:
     way: str
     http_recording: HttpRecording
 
-    def asked(self, request: HttpRequest) -> HttpResponse | None:
+    def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See Tap."""
         known = self.http_recording.replies.get(request_key(self.way, request, self.http_recording.masker))
         return None if known is None else _to_answer(known)
 
-    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """See Tap. Of two who asked the same at once, both get what came first."""
         if answer.status in _NOT_RECORDED_STATUSES:
             return answer
         return _to_answer(self._kept(request, _to_response(answer)))
 
-    def failed(self, request: HttpRequest, error: RemoteError) -> None:
+    def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         """See Tap."""
         self._kept(request, RecordedResponse(failure=str(error), passing=isinstance(error, RemoteUnavailable)))
 
@@ -99,7 +99,7 @@ class HttpReplayer:
     way: str
     http_recording: HttpRecording
 
-    def asked(self, request: HttpRequest) -> HttpResponse | None:
+    def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See Tap."""
         key = request_key(self.way, request, self.http_recording.masker)
         known = self.http_recording.replies.get(key)
@@ -109,11 +109,11 @@ class HttpReplayer:
             raise NotRecorded(f"{key} was not asked when this world was recorded: record it again")
         return _to_answer(known)
 
-    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """See Tap. Nobody is asked."""
         return answer
 
-    def failed(self, request: HttpRequest, error: RemoteError) -> None:
+    def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         """See Tap. The same."""
 
 

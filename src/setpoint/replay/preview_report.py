@@ -69,7 +69,7 @@ class PreviewReport:
 async def preview_all(
     refs: Iterable[ResourceRef],
     engine: EngineContext,
-    blocks: BlockedWrites,
+    blocked_writes: BlockedWrites,
     heard: Callable[[PreviewResult], None] = _ignore_progress,
 ) -> PreviewReport:
     """What these come to, and what was tried to be written while they were looked at."""
@@ -79,12 +79,12 @@ async def preview_all(
         async with turns:
             with on_behalf_of(ref, failed=False):
                 found = await preview_with_and_without_cookie(ref, engine)
-                requests[ref] = await dry_run_requests(found, engine, blocks)
+                requests[ref] = await dry_run_requests(found, engine, blocked_writes)
         heard(found)
         return found
 
     found = await asyncio.gather(*map(look, sorted(refs)))
-    return PreviewReport(tuple(found), _each_once(blocks.writes), requests=requests)
+    return PreviewReport(tuple(found), _each_once(blocked_writes.writes), requests=requests)
 
 
 def _each_once(writes: Iterable[BlockedWrite]) -> tuple[BlockedWrite, ...]:

@@ -34,7 +34,7 @@ class StoreSnapshot(SinglePartUpdates):
 
     resources: dict[ResourceRef, Resource]
     revision: Revision
-    blocks: BlockedWrites
+    blocked_writes: BlockedWrites
     collects: bool = False
     is_whole: bool = True
     absent: set[ResourceRef] = field(default_factory=set)
@@ -135,14 +135,14 @@ class StoreSnapshot(SinglePartUpdates):
         """The store behind is its opener's to close."""
 
     def _block(self, verb: str, target: str, body: Json = None) -> NoReturn:
-        raise self.blocks.stop(STORE_CHANNEL, verb, target, body)
+        raise self.blocked_writes.stop(STORE_CHANNEL, verb, target, body)
 
 
-async def take_snapshot(store: Store, blocks: BlockedWrites, *, is_whole: bool) -> StoreSnapshot:
+async def take_snapshot(store: Store, blocked_writes: BlockedWrites, *, is_whole: bool) -> StoreSnapshot:
     """The store as it is now; what it does not list is read when it is asked for."""
     listing = await store.list(EVERYTHING)
     resources = {one.ref: one for one in listing.resources}
-    return StoreSnapshot(resources, listing.revision, blocks, store.collects, is_whole, behind=store)
+    return StoreSnapshot(resources, listing.revision, blocked_writes, store.collects, is_whole, behind=store)
 
 
 def _matches(resource: Resource, query: ResourceQuery) -> bool:

@@ -27,17 +27,17 @@ class Witness:
 
     sent: list[str] = field(default_factory=list)
 
-    def asked(self, request: HttpRequest) -> HttpResponse | None:
+    def on_request(self, request: HttpRequest) -> HttpResponse | None:
         """See Tap."""
         if request.method not in ("GET", "HEAD") and not is_server_dry_run(request):
             self.sent.append(f"{request.method} {request.url}")
         return None
 
-    def answered(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
+    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
         """See Tap."""
         return answer
 
-    def failed(self, request: HttpRequest, error: RemoteError) -> None:
+    def on_error(self, request: HttpRequest, error: RemoteError) -> None:
         """See Tap."""
 
 

@@ -61,13 +61,13 @@ class ApiStatus(Struct, frozen=True):
     details: _Details = _Details()
 
 
-decoder: Final = msgspec.json.Decoder(ApiStatus)
+status_decoder: Final = msgspec.json.Decoder(ApiStatus)
 
 
 def decode_status(answer: HttpResponse) -> ApiStatus:
     """What the API server says; plain text is its message, and the page of somebody else says nothing."""
     try:
-        return decoder.decode(answer.body)
+        return status_decoder.decode(answer.body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         is_text = answer.headers.get("Content-Type", "").startswith("text/plain")
         return ApiStatus(message=answer.body.decode(errors="replace") if is_text else "")

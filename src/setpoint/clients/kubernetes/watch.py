@@ -14,8 +14,7 @@ from msgspec import Raw, Struct
 
 from setpoint.clients.http import ResponseStream
 from setpoint.clients.kubernetes.client import KubernetesClient, decode_response
-from setpoint.clients.kubernetes.errors import ApiStatus, error_for_status
-from setpoint.clients.kubernetes.errors import decoder as status_decoder
+from setpoint.clients.kubernetes.errors import ApiStatus, error_for_status, status_decoder
 from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector, with_query
 from setpoint.errors import RemoteError, RemoteUnavailable
 
