@@ -269,7 +269,7 @@ async def finish_migration(source: MigrationSource, settings: AppSettings) -> Se
         _config_connector(source, settings) as theirs,
         open_engine(source.settings(settings), StoreAccess.WRITE) as engine,
     ):
-        if await theirs.controller(source.namespace) is not ConfigConnectorMode.NOBODY:
+        if await theirs.controller(source.namespace) is not ConfigConnectorMode.ABSENT:
             raise UserError(
                 f"Config Connector is still there for {source.namespace}: uninstall it first, and keep its "
                 "CustomResourceDefinitions, for they are ours by now; then finish"
@@ -287,7 +287,7 @@ async def _require_kinds(held: Sequence[Resource], theirs: ConfigConnector, engi
     """UserError while a kind is being deleted: what holds its resources is all that saves their objects."""
     for key in sorted({(one.ref.group, one.ref.kind) for one in held}):
         definition = f"{plural_of(engine.kinds[key])}.{key[0]}"
-        if await theirs.is_leaving(definition):
+        if await theirs.is_being_deleted(definition):
             raise UserError(
                 f"the CustomResourceDefinition {definition} is being deleted, and with it every {key[1]}. So that no "
                 f"object is deleted, annotate them with {DELETION_POLICY}: {_ABANDON}; then take "

@@ -48,7 +48,7 @@ async def hear(
     async with asyncio.timeout(PATIENCE), aclosing(watch(client, endpoint, since, selection)) as events:
         busy = asyncio.ensure_future(meanwhile())
         async for event in events:
-            if event.change is not WatchEventType.BOOKMARK:
+            if event.type is not WatchEventType.BOOKMARK:
                 heard.append(event)
             if len(heard) == count:
                 break
@@ -58,7 +58,7 @@ async def hear(
 
 def told(event: WatchEvent) -> tuple[str, str]:
     """What happened to which object."""
-    return event.change.value, tree(bytes(event.object))["metadata"].get("name", "")
+    return event.type.value, tree(bytes(event.object))["metadata"].get("name", "")
 
 
 def names(items: Sequence[Raw]) -> list[str]:

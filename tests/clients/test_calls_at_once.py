@@ -33,7 +33,7 @@ def test_they_go_while_the_cluster_wants_a_pause() -> None:
         for _ in range(2):
             with pytest.raises(RemoteUnavailable):
                 await client.list(PODS)
-        await client.at_once().list(LEASES)
+        await client.unthrottled().list(LEASES)
 
     asyncio.run(main())
 
@@ -49,7 +49,7 @@ def test_one_that_is_answered_tells_all_others_that_the_cluster_is_back() -> Non
         limiter.breaker.state, limiter.breaker._next_probe = BreakerState.OPEN, float("inf")
         with pytest.raises(RemoteUnavailable):
             await client.list(PODS)
-        await client.at_once().list(LEASES)
+        await client.unthrottled().list(LEASES)
         return limiter.breaker.state
 
     assert asyncio.run(main()) is BreakerState.CLOSED
@@ -60,7 +60,7 @@ def test_they_are_counted_apart() -> None:
 
     async def main() -> None:
         await client.list(PODS)
-        await client.at_once().list(LEASES)
+        await client.unthrottled().list(LEASES)
 
     asyncio.run(main())
 

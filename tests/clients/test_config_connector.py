@@ -49,15 +49,15 @@ def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitab
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        ({}, ConfigConnectorMode.NOBODY),
-        ({CONTEXT: "no kind", INSTALLATION: "no kind"}, ConfigConnectorMode.NOBODY),
+        ({}, ConfigConnectorMode.ABSENT),
+        ({CONTEXT: "no kind", INSTALLATION: "no kind"}, ConfigConnectorMode.ABSENT),
         ({CONTEXT: {}}, ConfigConnectorMode.WORKS),
         ({CONTEXT: {"spec": {"actuationMode": "Reconciling", "googleServiceAccount": "x"}}}, ConfigConnectorMode.WORKS),
         (
             {CONTEXT: {"spec": {"actuationMode": "Paused"}}, INSTALLATION: {"spec": {"mode": "cluster"}}},
             ConfigConnectorMode.PAUSED,
         ),
-        ({INSTALLATION: {"spec": {"mode": "namespaced"}}}, ConfigConnectorMode.NOBODY),
+        ({INSTALLATION: {"spec": {"mode": "namespaced"}}}, ConfigConnectorMode.ABSENT),
         ({INSTALLATION: {"spec": {"mode": "cluster"}}}, ConfigConnectorMode.CLUSTER_WIDE),
         ({INSTALLATION: {}}, ConfigConnectorMode.CLUSTER_WIDE),
         ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, ConfigConnectorMode.PAUSED),
@@ -92,5 +92,5 @@ def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
 def test_a_kind_that_is_being_deleted_is_known(metadata: dict[str, str], expected: bool) -> None:  # a parameter
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/d"
 
-    assert _play({path: {"metadata": metadata}}, lambda theirs: theirs.is_leaving("d")) is expected
-    assert _play({}, lambda theirs: theirs.is_leaving("d")) is False
+    assert _play({path: {"metadata": metadata}}, lambda theirs: theirs.is_being_deleted("d")) is expected
+    assert _play({}, lambda theirs: theirs.is_being_deleted("d")) is False

@@ -46,6 +46,10 @@ def tokens_from(source: Counted, clock: ManualClock | None = None) -> TokenCrede
     return TokenCredentials(lambda: source, clock or ManualClock())
 
 
+def _is_fetching(tokens: TokenCredentials) -> bool:
+    return tokens._fetching is not None and not tokens._fetching.done()
+
+
 async def until(is_so: Callable[[], bool]) -> None:
     """Lets everything else go on until it is so."""
     async with asyncio.timeout(10):
@@ -189,7 +193,7 @@ def test_nobody_waits_while_an_old_token_is_replaced() -> None:
         source.go.clear()
         found = [await tokens.headers() for _ in range(3)]
         source.go.set()
-        await until(lambda: not tokens.is_fetching)
+        await until(lambda: not _is_fetching(tokens))
         return [*found, await tokens.headers()]
 
     assert asyncio.run(main()) == [bearer("t1"), bearer("t1"), bearer("t1"), bearer("t2")]
@@ -236,7 +240,7 @@ def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
         for seconds in (0.0, FAILURE_PAUSE / 2, FAILURE_PAUSE / 2):
             clock.advance(seconds)
             assert await tokens.headers() == bearer("t1")
-            await until(lambda: not tokens.is_fetching)
+            await until(lambda: not _is_fetching(tokens))
             fetched.append(source.fetched)
         return fetched
 

@@ -220,10 +220,10 @@ PLAIN = {
 def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
-    served, silent = asyncio.run(found.everything())
+    served, unavailable = asyncio.run(found.all_resources())
 
     older = ApiResource("apps", "v1beta2", "Deployment", "deployments", True)
-    assert (list(served), silent) == ([NODE, DEPLOYMENT, older], frozenset({"metrics.k8s.io"}))
+    assert (list(served), unavailable) == ([NODE, DEPLOYMENT, older], frozenset({"metrics.k8s.io"}))
 
 
 @pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
@@ -236,10 +236,10 @@ def test_takes_the_version_that_the_cluster_prefers(answers: Mapping[str, object
         asyncio.run(found.preferred("Node", "apps"))
 
 
-def test_whether_a_silent_group_has_a_kind_cannot_be_told() -> None:
+def test_whether_a_group_that_does_not_answer_has_a_kind_is_unknown() -> None:
     found, _ = discovery(AGGREGATED)
 
     with pytest.raises(
-        RemoteUnavailable, match=r"serves PodMetrics cannot be told: nobody answers for metrics\.k8s\.io"
+        RemoteUnavailable, match=r"serves PodMetrics is unknown: there is no answer for metrics\.k8s\.io"
     ):
         asyncio.run(found.preferred("PodMetrics"))

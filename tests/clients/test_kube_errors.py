@@ -123,11 +123,11 @@ def test_names_those_who_hold_a_field() -> None:
     assert error.held == (
         ("spec.replicas", "kubectl-client-side-apply"),
         ('spec.template.spec.containers[name="web"].image', "hpa"),
-        ("spec.x", "somebody else"),
+        ("spec.x", "another field manager"),
     )
     assert str(error) == (
         "PATCH /x: spec.replicas is held by kubectl-client-side-apply, "
-        'spec.template.spec.containers[name="web"].image is held by hpa, spec.x is held by somebody else: '
+        'spec.template.spec.containers[name="web"].image is held by hpa, spec.x is held by another field manager: '
         "leave it out, or take it over with force"
     )
 

@@ -29,13 +29,13 @@ from tests.clients.made_up_time import run
 
 PODS = Endpoint("", "v1", "pods", "shop")
 # The longest delays.
-PATIENCE = WatchTimeouts(jitter=lambda: 1.0)
+NO_JITTER = WatchTimeouts(jitter=lambda: 1.0)
 
 
-async def hear(client: KubernetesClient, count: int, patience: WatchTimeouts = PATIENCE) -> list[str]:
+async def hear(client: KubernetesClient, count: int, timeouts: WatchTimeouts = NO_JITTER) -> list[str]:
     """The first events, as change and resource version."""
     heard: list[str] = []
-    async with aclosing(watch(client, PODS, "5", patience=patience)) as events:
+    async with aclosing(watch(client, PODS, "5", timeouts=timeouts)) as events:
         async for one in events:
             heard.append(told(one))
             if len(heard) == count:
@@ -45,7 +45,7 @@ async def hear(client: KubernetesClient, count: int, patience: WatchTimeouts = P
 
 def told(one: WatchEvent) -> str:
     version = bytes(one.object).partition(b'"resourceVersion":"')[2].partition(b'"')[0].decode()
-    return f"{one.change.value} {version}"
+    return f"{one.type.value} {version}"
 
 
 def heard(count: int, *scenes: Scene) -> tuple[list[str], FakeCluster]:

@@ -168,7 +168,7 @@ def test_writes_json(call: Callable[..., Any], method: str, path: str, content_t
 
 
 def test_a_write_says_for_whom_it_is_and_whether_it_is_meant() -> None:
-    options = ApiWriteOptions("me", dry_run=True, unknown=FieldValidation.DROPPED)
+    options = ApiWriteOptions("me", dry_run=True, field_validation=FieldValidation.IGNORE)
 
     request = sent(lambda one: one.apply(POD, {}, options, force=True))
 

@@ -73,7 +73,7 @@ def test_notices_that_the_api_server_has_frozen_and_goes_on_when_it_has_thawed(
 
     async def use(client: KubernetesClient) -> tuple[list[tuple[str, str]], int]:
         since = (await client.list(maps)).resource_version
-        waiting = watch(client, maps, since, patience=WatchTimeouts(idle_timeout=1.0))
+        waiting = watch(client, maps, since, timeouts=WatchTimeouts(idle_timeout=1.0))
         async with asyncio.timeout(PATIENCE), aclosing(waiting) as events:
             await client.create(maps, config_map("before"))
             heard = [told(await anext(events))]

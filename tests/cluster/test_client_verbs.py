@@ -272,7 +272,7 @@ def test_reads_metadata_alone(api_server: Access, namespace: str) -> None:
 
     async def read(client: KubernetesClient) -> list[Any]:
         await make_many(client, maps, 1)
-        page = await client.list(maps, ObjectSelector(form=Representation.METADATA))
+        page = await client.list(maps, ObjectSelector(representation=Representation.METADATA))
         return [
             tree(await client.get(maps.named("m00"), Representation.METADATA)),
             *(tree(bytes(one)) for one in page.items),

@@ -50,7 +50,7 @@ def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Ac
             for name in ("one", "two"):
                 await client.create(maps, config_map(name, a="1") | {"metadata": {"name": name, "labels": {"n": name}}})
 
-        (event,) = await hear(client, maps, 1, live, ObjectSelector("n=two", form=Representation.METADATA))
+        (event,) = await hear(client, maps, 1, live, ObjectSelector("n=two", representation=Representation.METADATA))
         return event
 
     event = with_client(api_server.kubeconfig, use)
@@ -100,7 +100,7 @@ async def _make_with_status(client: KubernetesClient, widgets: Endpoint, body: A
 def test_knows_every_kind_and_the_versions_that_the_cluster_prefers(api_server: Access) -> None:
     async def use(client: KubernetesClient) -> tuple[set[str], ApiResource, ApiResource]:
         discovery = Discovery(client)
-        served, silent = await discovery.everything()
+        served, silent = await discovery.all_resources()
         assert not silent
         scaler = await discovery.preferred("HorizontalPodAutoscaler")
         return {one.kind for one in served}, scaler, await discovery.find("apps/v1", "Deployment")

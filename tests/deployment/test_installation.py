@@ -26,9 +26,9 @@ LAMPS = (
 )
 SWITCHES = OwnerAccess(
     owners=LAMPS[:1],
-    made=(GroupResource("", "secrets"), LAMPS[2]),
+    children=(GroupResource("", "secrets"), LAMPS[2]),
     read=(GroupResource("", "configmaps"),),
-    of_cluster=(GroupResource("", "nodes"),),
+    cluster_scoped=(GroupResource("", "nodes"),),
 )
 
 

@@ -37,7 +37,7 @@ def pieces_of(whole: bytes, cuts: list[int]) -> list[bytes]:
 
 def read(reader: WatchEventReader, pieces: list[bytes]) -> list[tuple[WatchEventType, bytes]]:
     events: list[WatchEvent] = [event for piece in pieces for event in reader.feed(piece)]
-    return [(event.change, bytes(event.object)) for event in events]
+    return [(event.type, bytes(event.object)) for event in events]
 
 
 @given(EVENTS, CUTS)

@@ -195,9 +195,9 @@ def test_how_something_goes_may_still_be_said_and_is_looked_at(play: Play) -> No
 def test_no_two_requests_for_a_look_are_the_same(play: Play) -> None:
     async def scenario(owner: Owner) -> None:
         await owner.apply(gadget("a", {"size": 1}))
-        await owner.daemon.look([name_of(A)])
+        await owner.daemon.reconcile([name_of(A)])
         first = await owner.request_of(A)
-        await owner.daemon.look([name_of(A)])
+        await owner.daemon.reconcile([name_of(A)])
 
         assert None is not first != await owner.request_of(A)
 
@@ -209,7 +209,7 @@ def test_a_request_is_put_on_record_however_often_somebody_else_is_faster(play: 
         await owner.apply(gadget("a", {"size": 1}))
         owner.store.conflicts = 10
 
-        await owner.daemon.look([name_of(A)])
+        await owner.daemon.reconcile([name_of(A)])
 
         assert await owner.request_of(A) is not None
 
@@ -218,7 +218,7 @@ def test_a_request_is_put_on_record_however_often_somebody_else_is_faster(play: 
 
 def test_a_look_at_what_is_not_there_is_no_error(play: Play) -> None:
     async def scenario(owner: Owner) -> None:
-        await owner.daemon.look([name_of(A)])
+        await owner.daemon.reconcile([name_of(A)])
 
         assert (await owner.store.list()).resources == ()
 
@@ -266,7 +266,7 @@ def test_a_look_is_asked_for_at_what_was_paused_and_is_to_go(play: Play) -> None
     play(scenario)
 
 
-@pytest.mark.parametrize("verb", ["delete", "look"])
+@pytest.mark.parametrize("verb", ["delete", "reconcile"])
 def test_a_kind_that_the_process_does_not_handle_is_refused(play: Play, verb: str) -> None:
     async def scenario(owner: Owner) -> None:
         asking = getattr(owner.daemon, verb)([ResourceName(GROUP, "Widget", "default", "w")])
@@ -281,7 +281,7 @@ def test_a_process_that_is_stopping_takes_no_orders(play: Play, phase: Phase) ->
     async def scenario(owner: Owner) -> None:
         owner.phase = phase
 
-        for asking in (owner.apply(gadget("a", {})), owner.daemon.delete([name_of(A)]), owner.daemon.look([])):
+        for asking in (owner.apply(gadget("a", {})), owner.daemon.delete([name_of(A)]), owner.daemon.reconcile([])):
             found = await owner.refused(asking)
             assert type(found) is StoreInUse
             assert str(found) == f"process {os.getpid()} is stopping: run the command again when it has ended"

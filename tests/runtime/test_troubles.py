@@ -23,7 +23,7 @@ def test_troubles_that_no_status_tells_can_be_asked_for() -> None:
     async def ask(path: Path) -> dict[str, tuple[type, str]]:
         async with Owner(path / "state.db").listening() as owner:
             owner.troubles[A] = RemoteUnavailable("GET a: 503")
-            found = await owner.daemon.troubles([_name(A), _name(B)])
+            found = await owner.daemon.step_failures([_name(A), _name(B)])
             return {name.name: (type(error), str(error)) for name, error in found.items()}
 
     with tempfile.TemporaryDirectory() as folder:

@@ -180,7 +180,7 @@ class DaemonExecutor:
         while True:
             await self.engine.clock.sleep(_ERROR_POLL_SECONDS)
             by_name = {_daemon_name(ref): ref for ref in follow.left}
-            for name, error in (await self.daemon.troubles(by_name)).items():
+            for name, error in (await self.daemon.step_failures(by_name)).items():
                 follow.record_error(by_name[name], error)
             if not follow.left:
                 return
@@ -189,7 +189,7 @@ class DaemonExecutor:
         self.request.console.print(Text(text, style="yellow"), soft_wrap=True)
 
     async def _look(self, refs: Sequence[ResourceRef]) -> None:
-        await self.daemon.look(map(_daemon_name, refs))
+        await self.daemon.reconcile(map(_daemon_name, refs))
 
 
 def _daemon_name(ref: ResourceRef) -> ResourceName:

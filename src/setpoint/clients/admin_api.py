@@ -22,6 +22,7 @@ from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError, StoreError
 
+# The paths keep their names: clients and processes of different versions talk to each other.
 HELLO_PATH: Final = "/v1/hello"
 ALIVE_PATH: Final = "/v1/alive"
 APPLY_PATH: Final = "/v1/apply"
@@ -31,7 +32,7 @@ FAILURES_PATH: Final = "/v1/troubles"
 
 
 class ProcessInfo(msgspec.Struct, frozen=True):
-    """Who answers."""
+    """The process that owns the store."""
 
     version: str
     pid: int
@@ -39,7 +40,7 @@ class ProcessInfo(msgspec.Struct, frozen=True):
 
 
 class ResourceName(msgspec.Struct, frozen=True, order=True):
-    """Which resource."""
+    """The identity of a resource."""
 
     group: str
     kind: str
@@ -48,62 +49,62 @@ class ResourceName(msgspec.Struct, frozen=True, order=True):
 
 
 class ApplyRequest(msgspec.Struct, frozen=True):
-    """What is to be applied, all or nothing. Canonical bytes: no digit of a number is lost on the way."""
+    """Manifests to be applied, all or nothing, as canonical bytes: numbers keep all their digits."""
 
     manifests: tuple[msgspec.Raw, ...]
 
 
 class ResourceNames(msgspec.Struct, frozen=True):
-    """Resources: to be deleted, to be looked at; or those that it was done for."""
+    """Resources to be deleted or reconciled; in a response, those that were."""
 
     names: tuple[ResourceName, ...]
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """An error of ours."""
+    """One of our errors."""
 
     error: str
     message: str
 
 
 class StepFailure(msgspec.Struct, frozen=True):
-    """Why a step stopped that is to be taken again, where no status says so."""
+    """The error of a step that is to be retried, and is not in the status."""
 
     name: ResourceName
     why: ErrorBody
 
 
 class StepFailures(msgspec.Struct, frozen=True):
-    """Those of the resources that somebody asked about."""
+    """The failures of the requested resources."""
 
     troubles: tuple[StepFailure, ...]
 
 
 def error_body(error: SetpointError) -> ErrorBody:
-    """What is sent for `error`."""
+    """The message for an error."""
     return ErrorBody(type(error).__name__, str(error))
 
 
 def error_from(failure: ErrorBody) -> SetpointError:
-    """The error that was sent; a clear no when its class is not known here."""
+    """The error of a message; RemoteRefused when its class is not known here."""
     found: Any = getattr(errors, failure.error, None)
-    is_ours = isinstance(found, type) and issubclass(found, SetpointError)
-    error: SetpointError = found(failure.message) if is_ours else RemoteRefused(failure.message)
+    is_known = isinstance(found, type) and issubclass(found, SetpointError)
+    error: SetpointError = found(failure.message) if is_known else RemoteRefused(failure.message)
     return error
 
 
-# What every system allows, in bytes: Linux 107, macOS 103.
+# In bytes: Linux allows 107, macOS 103.
 MAX_SOCKET_PATH: Final = 103
 _ROOT_UID: Final = 0
 
 
 def socket_link(store: Path) -> Path:
-    """Where those who look for the socket of `store` begin."""
+    """The path beside `store` that is the socket, or a link to it."""
     return store.with_name(f"{store.name}.sock")
 
 
 def find_socket(store: Path) -> Path | None:
-    """The socket to connect to; None when there is none, or it is a stranger's, who should not be told anything."""
+    """The socket to connect to; None when there is none, or it belongs to another user, who may not see manifests."""
     link = socket_link(store)
     address = Path(os.readlink(link)) if link.is_symlink() else link
     try:
@@ -115,9 +116,9 @@ def find_socket(store: Path) -> Path | None:
 
 
 def prepare_socket(store: Path, environment: Mapping[str, str]) -> Path:
-    """Where to listen for `store`: the place is free, and whoever looks for the socket finds it there.
+    """The path to listen on for `store`: it is free, and `find_socket` finds it.
 
-    Only for the process that has the lock of the store: whatever was left there is nobody's any more.
+    Only for the process that holds the lock of the store: a socket that is there is left from an earlier process.
     """
     link = socket_link(store)
     try:
@@ -135,7 +136,7 @@ def prepare_socket(store: Path, environment: Mapping[str, str]) -> Path:
 
 
 def remove_socket(store: Path) -> None:
-    """Takes away what leads to the socket, and the socket."""
+    """Removes the socket, and the link to it."""
     link = socket_link(store)
     if link.is_symlink():
         Path(os.readlink(link)).unlink(missing_ok=True)
@@ -143,16 +144,16 @@ def remove_socket(store: Path) -> None:
 
 
 def is_trusted_peer(connection: socket.socket) -> bool:
-    """Whether the other end belongs to the user that this process runs as, or to root."""
+    """Whether the peer is a process of our own user, or of root."""
     if not hasattr(socket, "SO_PEERCRED"):
-        # The mode of the socket has to be enough.
+        # Without peer credentials, the mode of the socket has to be enough.
         return True
     _, uid, _ = struct.unpack("iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return uid in (os.geteuid(), _ROOT_UID)
 
 
 def _short_path(link: Path, environment: Mapping[str, str]) -> Path:
-    """A path that is always the same for one store and user, in a folder where nobody else can put anything."""
+    """A path that is the same for one store and user each time, in a folder that only this user can write to."""
     runtime = environment.get("XDG_RUNTIME_DIR", "")
     above = Path(runtime) if runtime and Path(runtime).is_dir() else Path(tempfile.gettempdir())
     folder = above / f"setpoint-{os.geteuid()}"
@@ -165,56 +166,56 @@ def _short_path(link: Path, environment: Mapping[str, str]) -> Path:
 
 T = TypeVar("T")
 
-# It answers at once, or is busy writing down thousands: never with services.
+# It answers at once, or after writing thousands of resources; it never waits for services.
 _REQUEST_SECONDS: Final = 300.0
 _HELLO_SECONDS: Final = 5.0
 
 
 async def connect_admin(store: Path) -> "AdminClient | None":
-    """The process that owns the store in the file `store`; None when none takes orders there. `close` it when done."""
+    """A client of the process that owns the file `store`; None when no process does. `close` it when done."""
     address = find_socket(store)
     if address is None:
         return None
-    daemon = AdminClient(address)
+    client = AdminClient(address)
     try:
-        await daemon.hello()
+        await client.hello()
     except RemoteUnavailable:
-        await daemon.close()
+        await client.close()
         return None
-    return daemon
+    return client
 
 
 class AdminClient:
-    """A running process. What it refuses is raised as it raised it; RemoteUnavailable when it is not there any more."""
+    """Client of a process that owns a store. Raises the errors of that process; RemoteUnavailable when it has ended."""
 
     def __init__(self, address: Path) -> None:
-        # The host is a matter of form: the socket decides who is asked.
+        # The host is a placeholder: the socket decides.
         self._session = aiohttp.ClientSession("http://setpoint", connector=aiohttp.UnixConnector(str(address)))
 
     async def hello(self) -> ProcessInfo:
-        """Who answers."""
-        return await self._ask("GET", HELLO_PATH, None, ProcessInfo)
+        """The process that answers."""
+        return await self._request("GET", HELLO_PATH, None, ProcessInfo)
 
     async def apply(self, manifests: Iterable[Json]) -> None:
-        """All of them are on record, or none is."""
+        """Stores all manifests, or none."""
         encoded = tuple(msgspec.Raw(canonical(manifest)) for manifest in manifests)
-        await self._ask("POST", APPLY_PATH, ApplyRequest(encoded), ResourceNames)
+        await self._request("POST", APPLY_PATH, ApplyRequest(encoded), ResourceNames)
 
     async def delete(self, names: Iterable[ResourceName]) -> None:
-        """They are gone, or marked for deletion."""
-        await self._ask("POST", DELETE_PATH, ResourceNames(tuple(names)), ResourceNames)
+        """Removes resources, or marks them for deletion."""
+        await self._request("POST", DELETE_PATH, ResourceNames(tuple(names)), ResourceNames)
 
-    async def look(self, names: Iterable[ResourceName]) -> None:
-        """A look at each is asked for; the status of each echoes it."""
-        await self._ask("POST", RECONCILE_PATH, ResourceNames(tuple(names)), ResourceNames)
+    async def reconcile(self, names: Iterable[ResourceName]) -> None:
+        """Requests a reconcile of each; its status will echo the request."""
+        await self._request("POST", RECONCILE_PATH, ResourceNames(tuple(names)), ResourceNames)
 
-    async def troubles(self, names: Iterable[ResourceName]) -> Mapping[ResourceName, SetpointError]:
-        """Why the last steps of those among them stopped that are to be retried, where no status says so."""
-        found = await self._ask("POST", FAILURES_PATH, ResourceNames(tuple(names)), StepFailures)
+    async def step_failures(self, names: Iterable[ResourceName]) -> Mapping[ResourceName, SetpointError]:
+        """The errors of last steps that are to be retried, and are not in the status."""
+        found = await self._request("POST", FAILURES_PATH, ResourceNames(tuple(names)), StepFailures)
         return {one.name: error_from(one.why) for one in found.troubles}
 
     async def wait_until_exit(self) -> None:
-        """Returns when the process has ended, in whatever way."""
+        """Returns when the process has ended, however it did."""
         try:
             async with self._session.get(ALIVE_PATH, timeout=aiohttp.ClientTimeout(total=None)) as response:
                 while await response.content.readany():
@@ -223,10 +224,10 @@ class AdminClient:
             pass
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         await self._session.close()
 
-    async def _ask(self, method: str, path: str, body: msgspec.Struct | None, answer: type[T]) -> T:
+    async def _request(self, method: str, path: str, body: msgspec.Struct | None, response_type: type[T]) -> T:
         data = None if body is None else msgspec.json.encode(body)
         timeout = aiohttp.ClientTimeout(total=_HELLO_SECONDS if path == HELLO_PATH else _REQUEST_SECONDS)
         try:
@@ -236,17 +237,17 @@ class AdminClient:
             raise RemoteUnavailable(
                 "the process that owns the store ended, or does not answer: run the command again"
             ) from error
-        return _decode_response(status, received, answer)
+        return _decode_response(status, received, response_type)
 
 
-def _decode_response(status: int, body: bytes, answer: type[T]) -> T:
+def _decode_response(status: int, body: bytes, response_type: type[T]) -> T:
     try:
         if status == 200:
-            return msgspec.json.decode(body, type=answer)
+            return msgspec.json.decode(body, type=response_type)
         failure = msgspec.json.decode(body, type=ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RemoteUnavailable(
-            f"the process that owns the store answers {status} in words of another version: "
+            f"the process that owns the store answers {status} as another version does: "
             "stop it, and start it again with this one"
         ) from error
     raise error_from(failure)

@@ -6,32 +6,32 @@ from typing import Protocol
 
 
 class TimerHandle(Protocol):
-    """What can be called off."""
+    """A timer that has been started."""
 
     def cancel(self) -> None:
-        """It will not ring any more."""
+        """The callback is not called any more."""
         ...
 
 
 class MonotonicClock(Protocol):
-    """Seconds, and alarms."""
+    """Monotonic seconds, and timers."""
 
     def monotonic(self) -> float:
         """Seconds that never run backwards."""
         ...
 
-    def call_later(self, seconds: float, ring: Callable[[], None]) -> TimerHandle:
-        """Calls `ring` after that long."""
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> TimerHandle:
+        """Calls `callback` after that long."""
         ...
 
 
 class EventLoopClock:
-    """The time of whichever event loop is running: a loop whose time is made up brings its own with it."""
+    """The time of the running event loop; a test's loop may have a time of its own."""
 
     def monotonic(self) -> float:
-        """See Clock."""
+        """See MonotonicClock."""
         return asyncio.get_running_loop().time()
 
-    def call_later(self, seconds: float, ring: Callable[[], None]) -> TimerHandle:
-        """See Clock."""
-        return asyncio.get_running_loop().call_later(seconds, ring)
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> TimerHandle:
+        """See MonotonicClock."""
+        return asyncio.get_running_loop().call_later(seconds, callback)

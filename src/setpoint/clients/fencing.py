@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 @dataclass(frozen=True, slots=True)
 class FencedWrite:
-    """A write that is about to be made: the verb, and what it is done to. Neither holds what nobody should read."""
+    """A write that is about to be sent: its verb and its target. Neither holds a secret."""
 
     verb: str
     target: str
@@ -21,27 +21,27 @@ class FencedWrite:
 
 
 class Fence(Protocol):
-    """What allows writes, or does not."""
+    """Allows or refuses writes, such as by a lease that has to be held."""
 
-    def check(self, attempt: FencedWrite) -> float:
-        """How many seconds the write may take from now on, never none; one of our errors when it may not be made."""
+    def check(self, write: FencedWrite) -> float:
+        """How many seconds the write may take from now on, more than 0; raises one of our errors to refuse it."""
         ...
 
 
-_fences: Final[ContextVar[tuple[Fence, ...]]] = ContextVar("permits", default=())
+_fences: Final[ContextVar[tuple[Fence, ...]]] = ContextVar("fences", default=())
 
 
 class fenced_by:  # noqa: N801 - a context manager is called like a function
-    """Every write made inside, in this task and in those it starts, needs this permit, and those around it as well."""
+    """Every write inside, in this task and in those it starts, has to pass these fences and the outer ones."""
 
-    __slots__ = ("_permits", "_token")
+    __slots__ = ("_added", "_token")
 
-    def __init__(self, *permits: Fence) -> None:
-        self._permits = permits
+    def __init__(self, *fences: Fence) -> None:
+        self._added = fences
         self._token: Token[tuple[Fence, ...]] | None = None
 
     def __enter__(self) -> None:
-        self._token = _fences.set((*_fences.get(), *self._permits))
+        self._token = _fences.set((*_fences.get(), *self._added))
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
@@ -49,7 +49,7 @@ class fenced_by:  # noqa: N801 - a context manager is called like a function
 
 
 class unfenced:  # noqa: N801 - the same
-    """What is sent inside changes nothing that a permit could be about: a lease that is renewed, a token."""
+    """Writes inside pass no fence: renewals of a lease, requests for a token."""
 
     __slots__ = ("_token",)
 
@@ -64,9 +64,9 @@ class unfenced:  # noqa: N801 - the same
         _fences.reset(self._token)
 
 
-def seconds_allowed(attempt: FencedWrite) -> float:
-    """How long the write may take by every permit, the outermost asked first; what refuses it is raised."""
+def seconds_allowed(write: FencedWrite) -> float:
+    """The least time that any fence allows, the outermost asked first; a fence that refuses the write raises."""
     seconds = inf
-    for permit in _fences.get():
-        seconds = min(seconds, permit.check(attempt))
+    for fence in _fences.get():
+        seconds = min(seconds, fence.check(write))
     return seconds

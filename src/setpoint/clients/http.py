@@ -4,20 +4,22 @@ A transport failure raises RemoteUnavailable; a status of whatever class does no
 """
 
 import asyncio
+import re
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Final, Protocol
-from urllib.parse import urlsplit
+from typing import Final, Protocol, TypeVar
+from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakSet
 
 import aiohttp
+import msgspec
 from aiohttp import AddrInfoType
 from yarl import URL
 
@@ -25,53 +27,24 @@ from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
 from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
 
-# How often it is seen whether they are closed, and what is between two looks: mostly the first one finds them so.
-_CLOSE_CHECKS: Final = 200
-_CLOSE_INTERVAL: Final = 0.005
-
-
-class ClientSocket(socket.socket):
-    """One that every request through it was seen before."""
-
-    __slots__ = ()
-
-
-class SocketFactory:
-    """Makes them, and ends them."""
-
-    def __init__(self) -> None:
-        self._made: WeakSet[socket.socket] = WeakSet()
-
-    def __call__(self, address: AddrInfoType) -> socket.socket:
-        """A new one."""
-        family, kind, protocol, *_ = address
-        made = ClientSocket(family, kind, protocol)
-        self._made.add(made)
-        return made
-
-    async def end(self) -> None:
-        """No goodbye is waited for any more; over once the loop has let go of every socket."""
-        for look in range(_CLOSE_CHECKS):
-            left = [one for one in self._made if one.fileno() != -1]
-            if not left:
-                return
-            for one in left:
-                # One that is not connected has nothing to end: who connects it lets go of it.
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-            await asyncio.sleep(_CLOSE_INTERVAL if look else 0)
-
+T = TypeVar("T")
+IdentityT = TypeVar("IdentityT")
+ResponseT = TypeVar("ResponseT", bound="HttpResponse | ResponseStream")
 
 USER_AGENT = f"setpoint/{__version__}"
-# Whatever else is asked may change something.
-_READ_METHODS: Final = ("GET", "HEAD")
-# A peer that is gone without a word is asked, after so many seconds of silence, so often, whether it is there.
+# Every other method may change something.
+READ_METHODS: Final = ("GET", "HEAD")
+# TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+# How often `close` looks whether sockets are closed, and the seconds in between; mostly the first look finds them so.
+_CLOSE_CHECKS: Final = 200
+_CLOSE_INTERVAL: Final = 0.005
+_NEEDS_NO_QUOTES: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """Whom to trust, and who we are; `server_name` is the name in the server's certificate, if it is not its host's."""
+    """What to trust and the client certificate; `server_name` is the name to verify, if it is not the host's."""
 
     context: ssl.SSLContext
     server_name: str | None = None
@@ -79,9 +52,9 @@ class TlsOptions:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What is asked. `url` is complete and already quoted; `seconds` is all the time that the answer may take.
+    """A request. `url` is complete and already quoted; `seconds` is the time limit for the whole response.
 
-    Without `tls`, https means a server that this machine trusts.
+    Without `tls`, https means a certificate that this machine trusts.
     """
 
     method: str
@@ -92,53 +65,84 @@ class HttpRequest:
     tls: TlsOptions | None = None
 
     def __str__(self) -> str:
-        """Method and path: the query and the body may hold what nobody should read."""
+        """Method and path: the query and the body may hold secrets."""
         return f"{self.method} {urlsplit(self.url).path}"
 
     def __repr__(self) -> str:
         """The same: the headers hold a token."""
-        return f"Request({self})"
+        return f"HttpRequest({self})"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What came back. Names of headers are found in any case."""
+    """A response. Header names are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
+def quote_segment(segment: str) -> str:
+    """One segment of a URL's path, quoted. Most need no quotes, and a match is cheaper than `quote`."""
+    return segment if _NEEDS_NO_QUOTES(segment) else quote(segment, safe="")
+
+
+def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Raw, what: object) -> T:
+    """The body as its type. RemoteUnavailable when it is not: nothing can be concluded from such a response."""
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
+
+
+async def send_authenticated(
+    identity: Callable[[IdentityT | None], Awaitable[IdentityT]], send: Callable[[IdentityT], Awaitable[ResponseT]]
+) -> ResponseT:
+    """The response to a request with our identity; after a 401, to the request repeated once with a renewed one.
+
+    `identity` is given the one that was refused, if any. When it has no other one, the 401 stands.
+    """
+    first = await identity(None)
+    response = await send(first)
+    if response.status != 401:
+        return response
+    renewed = await identity(first)
+    return response if renewed == first else await send(renewed)
+
+
+# --- Interceptors -----------------------------------------------------------------------------------------------------
+
+
 class HttpInterceptor(Protocol):
-    """What stands between us and every server of one way out: it sees all that is asked, and all that is answered."""
+    """Sees every request of a client and every response to it: to block, record or replay them."""
 
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
-        """An answer in the server's place, which is not asked then; None to ask it. What may not be asked is raised."""
+        """A response in place of the server's; None to send the request. Raises to block it."""
         ...
 
-    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-        """The server answered; what whoever asked is given."""
+    def on_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """The response that the caller gets."""
         ...
 
     def on_error(self, request: HttpRequest, error: RemoteError) -> None:
-        """No answer came, or none that can be used."""
+        """No usable response came."""
         ...
 
 
-_interceptor: Final[ContextVar[HttpInterceptor | None]] = ContextVar("around", default=None)
+_interceptor: Final[ContextVar[HttpInterceptor | None]] = ContextVar("interceptor", default=None)
 
 
 class intercepted_by:  # noqa: N801 - a context manager is called like a function
-    """What a client without a tap of its own sends inside, in this task and in those it starts, meets this one."""
+    """The interceptor, in this task and in those it starts, of clients that have none of their own."""
 
-    __slots__ = ("_tap", "_token")
+    __slots__ = ("_interceptor", "_token")
 
     def __init__(self, interceptor: HttpInterceptor) -> None:
-        self._tap = interceptor
+        self._interceptor = interceptor
         self._token: Token[HttpInterceptor | None] | None = None
 
     def __enter__(self) -> None:
-        self._token = _interceptor.set(self._tap)
+        self._token = _interceptor.set(self._interceptor)
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
@@ -146,12 +150,15 @@ class intercepted_by:  # noqa: N801 - a context manager is called like a functio
 
 
 def current_interceptor() -> HttpInterceptor | None:
-    """The one that clients without a tap of their own meet here."""
+    """The interceptor, in this task, of clients that have none of their own."""
     return _interceptor.get()
 
 
+# --- The client -------------------------------------------------------------------------------------------------------
+
+
 class ResponseStream:
-    """An answer whose body is read as it comes. `close` it when it is not wanted any more."""
+    """A response whose body is read as it arrives. `close` it when no more of it is needed."""
 
     def __init__(self, request: HttpRequest, response: aiohttp.ClientResponse, idle_timeout: float) -> None:
         self.status = response.status
@@ -161,110 +168,109 @@ class ResponseStream:
         self._idle_timeout = idle_timeout
 
     async def read(self) -> bytes:
-        """What has come by now, or comes next; nothing at the end. RemoteUnavailable when it breaks off before that."""
+        """The bytes that have arrived, or arrive next; none at the end. RemoteUnavailable when the stream breaks."""
         try:
             return await self._response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             self.close()
-            raise _failure(self._request, error, self._idle_timeout) from error
+            raise _error_for(self._request, error, self._idle_timeout) from error
 
     async def whole(self) -> HttpResponse:
-        """All of it, as an answer."""
+        """The response with its whole body."""
         parts = []
         while part := await self.read():
             parts.append(part)
         return HttpResponse(self.status, self.headers, b"".join(parts))
 
     def close(self) -> None:
-        """What is still to come is not read, and the other side is not asked whether it agrees."""
+        """Aborts the connection: the rest of the body is not read, and TLS is not shut down in an orderly way."""
         if (transport := _transport_of(self._response)) is not None:
             transport.abort()
         self._response.close()
 
 
 class HttpClient:
-    """Keeps connections and uses them again. Opened by the first request; `close` lets go of everything.
+    """Keeps connections and reuses them. Opened by the first request; `close` closes all of them.
 
-    `proxy` is the way to every server; without it the environment says which one it is, if any. Every request meets
-    `tap` first.
+    `proxy` is for every server; without it the environment names one, if any. `interceptor` sees every request.
     """
 
     def __init__(self, proxy: str | None = None, interceptor: HttpInterceptor | None = None) -> None:
-        # How many requests there were, by method, host and what came of them: a status, or "<error>" without an answer.
+        # How many requests there were, by method, host and status, or "<error>" without a response.
         self.counts: Counter[tuple[str, str, str]] = Counter()
         self._session: aiohttp.ClientSession | None = None
         self._sockets = SocketFactory()
         self._proxy = proxy
-        self._tap = interceptor
-        # Host and proxy by origin: finding out takes a walk through the environment.
-        self._ways: dict[str, tuple[str, str | None]] = {}
+        self._interceptor = interceptor
+        # Host and proxy by origin: to find the proxy takes a walk through the environment.
+        self._routes: dict[str, tuple[str, str | None]] = {}
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """The whole answer, whatever its status; RemoteUnavailable when there is none, or only a part of it.
+        """The whole response, whatever its status; RemoteUnavailable when there is none, or only a part of it.
 
-        RemoteRefused when the server is not who it should be. What no permit allows is not sent: see clients.permits.
+        RemoteRefused when the server's certificate is not trusted. A write that a fence refuses is not sent.
         """
         request = fenced_request(request)
-        interceptor = self._tap or _interceptor.get()
-        return await (self._sent(request) if interceptor is None else self._sent_past(interceptor, request))
+        interceptor = self._interceptor or _interceptor.get()
+        return await (self._send(request) if interceptor is None else self._send_intercepted(interceptor, request))
 
-    async def _sent_past(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
-        instead = interceptor.on_request(request)
-        if instead is not None:
-            return instead
+    async def _send_intercepted(self, interceptor: HttpInterceptor, request: HttpRequest) -> HttpResponse:
+        replayed = interceptor.on_request(request)
+        if replayed is not None:
+            return replayed
         try:
-            answer = await self._sent(request)
+            response = await self._send(request)
         except RemoteError as error:
             interceptor.on_error(request, error)
             raise
-        return interceptor.on_response(request, answer)
+        return interceptor.on_response(request, response)
 
-    async def _sent(self, request: HttpRequest) -> HttpResponse:
-        host, proxy = self._way_to(request.url)
-        code = "<error>"
+    async def _send(self, request: HttpRequest) -> HttpResponse:
+        host, proxy = self._route_to(request.url)
+        status = "<error>"
         try:
-            # Exactly: rounded up, as it would be otherwise, a write could outlive what permits it.
+            # Exact: rounded up, as aiohttp does by default, a write could outlive its fence.
             timeout = aiohttp.ClientTimeout(total=request.seconds, ceil_threshold=inf)
-            async with self._asked(request, proxy, timeout) as response:
-                answer = HttpResponse(response.status, response.headers, await response.read())
-                code = str(response.status)
-                return answer
+            async with self._request(request, proxy, timeout) as response:
+                found = HttpResponse(response.status, response.headers, await response.read())
+                status = str(response.status)
+                return found
         except (aiohttp.ClientError, OSError) as error:
-            raise _failure(request, error, request.seconds) from error
+            raise _error_for(request, error, request.seconds) from error
         finally:
-            self.counts[request.method, host, code] += 1
+            self.counts[request.method, host, status] += 1
 
     async def open(self, request: HttpRequest, idle_timeout: float) -> ResponseStream:
-        """The answer as soon as it begins, which has to be in time; `silence` seconds without a byte end it after that.
+        """The response as soon as it begins, within `request.seconds`; `idle_timeout` seconds without a byte end it.
 
         Errors are those of `send`.
         """
         request = fenced_request(request)
-        interceptor = self._tap or _interceptor.get()
+        interceptor = self._interceptor or _interceptor.get()
         if interceptor is not None and interceptor.on_request(request) is not None:
-            raise Bug(f"{request}: an answer that comes bit by bit cannot be given in the server's place")
-        host, proxy = self._way_to(request.url)
-        code = "<error>"
+            raise Bug(f"{request}: a stream cannot be replayed by an interceptor")
+        host, proxy = self._route_to(request.url)
+        status = "<error>"
         try:
             timeout = aiohttp.ClientTimeout(total=None, sock_read=idle_timeout)
             async with asyncio.timeout(request.seconds):
-                response = await self._asked(request, proxy, timeout)
-            code = str(response.status)
+                response = await self._request(request, proxy, timeout)
+            status = str(response.status)
             _keep_alive(response)
             return ResponseStream(request, response, idle_timeout)
         except (aiohttp.ClientError, OSError) as error:
-            raise _failure(request, error, request.seconds) from error
+            raise _error_for(request, error, request.seconds) from error
         finally:
-            self.counts[request.method, host, code] += 1
+            self.counts[request.method, host, status] += 1
 
     async def close(self) -> None:
         """Closes the connections; a later request opens new ones."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-        await self._sockets.end()
+        await self._sockets.close_all()
 
-    def _asked(
+    def _request(
         self, request: HttpRequest, proxy: str | None, timeout: aiohttp.ClientTimeout
     ) -> aiohttp.client._RequestContextManager:
         session = self._session = self._session or _new_session(self._sockets)
@@ -277,57 +283,96 @@ class HttpClient:
             proxy=proxy,
             ssl=True if tls is None else tls.context,
             server_hostname=None if tls is None else tls.server_name,
-            # Whoever we are sent to may not be meant to see our credentials.
+            # The target of a redirect may not be meant to see our credentials.
             allow_redirects=False,
             timeout=timeout,
         )
 
-    def _way_to(self, url: str) -> tuple[str, str | None]:
-        """The host, and the proxy that leads there."""
-        # To the slash after "https://host": cheaper than to take the whole address apart.
+    def _route_to(self, url: str) -> tuple[str, str | None]:
+        """The host, and the proxy to use for it."""
+        # Up to the slash after "https://host": cheaper than to parse the whole URL.
         origin = url[: url.find("/", 8)]
-        found = self._ways.get(origin)
+        found = self._routes.get(origin)
         if found is None:
             parts = urlsplit(url)
             from_environment = None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
             proxy = self._proxy or from_environment
-            found = self._ways[origin] = (parts.netloc, proxy)
+            found = self._routes[origin] = (parts.netloc, proxy)
         return found
 
 
 def fenced_request(request: HttpRequest) -> HttpRequest:
-    """The request, with no more time than the permits around it leave to a write; what refuses it is raised."""
-    if request.method in _READ_METHODS:
+    """The request, a write with no more time than its fences allow; a fence that refuses it raises."""
+    if request.method in READ_METHODS:
         return request
     seconds = seconds_allowed(FencedWrite(request.method, urlsplit(request.url).path))
     return request if seconds >= request.seconds else replace(request, seconds=seconds)
 
 
+# --- Connections ------------------------------------------------------------------------------------------------------
+
+
+class ClientSocket(socket.socket):
+    """A socket of an HttpClient: its requests have passed the interceptors."""
+
+    __slots__ = ()
+
+
+class SocketFactory:
+    """Makes the sockets of a client, so that `close` can wait until all are closed.
+
+    A connection dropped in the middle of a request shuts TLS down in its own time. aiohttp does not wait for that, and
+    an event loop that ends before leaves the socket open.
+    """
+
+    def __init__(self) -> None:
+        self._made: WeakSet[socket.socket] = WeakSet()
+
+    def __call__(self, address: AddrInfoType) -> socket.socket:
+        """A new socket."""
+        family, kind, protocol, *_ = address
+        made = ClientSocket(family, kind, protocol)
+        self._made.add(made)
+        return made
+
+    async def close_all(self) -> None:
+        """Shuts down all sockets, and returns once the event loop has closed them."""
+        for check in range(_CLOSE_CHECKS):
+            left = [one for one in self._made if one.fileno() != -1]
+            if not left:
+                return
+            for one in left:
+                # A socket that is not connected yet is closed by the task that connects it.
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            await asyncio.sleep(_CLOSE_INTERVAL if check else 0)
+
+
 def _new_session(sockets: SocketFactory) -> aiohttp.ClientSession:
     headers = {"User-Agent": USER_AGENT}
-    # How many calls are under way is decided where turns are shared out: a second line here would be nobody's turn.
+    # Without a limit of its own: the rate limiter bounds concurrency, and a second queue here would not be fair.
     connector = aiohttp.TCPConnector(limit=0, socket_factory=sockets)
     return aiohttp.ClientSession(headers=headers, connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 def _keep_alive(response: aiohttp.ClientResponse) -> None:
-    """Has the system notice, on this connection, that the other side is gone."""
+    """Turns on TCP keep-alive: the system notices when the peer is gone."""
     transport = _transport_of(response)
     opened = None if transport is None else transport.get_extra_info("socket")
     if opened is not None:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEP_ALIVE:
-            # Not every system has them.
+            # Not every system has these options.
             if option := getattr(socket, name, None):
                 opened.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _transport_of(response: aiohttp.ClientResponse) -> asyncio.Transport | None:
-    """What the answer comes through; nothing when all of it has come."""
+    """None once the whole response has arrived."""
     return response.connection.transport if response.connection else None
 
 
-def _failure(request: HttpRequest, error: Exception, seconds: float) -> RemoteError:
+def _error_for(request: HttpRequest, error: Exception, seconds: float) -> RemoteError:
     if isinstance(error, TimeoutError):
         return RemoteUnavailable(f"{request}: no answer within {seconds:g} s")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -340,7 +385,7 @@ def _failure(request: HttpRequest, error: Exception, seconds: float) -> RemoteEr
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address: that has the query in it."""
+    """What went wrong, without the URL: its query may hold a secret."""
     match error:
         case aiohttp.InvalidURL():
             return "that is not an address"

@@ -15,22 +15,24 @@ from weakref import WeakSet
 
 import msgspec
 
-from setpoint.clients.http import ClientSocket, HttpInterceptor, HttpRequest, HttpResponse
+from setpoint.clients.http import READ_METHODS, ClientSocket, HttpInterceptor, HttpRequest, HttpResponse
 from setpoint.clients.ratelimit.fair_queue import current_caller
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.errors import RemoteError, WriteBlocked
 
-_READ_METHODS: Final = ("GET", "HEAD")
 _ROOT_PATH: Final = Path()
+
+
+# --- Blocked writes ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedWrite:
-    """A write that did not go out. `way` is the service or cluster, `caller` the resource on whose behalf it was tried.
+    """A write that was not sent. `way` names the service or cluster, `caller` the resource it was made for.
 
-    The body has nothing in it that nobody may see; `fields` are the places that it would have set.
+    The body is redacted; `fields` are the fields that it would have set.
     """
 
     way: str
@@ -44,11 +46,11 @@ class BlockedWrite:
         return f"{self.method} {self.target} ({self.way})"
 
 
-_captured: Final[ContextVar[list[BlockedWrite] | None]] = ContextVar("trial", default=None)
+_captured: Final[ContextVar[list[BlockedWrite] | None]] = ContextVar("captured", default=None)
 
 
 class capture_writes:  # noqa: N801 - a context manager is called like a function
-    """What is stopped inside is what somebody wants to see, and no offence: it goes on a list of its own."""
+    """Writes blocked inside are wanted, to be shown: they are added to a list of their own."""
 
     __slots__ = ("_token",)
 
@@ -56,9 +58,9 @@ class capture_writes:  # noqa: N801 - a context manager is called like a functio
         self._token: Token[list[BlockedWrite] | None] | None = None
 
     def __enter__(self) -> list[BlockedWrite]:
-        stopped: list[BlockedWrite] = []
-        self._token = _captured.set(stopped)
-        return stopped
+        captured: list[BlockedWrite] = []
+        self._token = _captured.set(captured)
+        return captured
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
@@ -66,30 +68,43 @@ class capture_writes:  # noqa: N801 - a context manager is called like a functio
 
 
 def is_capturing_writes() -> bool:
-    """Whether this is no more than a trial."""
+    """Whether blocked writes are wanted here: see `capture_writes`."""
     return _captured.get() is not None
 
 
 @dataclass(slots=True)
 class BlockedWrites:
-    """All writes that were stopped, on any way out, in order; but for those that were only tried out."""
+    """All writes that were blocked, in order, except those that `capture_writes` captured."""
 
     writes: list[BlockedWrite] = field(default_factory=list)
 
     def stop(self, way: str, method: str, target: str, body: Json = None) -> WriteBlocked:
-        """What to raise in the place of the write."""
-        who = current_caller.get()
-        hidden = redact_untyped(body)
-        fields = tuple(str(path) for path, _ in leaf_fields(hidden))
-        write = BlockedWrite(way, method, target, "" if who is None else str(who.key), hidden, fields)
-        trial = _captured.get()
-        (self.writes if trial is None else trial).append(write)
+        """Records the write; the error to raise instead of sending it."""
+        caller = current_caller.get()
+        shown = redact_untyped(body)
+        fields = tuple(str(path) for path, _ in leaf_fields(shown))
+        write = BlockedWrite(way, method, target, "" if caller is None else str(caller.key), shown, fields)
+        captured = _captured.get()
+        (self.writes if captured is None else captured).append(write)
         return WriteBlocked(f"{write}: nothing may be written here; a preview only looks")
+
+
+def leaf_fields(body: Json, at: Path = _ROOT_PATH) -> Iterator[tuple[Path, Json]]:
+    """The fields that a body sets, with their values; a list is one field."""
+    if not isinstance(body, dict) or not body:
+        if at.steps:
+            yield at, body
+        return
+    for name, member in body.items():
+        yield from leaf_fields(member, at / name)
+
+
+# --- Writes by our clients --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class WriteGuard:
-    """A tap that lets reads pass, and what a cluster only rehearses; and hands them on to the tap behind it, if any."""
+    """An interceptor that lets reads pass, and dry runs by an API server; then the next one behind it, if any."""
 
     way: str
     blocked_writes: BlockedWrites
@@ -97,39 +112,30 @@ class WriteGuard:
     behind: HttpInterceptor | None = None
 
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
-        """See Tap."""
-        if not (request.method in _READ_METHODS or (self.is_cluster and is_server_dry_run(request))):
-            raise self.blocked_writes.stop(self.way, request.method, urlsplit(request.url).path, _decoded(request.body))
+        """See HttpInterceptor."""
+        if not (request.method in READ_METHODS or (self.is_cluster and is_server_dry_run(request))):
+            path, body = urlsplit(request.url).path, _decoded(request.body)
+            raise self.blocked_writes.stop(self.way, request.method, path, body)
         return None if self.behind is None else self.behind.on_request(request)
 
-    def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-        """See Tap."""
-        return answer if self.behind is None else self.behind.on_response(request, answer)
+    def on_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """See HttpInterceptor."""
+        return response if self.behind is None else self.behind.on_response(request, response)
 
     def on_error(self, request: HttpRequest, error: RemoteError) -> None:
-        """See Tap."""
+        """See HttpInterceptor."""
         if self.behind is not None:
             self.behind.on_error(request, error)
 
 
 def is_server_dry_run(request: HttpRequest) -> bool:
-    """Whether a cluster would do all of it but keep it: by the query, or for a deletion by its body."""
-    asked = [value for name, value in parse_qsl(urlsplit(request.url).query) if name == "dryRun"]
-    if request.method == "DELETE" and not asked:
+    """Whether an API server would only dry-run it: by the query, or for a deletion by its body."""
+    values = [value for name, value in parse_qsl(urlsplit(request.url).query) if name == "dryRun"]
+    if request.method == "DELETE" and not values:
         body = _decoded(request.body)
-        said = body.get("dryRun") if isinstance(body, dict) else None
-        asked = list(map(str, said)) if isinstance(said, list) else []
-    return asked == ["All"]
-
-
-def leaf_fields(body: Json, at: Path = _ROOT_PATH) -> Iterator[tuple[Path, Json]]:
-    """The places that a body sets, and to what; a list is set as a whole."""
-    if not isinstance(body, dict) or not body:
-        if at.steps:
-            yield at, body
-        return
-    for name, member in body.items():
-        yield from leaf_fields(member, at / name)
+        found = body.get("dryRun") if isinstance(body, dict) else None
+        values = list(map(str, found)) if isinstance(found, list) else []
+    return values == ["All"]
 
 
 def _decoded(body: bytes | None) -> Json:
@@ -142,55 +148,57 @@ def _decoded(body: bytes | None) -> Json:
     return found
 
 
+# --- Whatever bypasses our clients ------------------------------------------------------------------------------------
+
 BYPASSING_CLIENT: Final = "past our client"
 
 
 class ProcessGuard:
-    """Closed around a task, what that starts, and every thread that begins meanwhile: nobody knows who started it."""
+    """Guards a task, the tasks it starts, and every thread that starts meanwhile, since its starter is unknown."""
 
-    __slots__ = ("_before", "blocked_writes")
+    __slots__ = ("_earlier_threads", "blocked_writes")
 
     def __init__(self, blocked_writes: BlockedWrites) -> None:
         self.blocked_writes = blocked_writes
-        self._before = WeakSet(threading.enumerate())
+        self._earlier_threads = WeakSet(threading.enumerate())
 
-    def is_around(self, thread: threading.Thread) -> bool:
-        """Whether the thread began since."""
-        return thread not in self._before
+    def covers(self, thread: threading.Thread) -> bool:
+        """Whether the thread started after the guard."""
+        return thread not in self._earlier_threads
 
 
-_task_guard: Final[ContextVar[ProcessGuard | None]] = ContextVar("inside", default=None)
-# Those that are closed now, the newest last.
+_task_guard: Final[ContextVar[ProcessGuard | None]] = ContextVar("task_guard", default=None)
+# The newest last.
 _active_guards: Final[list[ProcessGuard]] = []
-_exempt: Final[ContextVar[bool]] = ContextVar("trusted", default=False)
+_exempt: Final[ContextVar[bool]] = ContextVar("exempt", default=False)
 _hook_installed: Final = threading.Event()
 
 
 class process_guarded_by:  # noqa: N801 - a context manager is called like a function
-    """What goes past our client inside, in this task and those that it starts, and in new threads, is stopped."""
+    """Blocks inside, in this task, in those it starts and in new threads, everything that bypasses our clients."""
 
-    __slots__ = ("_seal", "_token")
+    __slots__ = ("_guard", "_token")
 
     def __init__(self, blocked_writes: BlockedWrites) -> None:
-        self._seal = ProcessGuard(blocked_writes)
+        self._guard = ProcessGuard(blocked_writes)
         self._token: Token[ProcessGuard | None] | None = None
 
     def __enter__(self) -> None:
         if not _hook_installed.is_set():
             _hook_installed.set()
-            # For good: the interpreter has no way to take it back.
+            # For the life of the process: an audit hook cannot be removed.
             sys.addaudithook(_audit)
-        _active_guards.append(self._seal)
-        self._token = _task_guard.set(self._seal)
+        _active_guards.append(self._guard)
+        self._token = _task_guard.set(self._guard)
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
         _task_guard.reset(self._token)
-        _active_guards.remove(self._seal)
+        _active_guards.remove(self._guard)
 
 
 class exempt_from_guard:  # noqa: N801 - a context manager is called like a function
-    """For what of ours has a way out of its own, and only logs in there."""
+    """For code of ours that logs in by a library or a command of its own, and writes nothing."""
 
     __slots__ = ("_token",)
 
@@ -205,40 +213,40 @@ class exempt_from_guard:  # noqa: N801 - a context manager is called like a func
         _exempt.reset(self._token)
 
 
-def _audit(event: str, said: tuple[Any, ...]) -> None:
-    hear = _AUDIT_EVENTS.get(event)
-    if hear is not None and _active_guards and not _exempt.get() and (seal := _current_guard()) is not None:
-        hear(seal, said)
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    check = _AUDIT_EVENTS.get(event)
+    if check is not None and _active_guards and not _exempt.get() and (guard := _current_guard()) is not None:
+        check(guard, arguments)
 
 
 def _current_guard() -> ProcessGuard | None:
-    inside = _task_guard.get()
-    if inside is not None:
-        # A task may outlive what it was started in.
-        return inside if inside in _active_guards else None
+    guard = _task_guard.get()
+    if guard is not None:
+        # A task may outlive the block that it was started in.
+        return guard if guard in _active_guards else None
     thread = threading.current_thread()
-    return next((seal for seal in reversed(_active_guards) if seal.is_around(thread)), None)
+    return next((one for one in reversed(_active_guards) if one.covers(thread)), None)
 
 
-def _on_connect(seal: ProcessGuard, said: tuple[Any, ...]) -> None:
-    opened, address = said
+def _on_connect(guard: ProcessGuard, arguments: tuple[Any, ...]) -> None:
+    opened, address = arguments
     if not isinstance(opened, ClientSocket):
-        # Most libraries close what they cannot connect, but for this reason they do not know.
+        # Most libraries close a socket that cannot be connected, but not after an error that they do not know.
         opened.close()
-        raise seal.blocked_writes.stop(BYPASSING_CLIENT, "connect", _address_text(address))
+        raise guard.blocked_writes.stop(BYPASSING_CLIENT, "connect", _address_text(address))
 
 
-def _on_send(seal: ProcessGuard, said: tuple[Any, ...]) -> None:
-    _, address = said
-    # One that is connected had to pass by then.
+def _on_send(guard: ProcessGuard, arguments: tuple[Any, ...]) -> None:
+    _, address = arguments
+    # Without an address the socket is connected, and `_on_connect` has let it pass.
     if address is not None:
-        raise seal.blocked_writes.stop(BYPASSING_CLIENT, "send", _address_text(address))
+        raise guard.blocked_writes.stop(BYPASSING_CLIENT, "send", _address_text(address))
 
 
-def _on_subprocess(seal: ProcessGuard, said: tuple[Any, ...]) -> None:
-    # Its arguments may hold what nobody should read.
-    program = said[0].decode(errors="replace") if isinstance(said[0], bytes) else str(said[0])
-    raise seal.blocked_writes.stop(BYPASSING_CLIENT, "start", program.partition(" ")[0])
+def _on_subprocess(guard: ProcessGuard, arguments: tuple[Any, ...]) -> None:
+    # Only the program: its arguments may hold secrets.
+    command = arguments[0].decode(errors="replace") if isinstance(arguments[0], bytes) else str(arguments[0])
+    raise guard.blocked_writes.stop(BYPASSING_CLIENT, "start", command.partition(" ")[0])
 
 
 def _address_text(address: object) -> str:

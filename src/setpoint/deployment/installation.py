@@ -20,16 +20,16 @@ _VARIABLE_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The choices of whoever installs. `watch_namespace` is the only one that is looked after; None for all of them."""
+    """The options of an installation. `watch_namespace` is the only namespace that is reconciled; None for all."""
 
     namespace: str = DEFAULT_NAMESPACE
     image: str = DEFAULT_IMAGE
     replicas: int = 2
     shards: int = 8
     watch_namespace: str | None = None
-    # More variables of the environment, such as the images of what owners make.
+    # More environment variables, such as the images of generated objects.
     environment: tuple[tuple[str, str], ...] = ()
-    # The only kinds that are handled; none for all of them.
+    # The only kinds that are reconciled; empty for all of them.
     kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -49,17 +49,17 @@ class Installation:
 
 
 NAME: Final = "setpoint"
-# By these a Deployment knows its pods: they may never change.
+# The selector of the Deployment: it is immutable.
 SELECTOR_LABELS: Final = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME}
 LABELS: Final = {**SELECTOR_LABELS, "app.kubernetes.io/version": __version__}
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def of_cluster(name: str = NAME, labels: Mapping[str, str] = _NO_LABELS) -> dict[str, Json]:
-    """The metadata of an object that belongs to no namespace."""
+def cluster_metadata(name: str = NAME, labels: Mapping[str, str] = _NO_LABELS) -> dict[str, Json]:
+    """The metadata of a cluster-scoped object."""
     return {"name": name, "labels": {**LABELS, **labels}}
 
 
 def namespaced_metadata(namespace: str, name: str = NAME) -> dict[str, Json]:
-    """The metadata of an object in a namespace."""
+    """The metadata of a namespaced object."""
     return {"name": name, "namespace": namespace, "labels": dict(LABELS)}

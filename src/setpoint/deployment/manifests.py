@@ -9,8 +9,8 @@ from setpoint.deployment.installation import (
     NAME,
     SELECTOR_LABELS,
     Installation,
+    cluster_metadata,
     namespaced_metadata,
-    of_cluster,
 )
 from setpoint.deployment.rbac import NO_OWNERS, GroupResource, OwnerAccess, controller_rbac, resources_of, user_rbac
 
@@ -18,18 +18,18 @@ _SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node
 
 
 def type_manifests(definitions: Sequence[JsonObject]) -> list[JsonObject]:
-    """What a cluster has once for all: the kinds, and what people may do with them. It stays when a controller goes."""
+    """What a cluster has once: the CRDs, and roles for users of them. It stays when the controller is removed."""
     return [*definitions, *user_rbac(resources_of(definitions))]
 
 
 def controller_manifests(
-    installation: Installation, kinds: Sequence[GroupResource], objects: OwnerAccess = NO_OWNERS
+    installation: Installation, kinds: Sequence[GroupResource], access: OwnerAccess = NO_OWNERS
 ) -> list[JsonObject]:
-    """What keeps the resources as they were declared. All of it can be removed, and no resource is."""
+    """The controller. All of it can be removed, and resources stay."""
     return [
         *namespace_manifest(installation),
         service_account(installation),
-        *controller_rbac(installation, kinds, objects),
+        *controller_rbac(installation, kinds, access),
         metrics_service(installation),
         network_policy(installation),
         disruption_budget(installation),
@@ -38,24 +38,24 @@ def controller_manifests(
 
 
 def namespace_manifest(installation: Installation) -> list[JsonObject]:
-    """The home of the pods, which lets in none but harmless ones. One that others live in is left as it is."""
+    """The namespace of the pods, at the pod security level `restricted`; nothing for one that other workloads share."""
     name = installation.namespace
     if name == installation.watch_namespace or name in _SYSTEM_NAMESPACES:
         return []
     level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
-    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": of_cluster(name, level)}]
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": cluster_metadata(name, level)}]
 
 
 METRICS_PORT: Final = 8080
-# The user of the image, by number: a cluster cannot tell from a name that it is not root.
+# The user of the image, by number: runAsNonRoot cannot be verified for a name.
 USER_ID: Final = 65532
 GRACE_SECONDS: Final = 25
-# A little more: leases are given back, and who reads a page has a second.
+# A little more than the grace: to release leases, and to finish responses to watches and scrapes.
 _TERMINATION_SECONDS: Final = 35
 
 
 def service_account(installation: Installation) -> JsonObject:
-    """Who the pods are. Its token is mounted where a pod asks for it, and nowhere else."""
+    """The identity of the pods. Its token is mounted only into pods that ask for it."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -65,7 +65,7 @@ def service_account(installation: Installation) -> JsonObject:
 
 
 def deployment(installation: Installation) -> JsonObject:
-    """A new pod is ready before an old one goes: a shard is never without somebody who could take it."""
+    """The pods. A new one is ready before an old one ends: there is always a replica that can take a shard."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -80,7 +80,7 @@ def deployment(installation: Installation) -> JsonObject:
 
 
 def disruption_budget(installation: Installation) -> JsonObject:
-    """Nodes are drained of one pod at a time: of two, one stays; and a single one does not keep its node from it."""
+    """One pod at a time may be evicted: of two, one stays; a single one does not block the drain of its node."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -90,7 +90,7 @@ def disruption_budget(installation: Installation) -> JsonObject:
 
 
 def pod_spec(installation: Installation) -> JsonObject:
-    """A pod that the strictest of the pod security standards, `restricted`, lets in."""
+    """A pod within the pod security standard `restricted`."""
     return {
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
@@ -127,11 +127,11 @@ def _container(installation: Installation) -> JsonObject:
             *({"name": name, "value": value} for name, value in installation.environment),
         ],
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
-        # Two minutes to begin, half a minute to come back.
+        # Two minutes to start, half a minute without an answer before a restart.
         "startupProbe": _probe("/healthz", period=2, failures=60),
         "livenessProbe": _probe("/healthz", period=10, failures=3),
         "readinessProbe": _probe("/readyz", period=5, failures=2),
-        # No limit on CPU: who is kept waiting for it loses its leases.
+        # No CPU limit: a throttled process would lose its leases.
         "resources": {"requests": {"cpu": "100m", "memory": "192Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -142,7 +142,7 @@ def _container(installation: Installation) -> JsonObject:
 
 
 def container_arguments(installation: Installation) -> list[Json]:
-    """The command line of the program in a pod, without its name; the cluster fills in `$(POD_NAME)`."""
+    """The arguments of the program in a pod; the cluster fills in `$(POD_NAME)`."""
     return [
         "run",
         f"--shards={installation.shards}",
@@ -155,13 +155,13 @@ def container_arguments(installation: Installation) -> list[Json]:
 
 
 def store_url(installation: Installation) -> str:
-    """Where the resources are: in this cluster, or in one namespace of it."""
+    """The store: this cluster, or one namespace of it."""
     watched = installation.watch_namespace
     return "kubernetes" if watched is None else f"kubernetes?namespace={watched}"
 
 
 def _downward_variable(name: str, path: str) -> JsonObject:
-    # With the version that a cluster would add: else whoever applies the same with another tool is told of a conflict.
+    # With the apiVersion that the cluster defaults: otherwise another tool that applies the same would get a conflict.
     return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
 
 
@@ -178,7 +178,7 @@ METRICS_SERVICE: Final = f"{NAME}-metrics"
 
 
 def metrics_service(installation: Installation) -> JsonObject:
-    """Every pod of its own: whoever reads metrics wants those of each."""
+    """Headless: Prometheus scrapes every pod."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -192,7 +192,7 @@ def metrics_service(installation: Installation) -> JsonObject:
 
 
 def network_policy(installation: Installation) -> JsonObject:
-    """Only the port of the metrics is reached. What the pods reach is not limited: addresses of clouds move."""
+    """Ingress to the metrics port only. Egress is not limited: addresses of cloud services change."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -206,7 +206,7 @@ def network_policy(installation: Installation) -> JsonObject:
 
 
 def service_monitor(installation: Installation) -> JsonObject:
-    """For clusters with the Prometheus operator, which brings this kind."""
+    """For clusters with the Prometheus operator."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",

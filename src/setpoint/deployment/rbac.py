@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.deployment.installation import NAME, Installation, namespaced_metadata, of_cluster
+from setpoint.deployment.installation import NAME, Installation, cluster_metadata, namespaced_metadata
 from setpoint.engine.owner import Owner
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -15,14 +15,14 @@ _EDIT: Final = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class GroupResource(NamedTuple):
-    """A kind as an API server names it: `sqlinstances` of `sql.cnrm.cloud.google.com`."""
+    """A kind in RBAC rules: `sqlinstances` of `sql.cnrm.cloud.google.com`."""
 
     group: str
     plural: str
 
 
 def resources_of(definitions: Iterable[JsonObject]) -> tuple[GroupResource, ...]:
-    """The kinds that these CustomResourceDefinitions bring, in order."""
+    """The kinds that these CustomResourceDefinitions define, sorted."""
     return tuple(
         sorted(
             GroupResource(text_at(one, "spec", "group"), text_at(one, "spec", "names", "plural")) for one in definitions
@@ -31,13 +31,13 @@ def resources_of(definitions: Iterable[JsonObject]) -> tuple[GroupResource, ...]
 
 
 class OwnerAccess(NamedTuple):
-    """What owners deal with: the kinds of the owners themselves, of what they make, and of what they read."""
+    """What owners need access to: their own kinds, those of their children, and those that they read."""
 
     owners: tuple[GroupResource, ...] = ()
-    made: tuple[GroupResource, ...] = ()
+    children: tuple[GroupResource, ...] = ()
     read: tuple[GroupResource, ...] = ()
-    # Of those that are read: in no namespace.
-    of_cluster: tuple[GroupResource, ...] = ()
+    # Read as well: cluster-scoped kinds.
+    cluster_scoped: tuple[GroupResource, ...] = ()
 
 
 NO_OWNERS: Final = OwnerAccess()
@@ -45,7 +45,7 @@ _SECRETS: Final = GroupResource("", "secrets")
 
 
 def access_of_owners(owners: Iterable[Owner], definitions: Iterable[JsonObject]) -> OwnerAccess:
-    """What these owners deal with; Secrets are read in any case."""
+    """What these owners need access to; Secrets are read in any case."""
     found = tuple(owners)
     plurals = {(text_at(one, "spec", "group"), text_at(one, "spec", "names", "kind")): one for one in definitions}
     own = resources_of(plurals[owner.group, owner.name] for owner in found)
@@ -64,17 +64,17 @@ def access_of_owners(owners: Iterable[Owner], definitions: Iterable[JsonObject])
 
 
 def controller_rbac(
-    installation: Installation, kinds: Sequence[GroupResource], objects: OwnerAccess = NO_OWNERS
+    installation: Installation, kinds: Sequence[GroupResource], access: OwnerAccess = NO_OWNERS
 ) -> list[JsonObject]:
-    """Roles and bindings: for resources everywhere or in one namespace, and for leases in the controller's own."""
+    """Roles and bindings of the controller: for resources in all namespaces or one, and for leases in its own."""
     watched = installation.watch_namespace
-    kind, metadata = ("ClusterRole", of_cluster()) if watched is None else ("Role", namespaced_metadata(watched))
+    kind, metadata = ("ClusterRole", cluster_metadata()) if watched is None else ("Role", namespaced_metadata(watched))
     own = namespaced_metadata(installation.namespace, f"{NAME}-leases")
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": installation.namespace}
     rules = [
         *resource_rules(kinds),
-        *owned_object_rules(objects),
-        *(cluster_scoped_rules(objects) if watched is None else ()),
+        *owned_object_rules(access),
+        *(cluster_scoped_rules(access) if watched is None else ()),
     ]
     return [
         _role(kind, metadata, rules),
@@ -85,7 +85,7 @@ def controller_rbac(
 
 
 def resource_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
-    """Specs of authors are read, never written: a patch is for finalizers and annotations, and the status is apart."""
+    """Specs are never written: patch is for finalizers and annotations; the status is a subresource."""
     return [
         *(_rule(group, plurals, (*_READ, "patch")) for group, plurals in _by_group(kinds)),
         *(_rule(group, [f"{one}/status" for one in plurals], ("patch",)) for group, plurals in _by_group(kinds)),
@@ -94,33 +94,33 @@ def resource_rules(kinds: Sequence[GroupResource]) -> list[JsonObject]:
     ]
 
 
-def owned_object_rules(objects: OwnerAccess) -> list[JsonObject]:
-    """What owners make is written. A cluster may ask whoever names an owner for a right on its finalizers."""
+def owned_object_rules(access: OwnerAccess) -> list[JsonObject]:
+    """Children are written. Some clusters require permission on the finalizers of an owner to refer to it."""
     return [
         *(
             _rule(group, [f"{one}/finalizers" for one in plurals], ("update",))
-            for group, plurals in _by_group(objects.owners)
+            for group, plurals in _by_group(access.owners)
         ),
-        *(_rule(group, plurals, (*_READ, *_WRITE)) for group, plurals in _by_group(objects.made)),
-        *(_rule(group, plurals, _READ) for group, plurals in _by_group(objects.read)),
+        *(_rule(group, plurals, (*_READ, *_WRITE)) for group, plurals in _by_group(access.children)),
+        *(_rule(group, plurals, _READ) for group, plurals in _by_group(access.read)),
     ]
 
 
-def cluster_scoped_rules(objects: OwnerAccess) -> list[JsonObject]:
-    """What is in no namespace: nobody can have a right to it in one alone."""
-    return [_rule(group, plurals, _READ) for group, plurals in _by_group(objects.of_cluster)]
+def cluster_scoped_rules(access: OwnerAccess) -> list[JsonObject]:
+    """Cluster-scoped kinds: a Role of one namespace cannot grant access to them."""
+    return [_rule(group, plurals, _READ) for group, plurals in _by_group(access.cluster_scoped)]
 
 
 def lease_rules() -> list[JsonObject]:
-    """By leases the pods divide the work among themselves."""
+    """Leases for leader election and sharding."""
     return [_rule("coordination.k8s.io", ["leases"], ("get", "list", "create", "update"))]
 
 
-# --- People -----------------------------------------------------------------------------------------------------------
+# --- Users ------------------------------------------------------------------------------------------------------------
 
 
 def user_rbac(kinds: Sequence[GroupResource]) -> list[JsonObject]:
-    """What the cluster's own roles `view` and `edit`, and with them `admin`, get to say about our kinds."""
+    """Roles that aggregate our kinds to the cluster's own roles `view` and `edit`, and thereby `admin`."""
     statuses = [_rule(group, [f"{one}/status" for one in plurals], ("get",)) for group, plurals in _by_group(kinds)]
     return [
         _aggregated_role("view", [*(_rule(group, plurals, _READ) for group, plurals in _by_group(kinds)), *statuses]),
@@ -129,7 +129,7 @@ def user_rbac(kinds: Sequence[GroupResource]) -> list[JsonObject]:
 
 
 def _aggregated_role(role: str, rules: list[JsonObject]) -> JsonObject:
-    return _role("ClusterRole", of_cluster(f"{NAME}-{role}", {f"{_RBAC}/aggregate-to-{role}": "true"}), rules)
+    return _role("ClusterRole", cluster_metadata(f"{NAME}-{role}", {f"{_RBAC}/aggregate-to-{role}": "true"}), rules)
 
 
 # --- Objects ----------------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _role(kind: str, metadata: dict[str, Json], rules: list[JsonObject]) -> Json
 
 
 def _binding(kind: str, metadata: dict[str, Json], account: JsonObject) -> JsonObject:
-    """Gives the role of that kind and name to `account`."""
+    """Binds the role of that kind and name to `account`."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": f"{kind}Binding",

@@ -17,7 +17,7 @@ _SEMANTIC: Final = re.compile(r"\d+\.\d+\.\d+(?:-[0-9a-z.]+)?(?:\+[0-9a-z.]+)?")
 
 
 def semantic_version(version: str) -> str:
-    """The version for Terraform, in the same order: 1.2rc1 becomes 1.2.0-rc.1, 1.2.dev3 becomes 1.2.0-0.dev.3."""
+    """The semantic version of a PEP 440 one; order is kept: 1.2rc1 is 1.2.0-rc.1, 1.2.dev3 is 1.2.0-0.dev.3."""
     found = _PEP_440.fullmatch(version)
     if found is None:
         raise UserError(
@@ -30,15 +30,15 @@ def semantic_version(version: str) -> str:
 
 
 def _pre_release(found: "re.Match[str]") -> str:
-    """What makes it come before the release."""
+    """The pre-release part."""
     if found["word"]:
         return f"-{_PRE_RELEASES[found['word']]}.{int(found['number'])}"
-    # A number comes before every word: before alpha, as it does here.
+    # A number sorts before every word, and .dev before alpha in PEP 440, too.
     return f"-0.dev.{int(found['dev'])}" if found["dev"] else ""
 
 
 def require_semantic_version(release: str) -> str:
-    """A version that somebody wrote as Terraform does."""
+    """The version, if it is a semantic one; UserError if not."""
     if not _SEMANTIC.fullmatch(release):
         raise UserError(f"{release!r} is no version as Terraform writes it: write 1.2.3 or 1.2.3-rc.1")
     return release
@@ -46,13 +46,13 @@ def require_semantic_version(release: str) -> str:
 
 PROGRAM: Final = "terraform-provider-setpoint"
 SOURCE: Final = "setpoint/setpoint"
-# Where Terraform and OpenTofu look when a configuration names no host.
+# The default registries of Terraform and OpenTofu.
 HOSTS: Final = ("registry.terraform.io", "registry.opentofu.org")
 PLATFORMS: Final = ("linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64")
-# The folder of pointers, within that of the user's settings.
+# The folder of pointers to installed programs, within XDG_CONFIG_HOME.
 POINTERS: Final = PurePosixPath("setpoint", PROGRAM)
 
-# Lock files have a hash of it: nothing of a machine may be in it. Terraform shows the first line of standard output.
+# The same on every machine: lock files contain its hash. Terraform shows the first line of standard output.
 _LAUNCHER: Final = """\
 #!/bin/sh
 # Starts the provider of setpoint VERSION for Terraform. This text is the same on every machine.
@@ -88,18 +88,18 @@ terraform {
 
 
 def launcher(version: str = __version__) -> str:
-    """What Terraform starts: a script that finds the program of this version, by the PATH or by a pointer."""
+    """The script that Terraform starts: it finds the program of this version, on the PATH or by a pointer."""
     words = {"VERSION": version, "SEMANTIC": semantic_version(version), "PROGRAM": PROGRAM, "POINTERS": str(POINTERS)}
     return _filled(_LAUNCHER, words)
 
 
 def required_providers(version: str = __version__) -> str:
-    """What a configuration says to get this version."""
+    """The configuration block that requires this version."""
     return _filled(_REQUIRED, {"SOURCE": SOURCE, "SEMANTIC": semantic_version(version)})
 
 
 def launcher_paths(release: str) -> tuple[PurePosixPath, ...]:
-    """Where launchers are in a folder of plugins: for every host and platform. `release` is as Terraform takes it."""
+    """The paths of launchers in a plugin folder, for every host and platform. `release` is a semantic version."""
     return tuple(
         PurePosixPath(host, SOURCE, release, platform, f"{PROGRAM}_v{release}")
         for host in HOSTS

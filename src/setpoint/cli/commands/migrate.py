@@ -126,7 +126,7 @@ def _hand_over_lines(
 ) -> Iterator[str]:
     yield from (f"{ref} handed over" for ref in refs)
     match before:
-        case ConfigConnectorMode.NOBODY:
+        case ConfigConnectorMode.ABSENT:
             yield f"Nobody of Config Connector looked after {source.namespace}"
         case _:
             yield f"Config Connector is paused in {source.namespace}: it touches nothing there any more"

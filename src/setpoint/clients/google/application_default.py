@@ -32,7 +32,7 @@ _exceptions: Final[Any] = exceptions
 
 
 class _TransportResponse(transport.Response):
-    """An answer in google-auth's terms."""
+    """A response in google-auth's terms."""
 
     def __init__(self, response: requests.Response) -> None:
         self._response = response
@@ -51,17 +51,17 @@ class _TransportResponse(transport.Response):
 
 
 class TokenTransport:
-    """The calls of one fetch, in the form of a google.auth.transport.Request.
+    """The HTTP transport of one fetch, in the form of a google.auth.transport.Request.
 
-    `trouble` is what the last of them met when no usable answer came.
+    `error` is that of the last call, if it got no usable response.
     """
 
     def __init__(self) -> None:
-        self.trouble: RemoteUnavailable | None = None
-        # google-auth looks for it under this name when the metadata server wants a certificate.
+        self.error: RemoteUnavailable | None = None
+        # google-auth uses this attribute when the metadata server wants a certificate.
         self.session = requests.Session()
         self.session.headers["User-Agent"] = USER_AGENT
-        # Nobody's password from ~/.netrc instead of the token that google-auth sends.
+        # Otherwise requests would replace the token by a password from ~/.netrc.
         self.session.auth = lambda request: request
 
     def __enter__(self) -> "TokenTransport":
@@ -76,30 +76,30 @@ class TokenTransport:
         method: str = "GET",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        **more: Any,  # noqa: ANN401 - a timeout, a certificate: google-auth passes on what it likes
+        **more: Any,  # noqa: ANN401 - a timeout, a certificate: whatever google-auth passes
     ) -> _TransportResponse:
-        """The answer, or a TransportError when there is none that could be used."""
+        """The response; TransportError when no usable one came."""
         what = f"{method} {_url_without_query(url)}"
-        self.trouble = None
+        self.error = None
         if _is_secret(body, headers or {}) and not _is_confidential(url):
             raise _exceptions.RefreshError(f"{what} is not sent: it would go in the clear; write https in the file")
         within = min(more.pop("timeout", None) or TOKEN_TIMEOUT, TOKEN_TIMEOUT)
         try:
-            # Whoever we are sent to may not be meant to see our credentials.
-            sending = {"data": body, "headers": headers, "timeout": within, "allow_redirects": False, **more}
-            answer = _TransportResponse(self.session.request(method, url, **sending))
+            # The target of a redirect may not be meant to see our credentials.
+            options = {"data": body, "headers": headers, "timeout": within, "allow_redirects": False, **more}
+            response = _TransportResponse(self.session.request(method, url, **options))
         except requests.exceptions.Timeout as error:
-            raise self._met(f"{what}: no answer within {within:g} s") from error
+            raise self._failed(f"{what}: no answer within {within:g} s") from error
         except requests.exceptions.RequestException as error:
-            raise self._met(f"{what}: {_reason(error)}") from error
-        if answer.status in (408, 429) or answer.status >= 500:
-            after = retry_after(HttpResponse(answer.status, answer.headers, b""), datetime.now(UTC))
-            raise self._met(f"{what}: {answer.status}", after)
-        return answer
+            raise self._failed(f"{what}: {_reason(error)}") from error
+        if response.status in (408, 429) or response.status >= 500:
+            after = retry_after(HttpResponse(response.status, response.headers, b""), datetime.now(UTC))
+            raise self._failed(f"{what}: {response.status}", after)
+        return response
 
-    def _met(self, trouble: str, after: float | None = None) -> Exception:
-        self.trouble = RemoteUnavailable(f"no Google token: {trouble}; look at the network", after)
-        failure: Exception = _exceptions.TransportError(trouble)
+    def _failed(self, what: str, after: float | None = None) -> Exception:
+        self.error = RemoteUnavailable(f"no Google token: {what}; look at the network", after)
+        failure: Exception = _exceptions.TransportError(what)
         return failure
 
 
@@ -109,13 +109,13 @@ def _url_without_query(url: str) -> str:
 
 
 def _is_secret(body: bytes | None, headers: Mapping[str, str]) -> bool:
-    """Whether a request holds what nobody may see. Metadata servers, of whichever cloud, are told nothing like that."""
+    """Whether a request holds a secret. Requests to metadata servers, of whichever cloud, do not."""
     names = {name.lower() for name in headers}
     return "metadata-flavor" not in names and (body is not None or "authorization" in names)
 
 
 def _is_confidential(url: str) -> bool:
-    """Whether nobody on the way can read what is sent."""
+    """Whether the request is encrypted, or does not leave this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or _is_this_machine(parts.hostname or "")
 
@@ -128,7 +128,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address: that has the query in it."""
+    """What went wrong, without the URL: its query may hold a secret."""
     match error:
         case requests.exceptions.SSLError():
             return "its certificate is not one that this machine trusts"
@@ -138,54 +138,53 @@ def _reason(error: Exception) -> str:
             return type(error).__name__
 
 
+# --- Credentials ------------------------------------------------------------------------------------------------------
+
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 CREDENTIALS_FILE_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
-WHAT_TO_DO: Final = (
+ADVICE: Final = (
     "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file, "
     "or set SETPOINT_GCP_AUTH=anonymous for a local server"
 )
 _MAX_MESSAGE: Final = 200
-# Keys and tokens: all that follows the first words of a key, and long runs of small and capital letters with digits.
+# Keys and tokens: everything after the header of a key, and long runs of lower and upper case letters with digits.
 _SECRET: Final = re.compile(
     r"-----BEGIN.*|(?=[\w.~+=-]*[a-z])(?=[\w.~+=-]*[A-Z])(?=[\w.~+=-]*\d)[\w.~+=-]{24,}", re.DOTALL
 )
 # google-auth has types in part.
 _google: Final[Any] = auth
-# What google-auth stumbles over when a file or an answer has not the form that it takes for granted. The last is how it
-# says that credentials of a sort cannot do what is asked of them: be narrowed to scopes, be signed with.
-_GOOGLE_AUTH_BUGS: Final = (ValueError, TypeError, LookupError, AttributeError, OSError, NotImplementedError)
+# What google-auth raises by accident for a file or a response of an unexpected form. The last is raised by credentials
+# that do not support an operation: to be narrowed to scopes, to sign.
+_UNEXPECTED_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, OSError, NotImplementedError)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCredentials:
-    """Credentials, and where they were found: as people are told."""
+    """Credentials, and where they were found, for messages."""
 
     credentials: Credentials = field(repr=False)
     where: str
 
 
 class ApplicationDefaultSource:
-    """Application Default Credentials. Those that Google refuses are looked for anew: somebody may replace the file."""
+    """Application Default Credentials. After a refusal they are searched again: the file may have been replaced."""
 
     def __init__(self) -> None:
-        self._identity: FoundCredentials | None = None
+        self._credentials: FoundCredentials | None = None
 
     def fetch(self) -> AccessToken:
-        """A new token. RemoteRefused when there will be none until somebody acts, RemoteUnavailable when there may."""
-        with TokenTransport() as calls:
+        """A new token. RemoteRefused when the operator has to act, RemoteUnavailable when a retry may help."""
+        with TokenTransport() as http:
             try:
-                identity = self._identity = self._identity or find_credentials(calls)
-                return _refresh(identity, calls)
+                found = self._credentials = self._credentials or find_credentials(http)
+                return _refresh(found, http)
             except RemoteRefused:
-                self._identity = None
+                self._credentials = None
                 raise
 
 
-# What google-auth raises goes no further than this module: it may hold whole answers, with a token in them.
-
-
-def find_credentials(calls: TokenTransport) -> FoundCredentials:
-    """What google-auth finds; RemoteRefused names the file that cannot be used, or says that there is nothing."""
+def find_credentials(http: TokenTransport) -> FoundCredentials:
+    """What google-auth finds; RemoteRefused names the file that cannot be used, or says that there is none."""
     named = os.environ.get(CREDENTIALS_FILE_VARIABLE, "")
     if named:
         return _credentials_in_file(Path(named), f"{CREDENTIALS_FILE_VARIABLE} ({named})")
@@ -193,9 +192,9 @@ def find_credentials(calls: TokenTransport) -> FoundCredentials:
     if own.is_file():
         return _credentials_in_file(own, str(own))
     try:
-        credentials, _project = _google.default(SCOPES, calls)
-    except (_exceptions.GoogleAuthError, *_GOOGLE_AUTH_BUGS):
-        raise RemoteRefused(f"no Google credentials: no file, and no metadata server; {WHAT_TO_DO}") from None
+        credentials, _project = _google.default(SCOPES, http)
+    except (_exceptions.GoogleAuthError, *_UNEXPECTED_ERRORS):
+        raise RemoteRefused(f"no Google credentials: no file, and no metadata server; {ADVICE}") from None
     return FoundCredentials(credentials, "the metadata server")
 
 
@@ -206,13 +205,13 @@ def _credentials_in_file(path: Path, where: str) -> FoundCredentials:
             return FoundCredentials(_load_file(path), where)
         except _exceptions.GoogleAuthError as error:
             why = _safe_message(error)
-        except _GOOGLE_AUTH_BUGS:
+        except _UNEXPECTED_ERRORS:
             why = "it lacks what its type has to have"
-    raise RemoteRefused(f"the Google credentials in {where} cannot be used: {why}; {WHAT_TO_DO}")
+    raise RemoteRefused(f"the Google credentials in {where} cannot be used: {why}; {ADVICE}")
 
 
 def _unreadable_reason(path: Path) -> str | None:
-    """What keeps anybody from reading the file; None when it holds an object."""
+    """Why the file cannot be used; None when it holds a JSON object."""
     try:
         found = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError:
@@ -226,20 +225,20 @@ def _unreadable_reason(path: Path) -> str | None:
 
 def _load_file(path: Path) -> Credentials:
     with warnings.catch_warnings():
-        # Of files that strangers may have written, and of people without a project for their quota. The author of the
-        # environment is no stranger, and the services say what they lack.
+        # google-auth warns of files from untrusted sources, and of user credentials without a quota project. The
+        # operator chose the file, and the services report a missing quota project.
         warnings.simplefilter("ignore")
         found, _project = _google.load_credentials_from_file(str(path))
     credentials: Credentials = with_scopes_if_required(found, SCOPES)  # type: ignore[no-untyped-call]  # types in part
     return credentials
 
 
-def _refresh(identity: FoundCredentials, calls: TokenTransport) -> AccessToken:
-    credentials = identity.credentials
+def _refresh(found: FoundCredentials, http: TokenTransport) -> AccessToken:
+    credentials = found.credentials
     try:
-        credentials.refresh(calls)  # type: ignore[no-untyped-call]  # google-auth has types in part
-    except (_exceptions.GoogleAuthError, *_GOOGLE_AUTH_BUGS) as error:
-        raise _refresh_error(error, identity, calls) from None
+        credentials.refresh(http)  # type: ignore[no-untyped-call]  # google-auth has types in part
+    except (_exceptions.GoogleAuthError, *_UNEXPECTED_ERRORS) as error:
+        raise _refresh_error(error, found, http) from None
     if not credentials.token:
         raise _no_token()
     headers: dict[str, str] = {}
@@ -247,16 +246,14 @@ def _refresh(identity: FoundCredentials, calls: TokenTransport) -> AccessToken:
     return AccessToken(headers, _seconds_left(credentials))
 
 
-def _refresh_error(error: Exception, identity: FoundCredentials, calls: TokenTransport) -> RemoteError:
-    if calls.trouble is not None:
-        return calls.trouble
+def _refresh_error(error: Exception, found: FoundCredentials, http: TokenTransport) -> RemoteError:
+    if http.error is not None:
+        return http.error
     if not isinstance(error, _exceptions.GoogleAuthError):
         return _no_token()
     if getattr(error, "retryable", False):
         return RemoteUnavailable(f"no Google token: {_safe_message(error)}; look at the network")
-    return RemoteRefused(
-        f"Google gives the credentials of {identity.where} no token: {_safe_message(error)}; {WHAT_TO_DO}"
-    )
+    return RemoteRefused(f"Google gives the credentials of {found.where} no token: {_safe_message(error)}; {ADVICE}")
 
 
 def _no_token() -> RemoteUnavailable:
@@ -264,20 +261,20 @@ def _no_token() -> RemoteUnavailable:
 
 
 def _seconds_left(credentials: Credentials) -> float:
-    """google-auth keeps the end as a time in UTC that does not say so."""
+    """google-auth keeps the expiry as a naive datetime in UTC."""
     expiry = credentials.expiry
     return inf if expiry is None else (expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
 
 
 def _safe_message(error: Exception) -> str:
-    """What google-auth says, in a line without anything secret: whole answers may stand in it."""
-    told = str(error.args[0]) if error.args else type(error).__name__
-    # What is wrong in particular comes second.
+    """The message of google-auth on one line and without secrets: it may contain a whole response."""
+    message = str(error.args[0]) if error.args else type(error).__name__
+    # The second argument says more.
     match error.args[1:2]:
         case (Exception() as cause,):
-            told = str(cause)
-        case (str(body),) if message := error_message(body.encode()):
-            told = f"{told}: {message}"
+            message = str(cause)
+        case (str(body),) if detail := error_message(body.encode()):
+            message = f"{message}: {detail}"
         case _:
             pass
-    return _SECRET.sub("…", " ".join(told.split()))[:_MAX_MESSAGE].rstrip(". ")
+    return _SECRET.sub("…", " ".join(message.split()))[:_MAX_MESSAGE].rstrip(". ")

@@ -5,18 +5,17 @@ for reads and changes, but takes about one bucket creation or deletion per two s
 are above these, since most runs are short and many quotas are raised; AIMD lowers them.
 """
 
-import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, assert_never
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
+from setpoint.clients.http import quote_segment
 from setpoint.clients.ratelimit.limiter import QuotaKey
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 
-_ALWAYS: Final = "alt=json&prettyPrint=false"
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
+_QUERY: Final = "alt=json&prettyPrint=false"
 
 
 class GoogleService(StrEnum):
@@ -28,7 +27,7 @@ class GoogleService(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoogleCall:
-    """A method of a service: the parts of its path as they are meant, unquoted, and its query."""
+    """A method of a service: the segments of its path, unquoted, and its query."""
 
     service: GoogleService
     parts: tuple[str, ...]
@@ -37,17 +36,12 @@ class GoogleCall:
     @property
     def path(self) -> str:
         """The path with its query, quoted."""
-        path = f"{self.service.value}/{'/'.join(map(_quoted, self.parts))}?"
-        return f"{path}{urlencode(self.query)}&{_ALWAYS}" if self.query else path + _ALWAYS
-
-
-def _quoted(part: str) -> str:
-    # Most names need no quotes, and to see that is cheaper than to find none.
-    return part if _PLAIN(part) else quote(part, safe="")
+        path = f"{self.service.value}/{'/'.join(map(quote_segment, self.parts))}?"
+        return f"{path}{urlencode(self.query)}&{_QUERY}" if self.query else path + _QUERY
 
 
 class GoogleQuota(StrEnum):
-    """Calls that are counted together."""
+    """Calls that count against the same quota."""
 
     READS = "reads"
     WRITES = "writes"
@@ -61,16 +55,16 @@ INITIAL_RATES: Final = {
     (GoogleService.STORAGE, GoogleQuota.WRITES): AimdSettings(start=100, burst=200, ceiling=500, growth=5),
     (GoogleService.STORAGE, GoogleQuota.BUCKETS): AimdSettings(start=10, burst=50, ceiling=50, growth=0.1),
 }
-# The header in which credentials name the project whose quota their calls use up.
+# The header in which credentials name the project that calls are charged to.
 QUOTA_PROJECT_HEADER: Final = "x-goog-user-project"
-# Who stands in for Google has limits that we know nothing of, and mostly none.
+# Emulators have limits that are unknown here, and mostly none.
 EMULATOR_RATE: Final = AimdSettings(start=1000, burst=1000, ceiling=10_000, growth=100)
 
 
 def quota_key(method: str, call: GoogleCall, quota_project: str | None = None) -> QuotaKey:
-    """What a call is charged to: the project that the credentials name for that, or else the one it is about.
+    """The quota that a call is charged to: of the project that the credentials name, or else of the one in the call.
 
-    Calls on a bucket do not say whose it is: they are charged to no project, together.
+    Calls on a bucket do not name its project: they share one budget without a project.
     """
     match call.service:
         case GoogleService.SQL:
@@ -79,7 +73,7 @@ def quota_key(method: str, call: GoogleCall, quota_project: str | None = None) -
         case GoogleService.STORAGE:
             owner, quota = call.query.get("project", ""), _storage_quota(method, call.parts)
             if quota is GoogleQuota.BUCKETS and owner:
-                # Counted where the bucket is to be, whoever asks for it.
+                # Charged to the project of the bucket, whatever the credentials name.
                 return QuotaKey("storage", owner, quota)
             return QuotaKey("storage", quota_project or owner, quota)
         case _:
@@ -87,14 +81,14 @@ def quota_key(method: str, call: GoogleCall, quota_project: str | None = None) -
 
 
 def initial_rate(method: str, call: GoogleCall, address: str) -> AimdSettings:
-    """How fast calls like this one start."""
+    """The rate that the budget of the call starts with, and its bounds."""
     if not (urlsplit(address).hostname or "").endswith(".googleapis.com"):
         return EMULATOR_RATE
     return INITIAL_RATES[call.service, GoogleQuota(quota_key(method, call).quota)]
 
 
 def default_caller_key(call: GoogleCall) -> Hashable:
-    """What a call is about, as the caller when nobody says who calls: the instance, the operation or the bucket."""
+    """The caller of a call that is not made on behalf of a resource: its instance, operation or bucket."""
     return call.parts[:4] if call.service is GoogleService.SQL else call.parts[:2]
 
 

@@ -1,26 +1,29 @@
 """Client of Google's APIs: settings, credentials, calls, lists by page, and Cloud SQL's long-running operations."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final, Protocol, TypeVar, assert_never
+from typing import Final, Protocol, assert_never
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from setpoint.clients.google.calls import QUOTA_PROJECT_HEADER, GoogleCall, default_caller_key, initial_rate, quota_key
-from setpoint.clients.google.calls import GoogleCall as Call
-from setpoint.clients.google.calls import GoogleService as Service
+from setpoint.clients.google.calls import (
+    QUOTA_PROJECT_HEADER,
+    GoogleCall,
+    GoogleService,
+    default_caller_key,
+    initial_rate,
+    quota_key,
+)
 from setpoint.clients.google.errors import error_for_response, is_not_found, outcome_of
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
+from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, decode_response, send_authenticated
 from setpoint.clients.ratelimit.fair_queue import Caller, current_caller
 from setpoint.clients.ratelimit.limiter import QuotaBudget, QuotaBudgets
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteRefused, RemoteUnavailable, UserError
-
-T = TypeVar("T")
 
 AUTH_VARIABLE: Final = "SETPOINT_GCP_AUTH"
 SQL_ENDPOINT_VARIABLE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"
@@ -28,7 +31,7 @@ STORAGE_ENDPOINT_VARIABLE: Final = "STORAGE_EMULATOR_HOST"
 
 
 class GoogleAuth(StrEnum):
-    """Who we are: Application Default Credentials, or nobody."""
+    """How to authenticate: by Application Default Credentials, or not at all."""
 
     DEFAULT = "default"
     ANONYMOUS = "anonymous"
@@ -36,38 +39,38 @@ class GoogleAuth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoogleSettings:
-    """Where the services are, and who we are to them."""
+    """The endpoints of the services, and how to authenticate."""
 
     sql: str = "https://sqladmin.googleapis.com"
     storage: str = "https://storage.googleapis.com"
     auth: GoogleAuth = GoogleAuth.DEFAULT
 
-    def address(self, service: Service) -> str:
-        """The address that the paths of `service` follow."""
+    def address(self, service: GoogleService) -> str:
+        """The endpoint of `service`, without a path."""
         match service:
-            case Service.SQL:
+            case GoogleService.SQL:
                 return self.sql
-            case Service.STORAGE:
+            case GoogleService.STORAGE:
                 return self.storage
             case _:
                 assert_never(service)
 
 
 def settings_from(environment: Mapping[str, str]) -> GoogleSettings:
-    """The settings in an environment: the only place where their names are known."""
+    """The settings in environment variables; their names are known here only."""
     known = GoogleSettings()
     word = environment.get(AUTH_VARIABLE) or GoogleAuth.DEFAULT.value
     if word not in tuple(GoogleAuth):
         raise UserError(f"{AUTH_VARIABLE} is {word!r}: write {' or '.join(GoogleAuth)}")
     return GoogleSettings(
-        _endpoint(environment, SQL_ENDPOINT_VARIABLE, Service.SQL) or known.sql,
-        _endpoint(environment, STORAGE_ENDPOINT_VARIABLE, Service.STORAGE) or known.storage,
+        _endpoint(environment, SQL_ENDPOINT_VARIABLE, GoogleService.SQL) or known.sql,
+        _endpoint(environment, STORAGE_ENDPOINT_VARIABLE, GoogleService.STORAGE) or known.storage,
         GoogleAuth(word),
     )
 
 
-def _endpoint(environment: Mapping[str, str], name: str, service: Service) -> str:
-    """The address under `name`, in every form that Google's own tools take: with or without scheme, slash, version."""
+def _endpoint(environment: Mapping[str, str], name: str, service: GoogleService) -> str:
+    """The endpoint in the variable `name`, in the forms of Google's tools: without scheme, with slash or version."""
     text = environment.get(name, "").strip()
     if not text:
         return ""
@@ -79,18 +82,18 @@ def _endpoint(environment: Mapping[str, str], name: str, service: Service) -> st
 
 
 class GoogleCredentials(Protocol):
-    """What proves who we are."""
+    """Authenticates requests."""
 
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """The headers to send. `refused` are those that Google would not take: newer ones are fetched."""
+        """The headers to send. `refused` are those that were answered with 401: newer ones are fetched."""
         ...
 
 
 class AnonymousCredentials:
-    """Nobody in particular: for local servers."""
+    """No authentication: for local servers."""
 
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """None at all."""
+        """No headers."""
         return {}
 
 
@@ -100,7 +103,7 @@ def credentials_for(settings: GoogleSettings) -> GoogleCredentials:
         case GoogleAuth.ANONYMOUS:
             return AnonymousCredentials()
         case GoogleAuth.DEFAULT:
-            # Loaded when it is needed: it brings a cryptographic library with it.
+            # Imported only when needed: google-auth brings a cryptographic library with it.
             from setpoint.clients.google.tokens import TokenCredentials
 
             return TokenCredentials()
@@ -109,9 +112,9 @@ def credentials_for(settings: GoogleSettings) -> GoogleCredentials:
 
 
 class GoogleClient:
-    """Calls that succeed, or raise one of our errors. Each waits for its turn within `budgets`.
+    """Calls that succeed, or raise one of our errors. Each is rate-limited by its quota budget.
 
-    `close` lets go of the connections.
+    `close` closes the connections.
     """
 
     def __init__(
@@ -126,87 +129,74 @@ class GoogleClient:
         self._settings = settings
         self._credentials = credentials
 
-    async def get(self, call: Call) -> bytes | None:
-        """The object, as the bytes that came; None when the service says that there is no such thing."""
-        request, answer = await self._send("GET", call)
-        return None if is_not_found(answer) else _require_success(request, answer)
+    async def get(self, call: GoogleCall) -> bytes | None:
+        """The object, as the bytes that came; None when the service says that it does not exist."""
+        request, response = await self._send("GET", call)
+        return None if is_not_found(response) else _require_success(request, response)
 
-    async def post(self, call: Call, body: Json = None) -> bytes:
-        """What the service answers to a new object, or to an order."""
+    async def post(self, call: GoogleCall, body: Json = None) -> bytes:
+        """The response to a create, or to a custom method."""
         return _require_success(*await self._send("POST", call, body))
 
-    async def put(self, call: Call, body: Json) -> bytes:
-        """What the service answers to a whole object."""
+    async def put(self, call: GoogleCall, body: Json) -> bytes:
+        """The response to a replacement of the whole object."""
         return _require_success(*await self._send("PUT", call, body))
 
-    async def patch(self, call: Call, body: Json) -> bytes:
-        """What the service answers to a part of an object."""
+    async def patch(self, call: GoogleCall, body: Json) -> bytes:
+        """The response to a change of some fields."""
         return _require_success(*await self._send("PATCH", call, body))
 
-    async def delete(self, call: Call) -> bytes | None:
-        """What the service answers; None when there was no such thing."""
-        request, answer = await self._send("DELETE", call)
-        return None if is_not_found(answer) else _require_success(request, answer)
+    async def delete(self, call: GoogleCall) -> bytes | None:
+        """The response to a deletion; None when the object did not exist."""
+        request, response = await self._send("DELETE", call)
+        return None if is_not_found(response) else _require_success(request, response)
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         await self._http.close()
 
-    async def _send(self, method: str, call: Call, body: Json = None) -> tuple[HttpRequest, HttpResponse]:
+    async def _send(self, method: str, call: GoogleCall, body: Json = None) -> tuple[HttpRequest, HttpResponse]:
         url = self._settings.address(call.service) + call.path
-        credentials = self._credentials_for(url)
-        identity = await credentials.headers()
-        request = _request(method, url, identity, body)
-        answer = await self._in_turn(call, request)
-        if answer.status == 401 and identity:
-            request = _request(method, url, await credentials.headers(refused=identity), body)
-            answer = await self._in_turn(call, request)
-        return request, answer
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        request = HttpRequest(method, url, headers, None if body is None else msgspec.json.encode(body))
 
-    async def _in_turn(self, call: Call, request: HttpRequest) -> HttpResponse:
+        def send(identity: Mapping[str, str]) -> Awaitable[HttpResponse]:
+            return self._send_limited(call, replace(request, headers={**identity, **headers}))
+
+        return request, await send_authenticated(self._credentials_for(url).headers, send)
+
+    async def _send_limited(self, call: GoogleCall, request: HttpRequest) -> HttpResponse:
         budget = self._budget_for(call, request)
-        with await budget.limiter.acquire(
-            budget, current_caller.get() or Caller(default_caller_key(call)), request
-        ) as slot:
-            answer = await self._http.send(request)
-            slot.outcome = outcome_of(answer)
-        return answer
+        caller = current_caller.get() or Caller(default_caller_key(call))
+        with await budget.limiter.acquire(budget, caller, request) as slot:
+            response = await self._http.send(request)
+            slot.outcome = outcome_of(response)
+        return response
 
-    def _budget_for(self, call: Call, request: HttpRequest) -> QuotaBudget:
-        charge = quota_key(request.method, call, request.headers.get(QUOTA_PROJECT_HEADER))
-        found = self.budgets.find(charge)
+    def _budget_for(self, call: GoogleCall, request: HttpRequest) -> QuotaBudget:
+        key = quota_key(request.method, call, request.headers.get(QUOTA_PROJECT_HEADER))
+        found = self.budgets.find(key)
         if found is not None:
             return found
         address = self._settings.address(call.service)
-        return self.budgets.make(charge, initial_rate(request.method, call, address), address)
+        return self.budgets.make(key, initial_rate(request.method, call, address), address)
 
     def _credentials_for(self, url: str) -> GoogleCredentials:
         if not url.startswith("https://"):
-            # A token goes nowhere where others can read it, and a local server has no use for one.
+            # A token is never sent in the clear, and a local server has no use for one.
             return AnonymousCredentials()
         if self._credentials is None:
             self._credentials = credentials_for(self._settings)
         return self._credentials
 
 
-def _request(method: str, url: str, identity: Mapping[str, str], body: Json) -> HttpRequest:
-    if body is None:
-        return HttpRequest(method, url, identity)
-    return HttpRequest(method, url, {**identity, "Content-Type": "application/json"}, msgspec.json.encode(body))
+def _require_success(request: HttpRequest, response: HttpResponse) -> bytes:
+    if 200 <= response.status < 300:
+        return response.body
+    raise error_for_response(request, request.method, response, datetime.now(UTC))
 
 
-def _require_success(request: HttpRequest, answer: HttpResponse) -> bytes:
-    if 200 <= answer.status < 300:
-        return answer.body
-    raise error_for_response(request, request.method, answer, datetime.now(UTC))
-
-
-def decode_response(decoder: msgspec.json.Decoder[T], body: bytes, what: str) -> T:
-    """The body as its type; RemoteUnavailable when it is not: nothing can be concluded from such an answer."""
-    try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
+# --- Long-running operations of Cloud SQL -----------------------------------------------------------------------------
 
 
 class _OperationError(Struct):
@@ -219,7 +209,7 @@ class _OperationErrors(Struct):
 
 
 class SqlOperation(Struct, rename="camel"):
-    """An operation, cut to what decides how to go on."""
+    """An operation, as far as its result depends on it."""
 
     name: str
     status: str
@@ -229,12 +219,12 @@ class SqlOperation(Struct, rename="camel"):
 
     @property
     def is_done(self) -> bool:
-        """Whether the work is over and done; RemoteRefused when it is over and failed."""
+        """Whether the operation has succeeded; RemoteRefused when it has failed."""
         if self.status != "DONE":
             return False
         if self.error is not None:
-            told = "; ".join(f"{one.code}: {one.message}" for one in self.error.errors) or "it does not say why"
-            raise RemoteRefused(f"operation {self.operation_type} on {self.target_id} failed: {told}")
+            problems = "; ".join(f"{one.code}: {one.message}" for one in self.error.errors) or "it does not say why"
+            raise RemoteRefused(f"operation {self.operation_type} on {self.target_id} failed: {problems}")
         return True
 
 
@@ -242,11 +232,13 @@ _operation_decoder: Final = msgspec.json.Decoder(SqlOperation)
 
 
 def sql_operation(body: bytes) -> SqlOperation:
-    """The operation in an answer."""
+    """The operation in a response."""
     return decode_response(_operation_decoder, body, "an operation")
 
 
-# The most that Cloud SQL and Cloud Storage give.
+# --- Lists ------------------------------------------------------------------------------------------------------------
+
+# The most that Cloud SQL and Cloud Storage allow.
 _PAGE_SIZE: Final = "1000"
 
 
@@ -264,7 +256,10 @@ _name_decoder: Final = msgspec.json.Decoder(_Named)
 
 
 async def list_pages(google: GoogleClient, call: GoogleCall, what: str) -> AsyncGenerator[Sequence[bytes], None]:
-    """Everything that the list `call` gives. RemoteRefused when there is no such list; it never goes on for ever."""
+    """The pages of a list, each item as the bytes that came: most need no decoding.
+
+    RemoteRefused when there is no such list; RemoteUnavailable when a page token repeats.
+    """
     tokens = {""}
     token = ""
     while True:

@@ -18,10 +18,10 @@ from setpoint.errors import (
     SetpointError,
 )
 
-# A quota that fills again; Google's older services say so with 403.
+# Rate limits; Google's older services report them with 403.
 _RATE_LIMIT_REASONS: Final = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded"})
 _ALREADY_EXISTS_REASONS: Final = frozenset({"conflict", "alreadyExists", "instanceAlreadyExists", "ALREADY_EXISTS"})
-_WHAT_TO_DO: Final = {
+_ADVICE: Final = {
     302: ". The service is not there: check the address",
     401: ". Check which account the credentials are for, and that they are still valid",
     404: ". Check the address, and whether what should hold the object is there",
@@ -46,45 +46,47 @@ class _Body(Struct):
 _decoder: Final = msgspec.json.Decoder(_Body)
 
 
-def error_for_response(request: object, method: str, answer: HttpResponse, now: datetime) -> SetpointError:
-    """The error that a bad answer stands for. `request` is how it is called in the message: method and path."""
-    error = _decode_error(answer.body)
+def error_for_response(request: object, method: str, response: HttpResponse, now: datetime) -> SetpointError:
+    """The error for a response that is not a success. `request` names it in the message: method and path."""
+    error = _decode_error(response.body)
     reason = _reason(error)
-    told = f"{request}: {_summary(answer.status, reason, error.message)}"
-    if answer.status in (408, 429) or answer.status >= 500 or (answer.status == 403 and reason in _RATE_LIMIT_REASONS):
-        return RemoteUnavailable(told, retry_after(answer, now))
-    match answer.status:
-        case 404 if is_not_found(answer) and method in ("PATCH", "PUT"):
-            return RemoteConflict(told)
+    summary = f"{request}: {_summary(response.status, reason, error.message)}"
+    is_rate_limited = response.status == 403 and reason in _RATE_LIMIT_REASONS
+    if response.status in (408, 429) or response.status >= 500 or is_rate_limited:
+        return RemoteUnavailable(summary, retry_after(response, now))
+    match response.status:
+        case 404 if is_not_found(response) and method in ("PATCH", "PUT"):
+            return RemoteConflict(summary)
         case 409:
-            return _conflict(told, reason, method)
+            return _conflict(summary, reason, method)
         case 412:
-            return RemoteConflict(told)
+            return RemoteConflict(summary)
         case status:
-            what_to_do = _WHAT_TO_DO.get(status, "")
-            # The service ends its sentence itself.
-            return RemoteRefused((told.removesuffix(".") if what_to_do else told) + what_to_do)
+            advice = _ADVICE.get(status, "")
+            # The message of the service may end with a full stop.
+            return RemoteRefused((summary.removesuffix(".") if advice else summary) + advice)
 
 
-def outcome_of(answer: HttpResponse) -> CallOutcome:
-    """What an answer says about the service, and not about the object."""
-    if answer.status < 400:
+def outcome_of(response: HttpResponse) -> CallOutcome:
+    """What the response says about the service, for the rate limiter; not about the object."""
+    if response.status < 400:
         return RESPONDED
-    if answer.status >= 500:
-        return Unavailable(retry_after(answer, datetime.now(UTC)))
-    if answer.status == 429 or (answer.status == 403 and _reason(_decode_error(answer.body)) in _RATE_LIMIT_REASONS):
-        return Throttled(retry_after(answer, datetime.now(UTC)))
+    if response.status >= 500:
+        return Unavailable(retry_after(response, datetime.now(UTC)))
+    is_rate_limited = response.status == 403 and _reason(_decode_error(response.body)) in _RATE_LIMIT_REASONS
+    if response.status == 429 or is_rate_limited:
+        return Throttled(retry_after(response, datetime.now(UTC)))
     return RESPONDED
 
 
-def is_not_found(answer: HttpResponse) -> bool:
-    """Whether the service says that there is no such object. A web page that says 404 is another server's."""
-    return answer.status == 404 and not answer.headers.get("Content-Type", "").startswith("text/html")
+def is_not_found(response: HttpResponse) -> bool:
+    """Whether the service says that the object does not exist. A 404 with HTML comes from another server."""
+    return response.status == 404 and not response.headers.get("Content-Type", "").startswith("text/html")
 
 
-def retry_after(answer: HttpResponse, now: datetime) -> float | None:
-    """How long Retry-After asks to wait, written as seconds or as a date; None when it does not, or makes no sense."""
-    text = answer.headers.get("Retry-After", "").strip()
+def retry_after(response: HttpResponse, now: datetime) -> float | None:
+    """Retry-After in seconds, whether it is written so or as a date; None without one, or when it cannot be parsed."""
+    text = response.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)
     try:
@@ -95,22 +97,23 @@ def retry_after(answer: HttpResponse, now: datetime) -> float | None:
 
 
 def error_message(body: bytes) -> str:
-    """What Google says is wrong; nothing when that is no error of its."""
+    """The message of an error body; empty when it is none of Google's."""
     return _decode_error(body).message
 
 
-def _conflict(told: str, reason: str, method: str) -> RemoteError | OperationRunning:
+def _conflict(summary: str, reason: str, method: str) -> RemoteError | OperationRunning:
     if reason == "operationInProgress":
-        return OperationRunning(told)
-    # What cannot be deleted will not be different at the next look.
-    return RemoteConflict(told) if reason in _ALREADY_EXISTS_REASONS and method != "DELETE" else RemoteRefused(told)
+        return OperationRunning(summary)
+    # What could not be deleted now cannot be deleted at the next attempt either.
+    is_taken = reason in _ALREADY_EXISTS_REASONS and method != "DELETE"
+    return RemoteConflict(summary) if is_taken else RemoteRefused(summary)
 
 
 def _decode_error(body: bytes) -> _Error:
     try:
         return _decoder.decode(body).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        # A proxy's page, or nothing: its text is not Google's word.
+        # The page of a proxy, or nothing: not an error of Google's.
         return _Error()
 
 

@@ -10,22 +10,22 @@ from setpoint.clients.clock import EventLoopClock, MonotonicClock
 from setpoint.clients.write_guard import exempt_from_guard
 from setpoint.errors import SetpointError
 
-# A token that has less left is old. The metadata server gives the same one again until four minutes before its end.
+# A token is refreshed when it has less left. The metadata server returns the same one until four minutes before.
 REFRESH_BEFORE_EXPIRY: Final = 225.0
-# For so long everybody is told of a failure without another try: many may ask, and the token server is not for that.
+# After a failure all callers get its error for so long, without another request to the token server.
 FAILURE_PAUSE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """The headers that carry a token, and the seconds that it is good for."""
+    """The headers that carry a token, and the seconds that it is valid for."""
 
     headers: Mapping[str, str] = field(repr=False)
     seconds: float = inf
 
 
 class TokenSource(Protocol):
-    """Where tokens come from. It may take its time: it is asked in a thread, by one at a time."""
+    """Fetches tokens. May block: it is called in a thread, one call at a time."""
 
     def fetch(self) -> AccessToken:
         """A new token, or one of our errors."""
@@ -48,15 +48,15 @@ class _FailedFetch:
 
 
 def application_default() -> TokenSource:
-    """Application Default Credentials, as google-auth knows them."""
-    # Loaded in the thread: it brings a cryptographic library with it, and nobody is to wait for that.
+    """Application Default Credentials, as google-auth finds them."""
+    # Imported in the thread, off the event loop: google-auth brings a cryptographic library with it.
     from setpoint.clients.google.application_default import ApplicationDefaultSource
 
     return ApplicationDefaultSource()
 
 
 class TokenCredentials:
-    """Many may ask at once: one fetch is under way for all of them, and goes on if any of them is called off."""
+    """Shares one token between all callers. A fetch is shared, too, and goes on when a caller is cancelled."""
 
     def __init__(
         self, open_source: Callable[[], TokenSource] = application_default, clock: MonotonicClock | None = None
@@ -68,28 +68,23 @@ class TokenCredentials:
         self._failed: _FailedFetch | None = None
         self._fetching: asyncio.Task[_HeldToken | _FailedFetch] | None = None
 
-    @property
-    def is_fetching(self) -> bool:
-        """Whether a fetch is under way."""
-        return self._fetching is not None and not self._fetching.done()
-
     async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """The headers with a token that has time left, and is another than the one in `refused`."""
+        """The headers with a token that has not expired, and is not the one in `refused`."""
         held, now = self._held, self._clock.monotonic()
         left = -inf if held is None else held.seconds_left(now)
         if held is None or held.token.headers == refused or left <= 0.0:
-            held = await self._another(now)
+            held = await self._renewed(now)
         elif left < REFRESH_BEFORE_EXPIRY and not self._has_just_failed(now):
-            # Nobody waits: the old one is good until the new one is there.
+            # In the background: the old token is valid until the new one is there.
             self._fetch()
         return held.token.headers
 
-    async def _another(self, now: float) -> _HeldToken:
+    async def _renewed(self, now: float) -> _HeldToken:
         found = self._failed if self._has_just_failed(now) else await asyncio.shield(self._fetch())
         if isinstance(found, _HeldToken):
             return found
         assert found is not None
-        # Without the way that it took for those who heard of it before.
+        # Without the traceback of the callers that it was raised to before.
         raise found.error.with_traceback(None)
 
     def _has_just_failed(self, now: float) -> bool:
@@ -101,9 +96,9 @@ class TokenCredentials:
         return self._fetching
 
     async def _fetched(self) -> _HeldToken | _FailedFetch:
-        asked = self._clock.monotonic()
+        began = self._clock.monotonic()
         try:
-            self._held = _HeldToken(await asyncio.to_thread(self._from_source), asked)
+            self._held = _HeldToken(await asyncio.to_thread(self._from_source), began)
         except SetpointError as error:
             self._failed = _FailedFetch(error, self._clock.monotonic())
             return self._failed

@@ -1,17 +1,24 @@
 """Client of an API server: calls succeed or raise one of our errors. Objects stay bytes; none is decoded here."""
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Raw, Struct
 from multidict import CIMultiDict
 
-from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, ResponseStream
+from setpoint.clients.http import (
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    ResponseStream,
+    decode_response,
+    send_authenticated,
+)
 from setpoint.clients.kubernetes.credentials import ClusterIdentity, KubeconfigCredentials
 from setpoint.clients.kubernetes.errors import error_for_response, is_not_found, outcome_of
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
@@ -35,16 +42,13 @@ from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.core.values.json_types import Json
 from setpoint.errors import RemoteExpired, RemoteUnavailable
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class ObjectPage:
-    """Objects, each as the bytes that came: `bytes(item)`. While one is kept, so are all of its page: keep a copy.
+    """A page of a list. Items are views of the response: a reference to one keeps the whole page, so copy it.
 
-    Objects of a kind that Kubernetes itself brings have no apiVersion and kind in a list. `token` leads to the next
-    page; there is none after the last. A page that `is_first` begins the list, or begins it anew: what the pages
-    before it said is void.
+    Objects of built-in kinds have no apiVersion and kind in a list. `token` continues the list; it is empty on the
+    last page. A page that `is_first` begins the list, or begins it again: the pages before it are void.
     """
 
     items: Sequence[Raw]
@@ -67,23 +71,15 @@ _list_decoder: Final = msgspec.json.Decoder(_List)
 
 
 def decode_page(body: bytes, what: object, *, is_first: bool) -> ObjectPage:
-    """The page that came as an answer to `what`."""
+    """The page in the response to `what`."""
     found = decode_response(_list_decoder, body, what)
     return ObjectPage(found.items or (), found.metadata.resource_version, found.metadata.token, is_first)
 
 
-def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | Raw, what: object) -> T:
-    """The body as its type; RemoteUnavailable when it is not: nothing can be concluded from such an answer."""
-    try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
-
-
-# A tree, or what is encoded already: `msgspec.Raw(body)`.
+# A JSON value, or one that is encoded already: `msgspec.Raw(body)`.
 RequestBody: TypeAlias = Json | msgspec.Raw | msgspec.Struct
 
-# An API server shares out its own time among those who call; these are for one that does not.
+# For API servers without priority and fairness of their own.
 READ_RATE: Final = AimdSettings(start=500, burst=1000, ceiling=5000, growth=50)
 WRITE_RATE: Final = AimdSettings(start=300, burst=600, ceiling=2000, growth=50)
 _JSON: Final = "application/json"
@@ -91,15 +87,15 @@ _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class KubernetesCredentials(Protocol):
-    """What proves who we are."""
+    """Authenticates requests."""
 
     async def identity(self, refused: ClusterIdentity | None = None) -> ClusterIdentity:
-        """Who we are. `refused` is what the API server would not take: another one, or the same if there is none."""
+        """The identity to send. `refused` was answered with 401: another one, or the same if there is no other."""
         ...
 
 
 class KubernetesClient:
-    """Each call waits for its turn within `budgets`. `close` lets go of the connections."""
+    """Calls that succeed, or raise one of our errors. Each is rate-limited. `close` closes the connections."""
 
     def __init__(
         self,
@@ -116,11 +112,9 @@ class KubernetesClient:
         self._writes = self._budget("writes", WRITE_RATE)
         self._urgent: QuotaBudget | None = None
 
-    def at_once(self) -> "KubernetesClient":
-        """The same for calls that do not wait for a turn: those by which one shows that one is there.
-
-        Were they to wait until a cluster that has too much to do wants to hear of us again, it would be too late.
-        """
+    def unthrottled(self) -> "KubernetesClient":
+        """The same client without rate limiting: for renewals of leases, which expire if they wait for an API server
+        that throttles."""
         other = copy(self)
         other._urgent = self._budget("leases", WRITE_RATE)
         return other
@@ -128,99 +122,97 @@ class KubernetesClient:
     # --- Reading ------------------------------------------------------------------------------------------------------
 
     async def get(
-        self, endpoint: Endpoint, form: Representation = Representation.WHOLE, *, cached: bool = False
+        self, endpoint: Endpoint, representation: Representation = Representation.WHOLE, *, cached: bool = False
     ) -> bytes | None:
-        """The object, as the bytes that came; None when the API server says that there is no such thing.
+        """The object, as the bytes that came; None when the API server says that it does not exist.
 
-        What is `cached` there comes sooner, and may be of a moment ago.
+        `cached`: from the cache of the API server, which is faster and may be a moment old.
         """
         path = endpoint.object_path()
         target = f"{path}?resourceVersion=0" if cached else path
-        request, answer = await self._send("GET", target, {"Accept": form.value})
-        return None if is_not_found(answer, endpoint.name) else _require_success(request, answer)
+        request, response = await self._send("GET", target, {"Accept": representation.value})
+        return None if is_not_found(response, endpoint.name) else _require_success(request, response)
 
     async def list(
-        self, endpoint: Endpoint, selection: ObjectSelector = ALL_OBJECTS, paging: PageRequest = FIRST_PAGE
+        self, endpoint: Endpoint, selector: ObjectSelector = ALL_OBJECTS, paging: PageRequest = FIRST_PAGE
     ) -> ObjectPage:
-        """One page; RemoteExpired when the one before was too long ago."""
-        target = with_query(endpoint.collection_path(), selection.query() | paging.query())
-        request, answer = await self._send("GET", target, {"Accept": selection.form.for_lists})
-        return decode_page(_require_success(request, answer), request, is_first=not paging.token)
+        """One page; RemoteExpired when its token has expired."""
+        target = with_query(endpoint.collection_path(), selector.query() | paging.query())
+        request, response = await self._send("GET", target, {"Accept": selector.representation.for_lists})
+        return decode_page(_require_success(request, response), request, is_first=not paging.token)
 
     async def pages(
-        self, endpoint: Endpoint, selection: ObjectSelector = ALL_OBJECTS, size: int = FIRST_PAGE.size
+        self, endpoint: Endpoint, selector: ObjectSelector = ALL_OBJECTS, size: int = FIRST_PAGE.size
     ) -> AsyncIterator[ObjectPage]:
-        """All pages, as of one moment. When that is too long ago it begins anew, with all on one page."""
-        page = await self.list(endpoint, selection, PageRequest(size))
+        """All pages of one consistent list. When its token expires it begins again, with everything on one page."""
+        page = await self.list(endpoint, selector, PageRequest(size))
         yield page
         while page.token:
             try:
-                page = await self.list(endpoint, selection, PageRequest(size, page.token))
+                page = await self.list(endpoint, selector, PageRequest(size, page.token))
             except RemoteExpired:
-                page = await self.list(endpoint, selection, PageRequest(0))
+                page = await self.list(endpoint, selector, PageRequest(0))
             yield page
 
     # --- Writing ------------------------------------------------------------------------------------------------------
 
     async def create(self, endpoint: Endpoint, body: RequestBody, options: ApiWriteOptions = DEFAULT_WRITE) -> bytes:
-        """The object as it was made; AlreadyExists when its name is taken."""
+        """The created object; AlreadyExists when its name is taken."""
         return await self._write("POST", with_query(endpoint.collection_path(), options.query()), body, _JSON)
 
     async def replace(self, endpoint: Endpoint, body: RequestBody, options: ApiWriteOptions = DEFAULT_WRITE) -> bytes:
-        """The object as it is now; RemoteConflict when it is gone, or has another resource version than `body`."""
+        """The replaced object; RemoteConflict when it is gone, or has another resource version than `body`."""
         return await self._write("PUT", with_query(endpoint.object_path(), options.query()), body, _JSON)
 
     async def patch(
-        self, endpoint: Endpoint, body: RequestBody, meaning: PatchType, options: ApiWriteOptions = DEFAULT_WRITE
+        self, endpoint: Endpoint, body: RequestBody, patch_type: PatchType, options: ApiWriteOptions = DEFAULT_WRITE
     ) -> bytes:
-        """The object as it is now; RemoteConflict when it is gone."""
+        """The patched object; RemoteConflict when it is gone."""
         target = with_query(endpoint.object_path(), options.query())
-        return await self._write("PATCH", target, body, meaning.value)
+        return await self._write("PATCH", target, body, patch_type.value)
 
     async def apply(
         self, endpoint: Endpoint, body: RequestBody, options: ApiWriteOptions = DEFAULT_WRITE, *, force: bool = False
     ) -> bytes:
-        """The object with the fields of `body`, made if need be; HeldByOthers when some belong to somebody else.
+        """Server-side apply: the object with the fields of `body`, created if it does not exist.
 
-        With `force` those become ours.
+        HeldByOthers when another field manager owns some of them; `force` takes these over.
         """
         query = options.query() | ({"force": "true"} if force else {})
         return await self._write("PATCH", with_query(endpoint.object_path(), query), body, PatchType.APPLY.value)
 
     async def delete(self, endpoint: Endpoint, options: DeleteOptions | None = None) -> bytes | None:
-        """What the API server answers: the object, when it is still there for a while; None when there was none.
+        """The response: the object, if finalizers or its grace period keep it for a while; None when it did not exist.
 
-        RemoteConflict when it is another one than `options` mean.
+        RemoteConflict when the preconditions of `options` do not hold.
         """
         headers = {"Accept": _JSON, "Content-Type": _JSON}
         body = msgspec.json.encode((options or DeleteOptions()).body())
-        request, answer = await self._send("DELETE", endpoint.object_path(), headers, body)
-        return None if is_not_found(answer, endpoint.name) else _require_success(request, answer)
+        request, response = await self._send("DELETE", endpoint.object_path(), headers, body)
+        return None if is_not_found(response, endpoint.name) else _require_success(request, response)
 
     # --- Anything else ------------------------------------------------------------------------------------------------
 
     async def read(self, path: str, headers: Mapping[str, str]) -> HttpResponse:
-        """A good answer, and what came with it."""
-        request, answer = await self._send("GET", path, headers)
-        _require_success(request, answer)
-        return answer
+        """A successful response to a GET of any path, such as a discovery document."""
+        request, response = await self._send("GET", path, headers)
+        _require_success(request, response)
+        return response
 
-    async def open(self, target: str, form: Representation, idle_timeout: float) -> ResponseStream:
-        """A good answer as it begins; its end comes after `silence` seconds without a byte at the latest."""
-        identity = await self._credentials.identity()
-        request = self._request("GET", target, identity, {"Accept": form.value})
-        opened = await self._open(request, idle_timeout)
-        if opened.status == 401:
-            again = await self._credentials.identity(refused=identity)
-            if again is not identity:
-                request = self._request("GET", target, again, {"Accept": form.value})
-                opened = await self._open(request, idle_timeout)
+    async def open(self, target: str, representation: Representation, idle_timeout: float) -> ResponseStream:
+        """A successful response as a stream; it ends after `idle_timeout` seconds without a byte at the latest."""
+        headers = {"Accept": representation.value}
+
+        def open_stream(identity: ClusterIdentity) -> Awaitable[ResponseStream | HttpResponse]:
+            return self._open(self._request("GET", target, identity, headers), idle_timeout)
+
+        opened = await send_authenticated(self._credentials.identity, open_stream)
         if isinstance(opened, HttpResponse):
-            raise error_for_response(request, opened)
+            raise error_for_response(HttpRequest("GET", self.connection.server + target), opened)
         return opened
 
     async def close(self) -> None:
-        """Lets go of the connections."""
+        """Closes the connections."""
         await self.http.close()
 
     # --- Sending ------------------------------------------------------------------------------------------------------
@@ -235,37 +227,33 @@ class KubernetesClient:
     async def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> tuple[HttpRequest, HttpResponse]:
-        identity = await self._credentials.identity()
-        request = self._request(method, target, identity, headers, body)
-        answer = await self._in_turn(request)
-        if answer.status == 401:
-            again = await self._credentials.identity(refused=identity)
-            if again is not identity:
-                request = self._request(method, target, again, headers, body)
-                answer = await self._in_turn(request)
-        return request, answer
+        def send(identity: ClusterIdentity) -> Awaitable[HttpResponse]:
+            return self._send_limited(self._request(method, target, identity, headers, body))
+
+        response = await send_authenticated(self._credentials.identity, send)
+        return HttpRequest(method, self.connection.server + target), response
 
     def _request(
         self, method: str, target: str, identity: ClusterIdentity, headers: Mapping[str, str], body: bytes | None = None
     ) -> HttpRequest:
-        both = CIMultiDict(identity.headers)
-        both.update(headers)
-        return HttpRequest(method, self.connection.server + target, both, body, tls=identity.tls)
+        merged = CIMultiDict(identity.headers)
+        merged.update(headers)
+        return HttpRequest(method, self.connection.server + target, merged, body, tls=identity.tls)
 
-    async def _in_turn(self, request: HttpRequest) -> HttpResponse:
-        with await self._turn(request) as slot:
-            answer = await self.http.send(request)
-            slot.outcome = outcome_of(answer)
-        return answer
+    async def _send_limited(self, request: HttpRequest) -> HttpResponse:
+        with await self._slot(request) as slot:
+            response = await self.http.send(request)
+            slot.outcome = outcome_of(response)
+        return response
 
-    async def _turn(self, request: HttpRequest) -> CallSlot:
+    async def _slot(self, request: HttpRequest) -> CallSlot:
         if self._urgent is not None:
             return self._urgent.limiter.acquire_now(self._urgent, _caller_of(request), request)
         budget = self._reads if request.method == "GET" else self._writes
         return await budget.limiter.acquire(budget, _caller_of(request), request)
 
     async def _open(self, request: HttpRequest, idle_timeout: float) -> ResponseStream | HttpResponse:
-        """The turn is over when a good answer begins: it may go on for ever. Any other is read to its end."""
+        """A stream, whose slot is released when it begins: it may go on for ever. An error is read to its end."""
         budget = self._reads
         with await budget.limiter.acquire(budget, _caller_of(request), request) as slot:
             stream = await self.http.open(request, idle_timeout)
@@ -273,19 +261,19 @@ class KubernetesClient:
                 slot.outcome = RESPONDED
                 return stream
             try:
-                answer = await stream.whole()
+                response = await stream.whole()
             finally:
                 stream.close()
-            slot.outcome = outcome_of(answer)
-            return answer
+            slot.outcome = outcome_of(response)
+            return response
 
-    def _budget(self, quota: str, pace: AimdSettings) -> QuotaBudget:
-        charge = QuotaKey(f"kubernetes {urlsplit(self.connection.server).netloc}", "", quota)
-        return self.budgets.find(charge) or self.budgets.make(charge, pace, self.connection.server)
+    def _budget(self, quota: str, settings: AimdSettings) -> QuotaBudget:
+        key = QuotaKey(f"kubernetes {urlsplit(self.connection.server).netloc}", "", quota)
+        return self.budgets.find(key) or self.budgets.make(key, settings, self.connection.server)
 
 
 def _yaml_safe(encoded: bytes) -> bytes:
-    """JSON that a reader of YAML takes for the same: it does not have some characters, and breaks lines at others."""
+    """JSON that is the same value as YAML: YAML forbids some characters unescaped, and breaks lines at others."""
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
     return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded.decode()).encode()
@@ -295,11 +283,11 @@ def _caller_of(request: HttpRequest) -> Caller:
     return current_caller.get() or Caller(request.url)
 
 
-def _require_success(request: HttpRequest, answer: HttpResponse) -> bytes:
-    if not 200 <= answer.status < 300:
-        raise error_for_response(request, answer)
-    if "json" not in answer.headers.get("Content-Type", ""):
+def _require_success(request: HttpRequest, response: HttpResponse) -> bytes:
+    if not 200 <= response.status < 300:
+        raise error_for_response(request, response)
+    if "json" not in response.headers.get("Content-Type", ""):
         raise RemoteUnavailable(
             f"{request}: the answer is not what it should be: it is no JSON, but another server's page"
         )
-    return answer.body
+    return response.body

@@ -11,7 +11,7 @@ from setpoint.clients.kubernetes.requests import Endpoint, PatchType
 from setpoint.errors import KindNotServed
 
 _GROUP, _VERSION = "core.cnrm.cloud.google.com", "v1beta1"
-# One for each namespace that a controller of its own looks after, and one for the cluster.
+# One ConfigConnectorContext per namespace in namespaced mode, and one ConfigConnector per cluster.
 _CONTEXTS: Final = Endpoint(_GROUP, _VERSION, "configconnectorcontexts")
 _CONTEXT: Final = f"configconnectorcontext.{_GROUP}"
 _INSTALLATION: Final = Endpoint(_GROUP, _VERSION, "configconnectors", name=f"configconnector.{_GROUP}")
@@ -20,13 +20,13 @@ _CRDS: Final = Endpoint("apiextensions.k8s.io", "v1", "customresourcedefinitions
 
 
 class ConfigConnectorMode(StrEnum):
-    """What their controller does in a namespace."""
+    """What Config Connector's controller does in a namespace."""
 
     WORKS = "works"
     PAUSED = "paused"
-    # One controller for the whole cluster, which cannot be paused for one namespace.
+    # Cluster mode: one controller, which cannot be paused for one namespace.
     CLUSTER_WIDE = "works everywhere"
-    NOBODY = "is not there"
+    ABSENT = "is not there"
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -53,27 +53,31 @@ class ConfigConnector:
     client: KubernetesClient
 
     async def controller(self, namespace: str) -> ConfigConnectorMode:
-        """What its controller does in the namespace, by its switches."""
-        context = await self._switch(_CONTEXTS.named(_CONTEXT, namespace))
+        """What its controller does in the namespace, by its configuration."""
+        context = await self._config(_CONTEXTS.named(_CONTEXT, namespace))
         if context is not None:
             return ConfigConnectorMode.PAUSED if context.spec.actuation_mode == _PAUSED else ConfigConnectorMode.WORKS
-        whole = await self._switch(_INSTALLATION)
-        if whole is None or whole.spec.mode == "namespaced":
-            # Where nothing names the namespace, nobody is assigned to it.
-            return ConfigConnectorMode.NOBODY
-        return ConfigConnectorMode.PAUSED if whole.spec.actuation_mode == _PAUSED else ConfigConnectorMode.CLUSTER_WIDE
+        cluster_config = await self._config(_INSTALLATION)
+        if cluster_config is None or cluster_config.spec.mode == "namespaced":
+            # In namespaced mode, a namespace without a context has no controller.
+            return ConfigConnectorMode.ABSENT
+        return (
+            ConfigConnectorMode.PAUSED
+            if cluster_config.spec.actuation_mode == _PAUSED
+            else ConfigConnectorMode.CLUSTER_WIDE
+        )
 
     async def pause(self, namespace: str) -> None:
-        """Has the controller of the namespace do nothing any more; it keeps its resources."""
+        """Pauses the controller of the namespace; its resources stay."""
         endpoint = _CONTEXTS.named(_CONTEXT, namespace)
         await self.client.patch(endpoint, {"spec": {"actuationMode": _PAUSED}}, PatchType.MERGE)
 
-    async def is_leaving(self, definition: str) -> bool:
-        """Whether a kind is being deleted, by the name of its definition: with it go all resources of the kind."""
-        found = await self.client.get(_CRDS.named(definition))
+    async def is_being_deleted(self, crd: str) -> bool:
+        """Whether the CRD of this name is being deleted, and with it all resources of its kind."""
+        found = await self.client.get(_CRDS.named(crd))
         return found is not None and bool(msgspec.json.decode(found, type=_Crd).metadata.deletion)
 
-    async def _switch(self, endpoint: Endpoint) -> _Config | None:
+    async def _config(self, endpoint: Endpoint) -> _Config | None:
         try:
             found = await self.client.get(endpoint)
         except KindNotServed:

@@ -39,7 +39,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
-# Under this name a cluster has what is meant for commands that log in.
+# The extension of a cluster that is passed to exec plugins.
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
 _AUTH_PROVIDER_REPLACEMENTS: Final = {
     "gcp": "install gke-gcloud-auth-plugin, and get the credentials with gcloud again",
@@ -50,10 +50,10 @@ _AUTH_PROVIDER_REPLACEMENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigUser:
-    """A user on its way to a connection. `told` is how it is called in messages."""
+    """Resolves a user of a kubeconfig. `label` names it in messages."""
 
     entry: ConfigEntry[UserEntry]
-    told: str
+    label: str
 
     def certificate(self) -> ClientCertificate | None:
         """The client certificate, if there is one; UserError when its key is missing."""
@@ -67,7 +67,7 @@ class KubeconfigUser:
         return ClientCertificate(certificate, key)
 
     def login(self, cluster: ClusterEntry, server: str, trust: ServerTrust) -> Login:
-        """How to log in; UserError when there is more than one way, or one that no longer is."""
+        """How to log in; UserError when several ways are set, or one that is no longer supported."""
         user = self.entry.value
         if user.auth_provider is not None:
             self._refuse_provider(user.auth_provider.name)
@@ -80,13 +80,13 @@ class KubeconfigUser:
             return BearerToken(InlineText(user.token))
         if has_password:
             return BasicAuth(user.username, user.password)
-        # As kubectl does: a command is not asked when a certificate is at hand.
+        # As kubectl does: with a certificate the exec plugin is not run.
         if user.exec is None or user.client_certificate or user.client_certificate_data:
             return NoLogin()
         return self._exec(user.exec, _cluster_info(cluster, server, trust) if user.exec.provide_cluster_info else None)
 
     def impersonation(self) -> Impersonation | None:
-        """Whom to act as, if it is somebody else; UserError when only their groups are named."""
+        """The user to impersonate, if any; UserError when only the groups are given."""
         user = self.entry.value
         if user.as_user:
             extra = tuple(sorted(user.as_user_extra.items()))
@@ -99,7 +99,7 @@ class KubeconfigUser:
         if file and data:
             self._refuse(f"has both {field} and {field}-data: keep one of them")
         if data:
-            return InlineText(decode_base64(data, f"{self.told}: {field}-data"))
+            return InlineText(decode_base64(data, f"{self.label}: {field}-data"))
         return FileText(self.entry.path(file), field) if file else None
 
     def _exec(self, entry: ExecEntry, cluster: Json) -> ExecPlugin:
@@ -112,7 +112,7 @@ class KubeconfigUser:
             self._refuse(f"has an exec with interactiveMode {mode!r}: write {', '.join(InteractiveMode)}")
         if not all(one.name for one in entry.env):
             self._refuse("has an exec with a variable without a name: write its name")
-        # A bare name is looked for where commands are; a path is relative to its file.
+        # A bare name is searched on the PATH; a path is relative to the kubeconfig.
         command = str(self.entry.path(entry.command)) if os.sep in entry.command else entry.command
         env = tuple((one.name, one.value) for one in entry.env)
         return ExecPlugin(
@@ -124,11 +124,11 @@ class KubeconfigUser:
         self._refuse(f"has the auth-provider {name}, which is not known any more: {instead}")
 
     def _refuse(self, why: str) -> NoReturn:
-        raise UserError(f"{self.told} {why}")
+        raise UserError(f"{self.label} {why}")
 
 
 def _cluster_info(cluster: ClusterEntry, server: str, trust: ServerTrust) -> Json:
-    """What a command is told about the cluster; only what is set."""
+    """The cluster as passed to an exec plugin; only what is set."""
     authority = base64.b64encode(trust.pem.encode()).decode() if isinstance(trust, CertificateAuthority) else ""
     config = next((one.extension for one in cluster.extensions if one.name == _EXEC_EXTENSION), None)
     info: dict[str, Json] = {
@@ -145,14 +145,14 @@ def _cluster_info(cluster: ClusterEntry, server: str, trust: ServerTrust) -> Jso
 
 KUBECONFIG: Final = "KUBECONFIG"
 HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
-# What every pod is given.
+# Mounted into every pod.
 SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def connection_from_environment(
     environment: Mapping[str, str], context: str | None = None, account: Path = SERVICE_ACCOUNT_DIR
 ) -> ClusterConnection:
-    """The cluster that is meant: by `context`, by KUBECONFIG, the one around us, or that of `~/.kube/config`.
+    """The connection of `context`, of KUBECONFIG, of the pod that this process runs in, or of `~/.kube/config`.
 
     UserError says what is missing or wrong, and in which file.
     """
@@ -162,7 +162,7 @@ def connection_from_environment(
 
 
 def current_context(environment: Mapping[str, str], account: Path = SERVICE_ACCOUNT_DIR) -> str | None:
-    """The name of the context that `connection_from` takes when none is named; None for the cluster around us."""
+    """The context that `connection_from_environment` uses by default; None for the cluster of this pod."""
     if _is_in_cluster(environment, account):
         return None
     return _context_name(_load(_kubeconfig_files(environment)), None)
@@ -179,7 +179,7 @@ def _kubeconfig_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def in_cluster_connection(environment: Mapping[str, str], account: Path = SERVICE_ACCOUNT_DIR) -> ClusterConnection:
-    """The cluster that this process runs in, as the service account of its pod."""
+    """The cluster that this process runs in, with the service account of its pod."""
     host, port = environment[HOST], environment.get(PORT) or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     try:
@@ -197,15 +197,15 @@ def in_cluster_connection(environment: Mapping[str, str], account: Path = SERVIC
 
 
 def connection_from_files(files: Iterable[Path], context: str | None = None) -> ClusterConnection:
-    """The cluster and the user of `context` in these files, or of the current context."""
+    """The connection of `context` in these files, or of the current context."""
     config = _load(tuple(files))
     return _ContextResolver(config, _context_name(config, context)).connection()
 
 
 def connection_from_untrusted_text(text: str, source: str, context: str | None = None) -> ClusterConnection:
-    """The same for a kubeconfig that somebody handed over; `source` is how it is called in messages.
+    """The same for a kubeconfig of an author; `source` names it in messages.
 
-    What it would have to read or run on this machine is not its author's to choose: UserError.
+    It may not read files or run commands of this machine: UserError.
     """
     config = load_text(text, source)
     name = _context_name(config, context)
@@ -214,7 +214,7 @@ def connection_from_untrusted_text(text: str, source: str, context: str | None =
 
 
 def connection_from_trusted_text(text: str, source: str, context: str | None = None) -> ClusterConnection:
-    """The same for one that whoever runs this process has written: it may name files, and commands that log in."""
+    """The same for a kubeconfig of the operator: it may name files, and exec plugins."""
     config = load_text(text, source)
     return _ContextResolver(config, _context_name(config, context)).connection()
 
@@ -222,25 +222,25 @@ def connection_from_trusted_text(text: str, source: str, context: str | None = N
 def _load(files: tuple[Path, ...]) -> MergedKubeconfig:
     config = load_files(files)
     if not config.files:
-        looked_at = ", ".join(map(str, files))
-        raise UserError(f"there is no kubeconfig at {looked_at}: put one there, or name one in {KUBECONFIG}")
+        paths = ", ".join(map(str, files))
+        raise UserError(f"there is no kubeconfig at {paths}: put one there, or name one in {KUBECONFIG}")
     return config
 
 
 def _require_self_contained(config: MergedKubeconfig, name: str) -> None:
     context = config.contexts[name].value
     cluster, user = config.clusters.get(context.cluster), config.users.get(context.user)
-    at_hand = {
+    references = {
         "certificate-authority": cluster is not None and cluster.value.certificate_authority,
         "client-certificate": user is not None and user.value.client_certificate,
         "client-key": user is not None and user.value.client_key,
         "tokenFile": user is not None and user.value.token_file,
         "exec": user is not None and user.value.exec is not None,
     }
-    if said := [field for field, found in at_hand.items() if found]:
+    if found := [field for field, is_set in references.items() if is_set]:
         raise UserError(
-            f"{config}: context {name}: {', '.join(said)}: a kubeconfig that is handed over reads no files and runs no "
-            "commands here: write the certificates, the key and the token themselves"
+            f"{config}: context {name}: {', '.join(found)}: a kubeconfig that is handed over reads no files and runs "
+            "no commands here: write the certificates, the key and the token themselves"
         )
 
 
@@ -257,7 +257,7 @@ def _context_name(config: MergedKubeconfig, context: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ContextResolver:
-    """A context, on its way to a connection."""
+    """Resolves one context of a kubeconfig."""
 
     config: MergedKubeconfig
     name: str
@@ -290,7 +290,7 @@ class _ContextResolver:
 
     def _user(self, context: ContextEntry) -> KubeconfigUser:
         if not context.user:
-            return KubeconfigUser(ConfigEntry(UserEntry(), Path()), self._told("user"))
+            return KubeconfigUser(ConfigEntry(UserEntry(), Path()), self._label("user"))
         found = self.config.users.get(context.user)
         if found is None:
             self._refuse(f"its user {context.user!r} is in none of these files: write one that is")
@@ -315,7 +315,7 @@ class _ContextResolver:
             return SkipVerify()
         if entry.certificate_authority_data:
             return CertificateAuthority(
-                decode_base64(entry.certificate_authority_data, self._told("certificate-authority-data"))
+                decode_base64(entry.certificate_authority_data, self._label("certificate-authority-data"))
             )
         if entry.certificate_authority:
             return CertificateAuthority(self._read(cluster.path(entry.certificate_authority)))
@@ -337,7 +337,7 @@ class _ContextResolver:
             )
         return entry.proxy_url
 
-    def _told(self, field: str) -> str:
+    def _label(self, field: str) -> str:
         return f"{self.config}: {field} of context {self.name}"
 
     def _refuse(self, why: str, error: Exception | None = None) -> NoReturn:

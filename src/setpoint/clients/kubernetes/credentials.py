@@ -41,21 +41,21 @@ from setpoint.errors import RemoteError, RemoteRefused, RemoteUnavailable
 
 @dataclass(frozen=True, slots=True)
 class PemKeyPair:
-    """A client certificate, with those that signed it, and its key: both in PEM."""
+    """A client certificate with its chain, and its key: both in PEM."""
 
     certificate: str = field(repr=False)
     key: str = field(repr=False)
 
 
 def tls_context(connection: ClusterConnection, pair: PemKeyPair | None) -> ssl.SSLContext:
-    """A context that trusts as `connection` says, and shows `pair`; RemoteRefused when one of them is broken."""
+    """The TLS context of a connection with the client certificate `pair`; RemoteRefused when one of them is invalid."""
     try:
         context = _context_trusting(connection.trust)
     except (ssl.SSLError, ValueError) as error:
         raise RemoteRefused(
             f"{connection.name}: its certificate authority is no certificate in PEM: write it anew"
         ) from error
-    # What Python asks for beyond RFC 5280 since 3.13, the authorities of many clusters lack; Go does not ask for it.
+    # Since 3.13 Python is stricter than RFC 5280; the authorities of many clusters would fail. Go does not check it.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if pair is not None:
         try:
@@ -73,7 +73,7 @@ def _context_trusting(trust: ServerTrust) -> ssl.SSLContext:
         case SystemRoots():
             return ssl.create_default_context()
         case CertificateAuthority(pem):
-            # Without a single certificate OpenSSL would be left to trust whom this machine trusts.
+            # create_default_context would trust the roots of this machine if there were no certificate in it.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.load_verify_locations(cadata=pem)
             return context
@@ -87,7 +87,7 @@ def _context_trusting(trust: ServerTrust) -> ssl.SSLContext:
 
 
 def _load_key_pair(context: ssl.SSLContext, pair: PemKeyPair) -> None:
-    # OpenSSL takes a certificate and its key from a file alone; this one is ours, and gone at once.
+    # OpenSSL reads a certificate and its key from a file only; this one is private, and removed at once.
     handle, path = tempfile.mkstemp(prefix="setpoint-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -99,9 +99,9 @@ def _load_key_pair(context: ssl.SSLContext, pair: PemKeyPair) -> None:
 
 
 EXEC_INFO_VARIABLE: Final = "KUBERNETES_EXEC_INFO"
-# Somebody at a terminal has to find a browser, and a password.
+# A user at a terminal needs time to find a browser and a password.
 SECONDS, SECONDS_AT_A_TERMINAL = 60.0, 300.0
-# What is about to expire is not used any more: the call has to get there.
+# Credentials that expire sooner are not used: the request has to arrive in time.
 _MARGIN: Final = 10.0
 _MAX_STDERR: Final = 500
 
@@ -123,7 +123,7 @@ _decoder: Final = msgspec.json.Decoder(_Credential)
 
 @dataclass(frozen=True, slots=True)
 class LoginResult:
-    """What shows who we are: a header, a certificate, or both. It holds for `seconds`; without them, until refused."""
+    """An Authorization header, a client certificate, or both. Valid for `seconds`; without them, until refused."""
 
     authorization: str | None = field(default=None, repr=False)
     pair: PemKeyPair | None = field(default=None, repr=False)
@@ -132,102 +132,104 @@ class LoginResult:
 
 @dataclass(frozen=True, slots=True)
 class ExecEnvironment:
-    """What a command finds around it: variables, maybe a terminal with somebody at it, and the time."""
+    """The environment of an exec plugin: variables, whether there is a terminal, and the time."""
 
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     has_terminal: bool = field(default_factory=lambda: sys.stdin is not None and sys.stdin.isatty())
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 def bearer_header(text: str, where: object) -> str:
-    """The header for the token in `text`; RemoteRefused when that is none. `where` is whose it is."""
+    """The Authorization header for a token; RemoteRefused when `text` is not one. `where` names its source."""
     token = text.strip()
     if not token or not token.isascii() or len(token.split()) > 1:
         raise RemoteRefused(f"the token of {where} is none: it is empty, or has spaces in it; write it anew")
     return f"Bearer {token}"
 
 
-async def run_exec_plugin(login: ExecPlugin, around: ExecEnvironment) -> LoginResult:
-    """What the command prints; RemoteRefused when it fails or prints something else, RemoteUnavailable without an end.
+async def run_exec_plugin(plugin: ExecPlugin, environment: ExecEnvironment) -> LoginResult:
+    """The credentials that an exec plugin prints; RemoteRefused when it fails, RemoteUnavailable when it does not end.
 
-    Nothing that it prints is ever part of an error, but what it says on stderr is.
+    Errors contain its stderr, and never its stdout.
     """
-    if login.interactive is InteractiveMode.ALWAYS and not around.has_terminal:
+    if plugin.interactive is InteractiveMode.ALWAYS and not environment.has_terminal:
         raise RemoteRefused(
-            f"{login.command} logs in at a terminal only, and there is none: log in with another user of the kubeconfig"
+            f"{plugin.command} logs in at a terminal only, and there is none: "
+            "log in with another user of the kubeconfig"
         )
-    printed = await _run(login, around)
+    stdout = await _run(plugin, environment)
     try:
-        found = _decoder.decode(printed)
+        found = _decoder.decode(stdout)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteRefused(f"{login.command} logs in, and prints no ExecCredential: {error}: update it") from error
-    if found.api_version != login.api_version:
+        raise RemoteRefused(f"{plugin.command} logs in, and prints no ExecCredential: {error}: update it") from error
+    if found.api_version != plugin.api_version:
         raise RemoteRefused(
-            f"{login.command} prints {found.api_version!r} where the kubeconfig says {login.api_version}: "
+            f"{plugin.command} prints {found.api_version!r} where the kubeconfig says {plugin.api_version}: "
             "write the one that the command prints"
         )
-    return _login_result(login, found.status or _Status(), around.now())
+    return _login_result(plugin, found.status or _Status(), environment.now())
 
 
-def _login_result(login: ExecPlugin, status: _Status, now: datetime) -> LoginResult:
+def _login_result(plugin: ExecPlugin, status: _Status, now: datetime) -> LoginResult:
     certificate, key = status.client_certificate_data, status.client_key_data
     if bool(certificate) != bool(key):
-        raise RemoteRefused(f"{login.command} prints a certificate or a key, and not both: update it")
+        raise RemoteRefused(f"{plugin.command} prints a certificate or a key, and not both: update it")
     if not status.token and not certificate:
-        raise RemoteRefused(f"{login.command} prints neither a token nor a certificate: see whether you are logged in")
+        raise RemoteRefused(f"{plugin.command} prints neither a token nor a certificate: see whether you are logged in")
     seconds = None
     if (until := status.expiration_timestamp) is not None:
         seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds() - _MARGIN
-    authorization = bearer_header(status.token, login.command) if status.token else None
+    authorization = bearer_header(status.token, plugin.command) if status.token else None
     return LoginResult(authorization, PemKeyPair(certificate, key) if certificate else None, seconds)
 
 
-async def _run(login: ExecPlugin, around: ExecEnvironment) -> bytes:
-    """What the command prints when all is well."""
-    asks = around.has_terminal and login.interactive is not InteractiveMode.NEVER
-    process = await _start(login, around, asks=asks)
-    limit = SECONDS_AT_A_TERMINAL if asks else SECONDS
+async def _run(plugin: ExecPlugin, environment: ExecEnvironment) -> bytes:
+    """The stdout of the command."""
+    interactive = environment.has_terminal and plugin.interactive is not InteractiveMode.NEVER
+    process = await _start(plugin, environment, interactive=interactive)
+    limit = SECONDS_AT_A_TERMINAL if interactive else SECONDS
     try:
         async with asyncio.timeout(limit):
-            printed, said = await process.communicate()
+            stdout, stderr = await process.communicate()
     except TimeoutError as error:
         raise RemoteUnavailable(
-            f"{login.command} logs in, and takes longer than {limit:g} s: run it by hand"
+            f"{plugin.command} logs in, and takes longer than {limit:g} s: run it by hand"
         ) from error
     finally:
-        await _kill(process, is_leader=not asks)
+        await _kill(process, is_leader=not interactive)
     if process.returncode:
-        words = " ".join((said or b"").decode(errors="replace").split())[:_MAX_STDERR]
+        words = " ".join((stderr or b"").decode(errors="replace").split())[:_MAX_STDERR]
         raise RemoteRefused(
-            f"{login.command} cannot log in: it ends with {process.returncode} and says: {words or 'nothing'}"
+            f"{plugin.command} cannot log in: it ends with {process.returncode} and says: {words or 'nothing'}"
         )
-    return printed
+    return stdout
 
 
-async def _start(login: ExecPlugin, around: ExecEnvironment, *, asks: bool) -> asyncio.subprocess.Process:
+async def _start(plugin: ExecPlugin, environment: ExecEnvironment, *, interactive: bool) -> asyncio.subprocess.Process:
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    environment = {**around.environment, **dict(login.env), EXEC_INFO_VARIABLE: _exec_info(login, asks=asks)}
+    info = _exec_info(plugin, interactive=interactive)
+    variables = {**environment.variables, **dict(plugin.env), EXEC_INFO_VARIABLE: info}
     try:
         with exempt_from_guard():
             return await asyncio.create_subprocess_exec(
-                login.command,
-                *login.args,
-                env=environment,
-                stdin=None if asks else nothing,
+                plugin.command,
+                *plugin.args,
+                env=variables,
+                stdin=None if interactive else nothing,
                 stdout=pipe,
-                # Whoever sits at the terminal has to see what the command asks for.
-                stderr=None if asks else pipe,
-                start_new_session=not asks,
+                # The user at the terminal has to see the prompts.
+                stderr=None if interactive else pipe,
+                start_new_session=not interactive,
             )
     except OSError as error:
-        hint = " ".join(login.install_hint.split()) or "the kubeconfig does not say how"
+        hint = " ".join(plugin.install_hint.split()) or "the kubeconfig does not say how"
         raise RemoteRefused(
-            f"cannot run {login.command}, which logs in: {error.strerror}: install it ({hint})"
+            f"cannot run {plugin.command}, which logs in: {error.strerror}: install it ({hint})"
         ) from error
 
 
 async def _kill(process: asyncio.subprocess.Process, *, is_leader: bool) -> None:
-    """Nothing of the command is left: it has ended, or nobody waits for it any more."""
+    """Kills the command, if it has not ended by itself."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             if is_leader:
@@ -237,46 +239,48 @@ async def _kill(process: asyncio.subprocess.Process, *, is_leader: bool) -> None
         await process.wait()
 
 
-def _exec_info(login: ExecPlugin, *, asks: bool) -> str:
-    spec = {"interactive": asks} if login.cluster is None else {"cluster": login.cluster, "interactive": asks}
-    told = {"apiVersion": login.api_version, "kind": "ExecCredential", "spec": spec}
-    return msgspec.json.encode(told).decode()
+def _exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
+    cluster = {} if plugin.cluster is None else {"cluster": plugin.cluster}
+    spec = {**cluster, "interactive": interactive}
+    return msgspec.json.encode({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
 
 
-# A file may be another one by then: the tokens of pods are.
+# Files are read again: the tokens of pods are replaced.
 FILE_REREAD_SECONDS: Final = 60.0
-# What a command has just said is not asked for again: neither when it failed, nor when the server does not take it.
+# An exec plugin is not run again for so long, neither after a failure nor after a 401.
 EXEC_PAUSE_SECONDS: Final = 5.0
-# What the name of a header may hold.
 _HEADER_CHARACTERS: Final = "!#$&'*+-.^_`|~"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterIdentity:
-    """What a request brings along to show who we are. One that was refused is told apart by being the same object."""
+    """The authentication of a request: headers and client certificate. Compared by identity: see `refused`."""
 
     headers: Mapping[str, str] = field(repr=False)
     tls: TlsOptions | None = None
 
 
 class KubeconfigCredentials:
-    """Many may ask at once: one of them finds out, and the others wait for it."""
+    """Shares one identity between all requests. A renewal is shared, too, and goes on when a caller is cancelled."""
 
     def __init__(
-        self, connection: ClusterConnection, around: ExecEnvironment | None = None, clock: MonotonicClock | None = None
+        self,
+        connection: ClusterConnection,
+        environment: ExecEnvironment | None = None,
+        clock: MonotonicClock | None = None,
     ) -> None:
         self._connection = connection
         self._is_secure = connection.server.startswith("https://")
-        self._around = around or ExecEnvironment()
+        self._environment = environment or ExecEnvironment()
         self._clock = clock or EventLoopClock()
         self._held: tuple[LoginResult, ClusterIdentity] | None = None
         self._fresh_until = -inf
         self._failure: RemoteError | None = None
-        self._asked_at = -inf
-        self._asking: asyncio.Task[ClusterIdentity] | None = None
+        self._renewed_at = -inf
+        self._renewal: asyncio.Task[ClusterIdentity] | None = None
 
     async def identity(self, refused: ClusterIdentity | None = None) -> ClusterIdentity:
-        """Who we are, and another than the server `refused`; the same when nothing else can be found out.
+        """The identity to send: not the one that was `refused`, unless there is no other.
 
         RemoteRefused when a file cannot be read or a command fails; RemoteUnavailable when it takes too long.
         """
@@ -284,67 +288,67 @@ class KubeconfigCredentials:
         held = None if self._held is None else self._held[1]
         if held is not None and held is not refused and now < self._fresh_until:
             return held
-        if isinstance(self._connection.login, ExecPlugin) and now < self._asked_at + EXEC_PAUSE_SECONDS:
+        if isinstance(self._connection.login, ExecPlugin) and now < self._renewed_at + EXEC_PAUSE_SECONDS:
             if self._failure is not None:
                 raise self._failure.with_traceback(None)
             if held is not None:
                 return held
-        if self._asking is None:
-            self._asking = asyncio.get_running_loop().create_task(self._ask())
-            self._asking.add_done_callback(self._asked)
-        # Whoever is cancelled leaves the others waiting for the same answer.
-        return await asyncio.shield(self._asking)
+        if self._renewal is None:
+            self._renewal = asyncio.get_running_loop().create_task(self._renew())
+            self._renewal.add_done_callback(self._renewal_done)
+        # Shielded: other callers wait for the same renewal.
+        return await asyncio.shield(self._renewal)
 
-    async def _ask(self) -> ClusterIdentity:
+    async def _renew(self) -> ClusterIdentity:
         try:
-            proof = await self._prove()
-            identity = self._identity(proof)
+            result = await self._log_in()
+            identity = self._identity(result)
         except RemoteError as error:
             if self._held is not None and not isinstance(self._connection.login, ExecPlugin):
-                # A file that is being replaced: what it said before may still do.
-                proof, identity = self._held
+                # The file may be being replaced: the credentials from before may still be valid.
+                result, identity = self._held
             else:
                 self._failure = error
                 raise
         finally:
-            self._asked_at = self._clock.monotonic()
+            self._renewed_at = self._clock.monotonic()
         self._failure = None
-        self._held = proof, identity
-        self._fresh_until = self._asked_at + (inf if proof.seconds is None else proof.seconds)
+        self._held = result, identity
+        self._fresh_until = self._renewed_at + (inf if result.seconds is None else result.seconds)
         return identity
 
-    def _asked(self, task: asyncio.Task[ClusterIdentity]) -> None:
-        self._asking = None
+    def _renewal_done(self, task: asyncio.Task[ClusterIdentity]) -> None:
+        self._renewal = None
         if not task.cancelled():
-            # It is on record; when nobody waits for it any more, that is all right.
+            # Retrieved, so that asyncio does not warn: `_failure` holds it.
             task.exception()
 
-    def _identity(self, proof: LoginResult) -> ClusterIdentity:
-        """The one there is, when nothing has changed: whoever was refused sees that."""
+    def _identity(self, result: LoginResult) -> ClusterIdentity:
+        """The held one, if nothing has changed: a caller that was refused recognises it."""
         if self._held is not None:
             known, identity = self._held
-            if (known.authorization, known.pair) == (proof.authorization, proof.pair):
+            if (known.authorization, known.pair) == (result.authorization, result.pair):
                 return identity
         if not self._is_secure:
             return ClusterIdentity({})
-        return ClusterIdentity(_headers(self._connection, proof), self._tls_with(proof.pair))
+        return ClusterIdentity(_headers(self._connection, result), self._tls_with(result.pair))
 
     def _tls_with(self, pair: PemKeyPair | None) -> TlsOptions:
-        """The one there is, when the certificate has not changed: a new token needs no new connections."""
+        """The held ones, if the certificate has not changed: a new token needs no new connections."""
         if self._held is not None:
             known, identity = self._held
             if known.pair == pair and identity.tls is not None:
                 return identity.tls
         return TlsOptions(tls_context(self._connection, pair), self._connection.server_name)
 
-    async def _prove(self) -> LoginResult:
+    async def _log_in(self) -> LoginResult:
         connection = self._connection
         if not self._is_secure:
-            # As with kubectl: a token goes nowhere where others can read it.
+            # As kubectl does: a token is never sent in the clear.
             return LoginResult()
         match connection.login:
             case ExecPlugin() as login:
-                return await run_exec_plugin(login, self._around)
+                return await run_exec_plugin(login, self._environment)
             case NoLogin():
                 authorization = None
             case BearerToken() as login:
@@ -353,20 +357,17 @@ class KubeconfigCredentials:
                 authorization = f"Basic {base64.b64encode(f'{username}:{password}'.encode()).decode()}"
             case _:
                 assert_never(connection.login)
-        return LoginResult(
-            authorization,
-            _read_key_pair(connection.certificate),
-            FILE_REREAD_SECONDS if _reads_files(connection) else None,
-        )
+        seconds = FILE_REREAD_SECONDS if _reads_files(connection) else None
+        return LoginResult(authorization, _read_key_pair(connection.certificate), seconds)
 
 
 def _authorization(login: BearerToken) -> str:
     try:
         text = login.token.read()
     except RemoteRefused:
-        if login.otherwise is None:
+        if login.fallback is None:
             raise
-        text = login.otherwise
+        text = login.fallback
     return bearer_header(text, login.token.path if isinstance(login.token, FileText) else "the kubeconfig")
 
 
@@ -381,19 +382,19 @@ def _reads_files(connection: ClusterConnection) -> bool:
     return any(isinstance(one, FileText) for one in (token, *pair))
 
 
-def _headers(connection: ClusterConnection, proof: LoginResult) -> Mapping[str, str]:
+def _headers(connection: ClusterConnection, result: LoginResult) -> Mapping[str, str]:
     headers: CIMultiDict[str] = CIMultiDict()
-    if proof.authorization is not None:
-        headers["Authorization"] = proof.authorization
+    if result.authorization is not None:
+        headers["Authorization"] = result.authorization
     if not connection.compressed:
         headers["Accept-Encoding"] = "identity"
-    if (other := connection.impersonation) is not None:
-        headers["Impersonate-User"] = other.user
-        if other.uid:
-            headers["Impersonate-Uid"] = other.uid
-        for group in other.groups:
+    if (impersonated := connection.impersonation) is not None:
+        headers["Impersonate-User"] = impersonated.user
+        if impersonated.uid:
+            headers["Impersonate-Uid"] = impersonated.uid
+        for group in impersonated.groups:
             headers.add("Impersonate-Group", group)
-        for name, values in other.extra:
+        for name, values in impersonated.extra:
             for value in values:
                 headers.add(f"Impersonate-Extra-{quote(name, safe=_HEADER_CHARACTERS)}", value)
     return headers

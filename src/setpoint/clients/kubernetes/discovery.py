@@ -11,17 +11,17 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.clock import EventLoopClock, MonotonicClock
-from setpoint.clients.http import HttpResponse
-from setpoint.clients.kubernetes.client import KubernetesClient, decode_response
+from setpoint.clients.http import HttpResponse, decode_response
+from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
-# All kinds in one answer, from a server that can; else one answer for each group and version.
-_ALL_AT_ONCE: Final = ";as=APIGroupDiscoveryList"
+# Aggregated discovery, from a server that supports it; else one document per group and version.
+_AGGREGATED: Final = ";as=APIGroupDiscoveryList"
 _ACCEPT: Final = {
     "Accept": (
-        f"application/json;g=apidiscovery.k8s.io;v=v2{_ALL_AT_ONCE},"
-        f"application/json;g=apidiscovery.k8s.io;v=v2beta1{_ALL_AT_ONCE},application/json"
+        f"application/json;g=apidiscovery.k8s.io;v=v2{_AGGREGATED},"
+        f"application/json;g=apidiscovery.k8s.io;v=v2beta1{_AGGREGATED},application/json"
     )
 }
 _PLAIN: Final = {"Accept": "application/json"}
@@ -29,7 +29,7 @@ _PLAIN: Final = {"Accept": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """A kind that the cluster serves in one version."""
+    """A kind that the cluster serves in one version (APIResource)."""
 
     group: str
     version: str
@@ -41,29 +41,29 @@ class ApiResource:
 
     @property
     def api_version(self) -> str:
-        """As it stands in a manifest."""
+        """As in a manifest."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def endpoint(self, namespace: str | None = None, name: str | None = None) -> Endpoint:
-        """Where its objects are. A kind without namespaces has none, whatever is asked for."""
+        """The endpoint of its objects. For a cluster-scoped kind `namespace` is ignored."""
         return Endpoint(self.group, self.version, self.plural, namespace if self.namespaced else None, name)
 
 
 class Discovery:
-    """The kinds of one cluster. Many may ask at once: one of them finds out, and the others wait for it."""
+    """The kinds of one cluster, cached. Concurrent callers share one request."""
 
     def __init__(self, client: KubernetesClient, clock: MonotonicClock | None = None) -> None:
         self._client = client
         self._clock = clock or EventLoopClock()
         self._known: dict[tuple[str, str], ApiResource] = {}
-        self._looked_at: defaultdict[str, float] = defaultdict(lambda: -inf)
-        self._one_at_a_time: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._fetched_at: defaultdict[str, float] = defaultdict(lambda: -inf)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def find(self, api_version: str, kind: str) -> ApiResource:
-        """The kind in that version; KindNotServed when there is none, also after a look of this very moment."""
+        """The kind in that version; KindNotServed when a request of this moment does not list it either."""
         found = self._known.get((api_version, kind))
         if found is None:
-            await self._look(api_version, kind)
+            await self._refresh(api_version, kind)
             found = self._known.get((api_version, kind))
         if found is None:
             raise KindNotServed(
@@ -72,61 +72,64 @@ class Discovery:
         return found
 
     async def preferred(self, kind: str, group: str | None = None) -> ApiResource:
-        """The kind in the version that the cluster prefers; without `group`, of the first group with such a kind."""
-        served, silent = await self.everything()
+        """The kind in the version that the cluster prefers; without `group`, of the first group with such a kind.
+
+        KindNotServed when there is none; RemoteUnavailable when its group may be one that does not answer.
+        """
+        served, unavailable = await self.all_resources()
         for one in served:
             if one.kind == kind and group in (None, one.group):
                 return one
-        if group in silent or (group is None and silent):
+        if group in unavailable or (group is None and unavailable):
             raise RemoteUnavailable(
-                f"whether the cluster serves {kind} cannot be told: nobody answers for {', '.join(sorted(silent))}"
+                f"whether the cluster serves {kind} is unknown: there is no answer for {', '.join(sorted(unavailable))}"
             )
         where = "any group" if group is None else group or "the core group"
         raise KindNotServed(f"the cluster serves no {kind} in {where}: apply its CRD, or check the name")
 
-    async def everything(self) -> tuple[Sequence[ApiResource], frozenset[str]]:
-        """All kinds in all versions, in the cluster's own order; and the groups whose own server did not answer."""
+    async def all_resources(self) -> tuple[Sequence[ApiResource], frozenset[str]]:
+        """All kinds in all versions, in the cluster's order; and the groups whose own API server did not answer."""
         served: list[ApiResource] = []
-        silent: set[str] = set()
+        unavailable: set[str] = set()
         for root in ("/api", "/apis"):
-            answer = await self._client.read(root, _ACCEPT)
-            if _ALL_AT_ONCE in answer.headers.get("Content-Type", "").replace(" ", ""):
-                groups = decode_response(_groups, answer.body, f"GET {root}").items
+            response = await self._client.read(root, _ACCEPT)
+            if _AGGREGATED in response.headers.get("Content-Type", "").replace(" ", ""):
+                groups = decode_response(_groups, response.body, f"GET {root}").items
                 served.extend(one for group in groups for one in group.served())
-                silent |= {group.metadata.name for group in groups if group.is_silent()}
+                unavailable |= {group.metadata.name for group in groups if group.is_stale()}
             else:
-                for api_version in _api_versions(root, answer):
+                for api_version in _api_versions(root, response):
                     try:
-                        served.extend(await self._ask(api_version))
+                        served.extend(await self._fetch(api_version))
                     except RemoteUnavailable:
-                        silent.add(api_version.rpartition("/")[0])
-        return served, frozenset(silent)
+                        unavailable.add(api_version.rpartition("/")[0])
+        return served, frozenset(unavailable)
 
     def forget(self, api_version: str) -> None:
-        """What was known of it is not to be relied on: a call has just shown that."""
+        """Drops what is cached of a version: a call has shown that it is out of date."""
         self._known = {key: one for key, one in self._known.items() if key[0] != api_version}
 
-    async def _look(self, api_version: str, kind: str) -> None:
+    async def _refresh(self, api_version: str, kind: str) -> None:
         began = self._clock.monotonic()
-        async with self._one_at_a_time[api_version]:
-            # A look that began after we asked, or that has found it, is as good as our own.
-            if self._looked_at[api_version] < began and (api_version, kind) not in self._known:
-                looked_at = self._clock.monotonic()
-                for one in await self._ask(api_version):
+        async with self._locks[api_version]:
+            # A request that began after this call did, or that found the kind, is as good as one of its own.
+            if self._fetched_at[api_version] < began and (api_version, kind) not in self._known:
+                fetched_at = self._clock.monotonic()
+                for one in await self._fetch(api_version):
                     self._known[api_version, one.kind] = one
-                self._looked_at[api_version] = looked_at
+                self._fetched_at[api_version] = fetched_at
 
-    async def _ask(self, api_version: str) -> Sequence[ApiResource]:
+    async def _fetch(self, api_version: str) -> Sequence[ApiResource]:
         group, _, version = api_version.rpartition("/")
         path = f"/apis/{api_version}" if group else f"/api/{api_version}"
         try:
-            answer = await self._client.read(path, _PLAIN)
+            response = await self._client.read(path, _PLAIN)
         except KindNotServed:
             return ()
-        return tuple(_served(group, version, decode_response(_resources, answer.body, f"GET {path}").resources))
+        return tuple(_served(group, version, decode_response(_resources, response.body, f"GET {path}").resources))
 
 
-# --- All at once ------------------------------------------------------------------------------------------------------
+# --- Aggregated discovery ---------------------------------------------------------------------------------------------
 
 
 class _Kind(Struct):
@@ -163,13 +166,13 @@ class _Group(Struct):
         group = self.metadata.name
         for version in self.versions:
             for one in version.resources:
-                # What has no kind is a subresource of something that is not there itself.
+                # Without a kind it only groups subresources.
                 if one.response_kind is not None and one.response_kind.kind:
                     kind, below = one.response_kind.kind, frozenset(sub.subresource for sub in one.subresources)
                     namespaced = one.scope == "Namespaced"
                     yield ApiResource(group, version.version, kind, one.resource, namespaced, one.verbs, below)
 
-    def is_silent(self) -> bool:
+    def is_stale(self) -> bool:
         return any(version.freshness == "Stale" for version in self.versions)
 
 
@@ -180,7 +183,7 @@ class _Groups(Struct):
 _groups: Final = msgspec.json.Decoder(_Groups)
 
 
-# --- One after the other ----------------------------------------------------------------------------------------------
+# --- Discovery by group and version -----------------------------------------------------------------------------------
 
 
 class _PlainResource(Struct):
@@ -223,9 +226,9 @@ def _served(group: str, version: str, resources: Sequence[_PlainResource]) -> It
             yield ApiResource(group, version, one.kind, one.name, one.namespaced, one.verbs, frozenset(below[one.name]))
 
 
-def _api_versions(root: str, answer: HttpResponse) -> Iterator[str]:
-    """All versions of all groups; of each group the one that the cluster prefers first."""
-    found = decode_response(_roots, answer.body, f"GET {root}")
+def _api_versions(root: str, response: HttpResponse) -> Iterator[str]:
+    """All versions of all groups; in each group the preferred one first."""
+    found = decode_response(_roots, response.body, f"GET {root}")
     yield from found.versions
     for group in found.groups:
         preferred = () if group.preferred_version is None else (group.preferred_version.group_version,)

@@ -22,10 +22,10 @@ from setpoint.errors import (
 )
 
 _LONGEST_MESSAGE: Final = 1000
-# One kind is not there yet, for a moment: that is no reason to ask for less of the others.
-_ONE_KIND: Final = "storage is (re)initializing"
-# What an apply is told whose fields the kind does not have, or not with such values: as an error of the server.
-_UNTYPED: Final = "failed to create typed patch object"
+# The API server has just begun to serve one kind: no reason to slow down calls of other kinds.
+_STARTING_KIND: Final = "storage is (re)initializing"
+# The API server reports an apply with unknown fields or values of a wrong type as an internal error.
+_TYPED_PATCH_ERROR: Final = "failed to create typed patch object"
 _FIELD_ERROR: Final = re.compile(r"\.([^\s:]+): ([^\n]+)")
 _FIELD_MANAGER: Final = re.compile(r'conflict with "([^"]*)"')
 _FORBIDDEN: Final = re.compile(
@@ -33,7 +33,7 @@ _FORBIDDEN: Final = re.compile(
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
 _WRONG_ADDRESS: Final = ". The API server is not there: check the address in the kubeconfig"
-_WHAT_TO_DO: Final = {
+_ADVICE: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _WRONG_ADDRESS),
     401: ". The cluster does not know these credentials, or no longer: log in again, or use another context",
 }
@@ -53,7 +53,7 @@ class _Details(Struct, frozen=True, rename="camel"):
 
 
 class ApiStatus(Struct, frozen=True):
-    """What the API server says about a request, or about a watch."""
+    """The metav1.Status of a response, or in a watch."""
 
     code: int = 0
     reason: str = ""
@@ -64,64 +64,64 @@ class ApiStatus(Struct, frozen=True):
 status_decoder: Final = msgspec.json.Decoder(ApiStatus)
 
 
-def decode_status(answer: HttpResponse) -> ApiStatus:
-    """What the API server says; plain text is its message, and the page of somebody else says nothing."""
+def decode_status(response: HttpResponse) -> ApiStatus:
+    """The Status in the response; plain text is its message, and a page of another server is an empty one."""
     try:
-        return status_decoder.decode(answer.body)
+        return status_decoder.decode(response.body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        is_text = answer.headers.get("Content-Type", "").startswith("text/plain")
-        return ApiStatus(message=answer.body.decode(errors="replace") if is_text else "")
+        is_text = response.headers.get("Content-Type", "").startswith("text/plain")
+        return ApiStatus(message=response.body.decode(errors="replace") if is_text else "")
 
 
-def is_not_found(answer: HttpResponse, name: str | None) -> bool:
-    """Whether the API server says that there is no object of this name. It says 404 as well when it knows no such kind,
-    or no such namespace; and a web page that says 404 is another server's."""
-    if answer.status != 404 or not name:
+def is_not_found(response: HttpResponse, name: str | None) -> bool:
+    """Whether the API server says that no object has this name. A 404 may also mean that the kind or the namespace does
+    not exist, or come from another server."""
+    if response.status != 404 or not name:
         return False
-    status = decode_status(answer)
+    status = decode_status(response)
     return status.reason == "NotFound" and status.details.name == name
 
 
-def error_for_response(request: object, answer: HttpResponse) -> RemoteError:
-    """The error that a bad answer stands for. `request` is how it is called in the message: method and path."""
-    return error_for_status(request, answer.status, decode_status(answer), answer.headers)
+def error_for_response(request: object, response: HttpResponse) -> RemoteError:
+    """The error for a response that is not a success. `request` names it in the message: method and path."""
+    return error_for_status(request, response.status, decode_status(response), response.headers)
 
 
 def error_for_status(
     request: object, code: int, status: ApiStatus, headers: Mapping[str, str] | None = None
 ) -> RemoteError:
-    """The error that a status stands for."""
-    told = f"{request}: {_summary(code, status)}"
-    if code == 500 and status.message.startswith(_UNTYPED):
-        return RemoteInvalid(told, tuple(_FIELD_ERROR.findall(status.message)))
+    """The error for a Status."""
+    summary = f"{request}: {_summary(code, status)}"
+    if code == 500 and status.message.startswith(_TYPED_PATCH_ERROR):
+        return RemoteInvalid(summary, tuple(_FIELD_ERROR.findall(status.message)))
     if code in (408, 429) or code >= 500:
-        return RemoteUnavailable(told, _retry_after(status, headers or {}))
+        return RemoteUnavailable(summary, _retry_after(status, headers or {}))
     match code:
         case 403:
-            return RemoteRefused(told + _missing_permission(status.message))
+            return RemoteRefused(summary + _missing_permission(status.message))
         case 404:
-            return _not_found(told, status)
+            return _not_found(summary, status)
         case 409:
-            return _conflict(request, told, status)
+            return _conflict(request, summary, status)
         case 410:
-            return RemoteExpired(told)
+            return RemoteExpired(summary)
         case 422:
-            return _invalid(request, told, status)
+            return _invalid(request, summary, status)
         case _:
-            return RemoteRefused(told + _WHAT_TO_DO.get(code, ""))
+            return RemoteRefused(summary + _ADVICE.get(code, ""))
 
 
-def outcome_of(answer: HttpResponse) -> CallOutcome:
-    """What an answer says about the API server, and not about the object."""
-    if answer.status < 400:
+def outcome_of(response: HttpResponse) -> CallOutcome:
+    """What the response says about the API server, for the rate limiter; not about the object."""
+    if response.status < 400:
         return RESPONDED
-    status = decode_status(answer)
-    if answer.status == 429 and _ONE_KIND not in status.message:
-        return Throttled(_retry_after(status, answer.headers))
-    # An error inside of it, such as a webhook that does not answer, is of this one request.
-    is_of_request = status.reason == "InternalError" or status.message.startswith(_UNTYPED)
-    if answer.status >= 500 and not is_of_request:
-        return Unavailable(_retry_after(status, answer.headers))
+    status = decode_status(response)
+    if response.status == 429 and _STARTING_KIND not in status.message:
+        return Throttled(_retry_after(status, response.headers))
+    # An internal error, such as a webhook that does not answer, concerns this one request.
+    is_of_request = status.reason == "InternalError" or status.message.startswith(_TYPED_PATCH_ERROR)
+    if response.status >= 500 and not is_of_request:
+        return Unavailable(_retry_after(status, response.headers))
     return RESPONDED
 
 
@@ -138,7 +138,7 @@ def _summary(code: int, status: ApiStatus) -> str:
 
 
 def _missing_permission(message: str) -> str:
-    """Which rule of a role would allow it."""
+    """The rule that a role would need."""
     found = _FORBIDDEN.search(message)
     if found is None:
         return ""
@@ -148,21 +148,21 @@ def _missing_permission(message: str) -> str:
     return f". Give this user a role with the verb {found['verb']} on {what}{where}"
 
 
-def _not_found(told: str, status: ApiStatus) -> RemoteError:
+def _not_found(summary: str, status: ApiStatus) -> RemoteError:
     details = status.details
     if details.kind == "namespaces":
-        return RemoteRefused(f"{told}. Make the namespace first")
+        return RemoteRefused(f"{summary}. Make the namespace first")
     if details.name:
-        return RemoteConflict(told)
-    return KindNotServed(f"{told}. The cluster does not know this kind, version or subresource: apply its CRD")
+        return RemoteConflict(summary)
+    return KindNotServed(f"{summary}. The cluster does not know this kind, version or subresource: apply its CRD")
 
 
-def _conflict(request: object, told: str, status: ApiStatus) -> RemoteError:
+def _conflict(request: object, summary: str, status: ApiStatus) -> RemoteError:
     if status.reason == "AlreadyExists":
-        return AlreadyExists(told)
+        return AlreadyExists(summary)
     causes = [one for one in status.details.causes if one.reason == "FieldManagerConflict"]
     if not causes:
-        return RemoteConflict(told)
+        return RemoteConflict(summary)
     held = tuple((one.field.removeprefix("."), _field_manager(one.message)) for one in causes)
     fields = ", ".join(f"{field} is held by {holder}" for field, holder in held)
     return HeldByOthers(f"{request}: {fields}: leave it out, or take it over with force", held)
@@ -170,12 +170,12 @@ def _conflict(request: object, told: str, status: ApiStatus) -> RemoteError:
 
 def _field_manager(message: str) -> str:
     found = _FIELD_MANAGER.search(message)
-    return found[1] if found else "somebody else"
+    return found[1] if found else "another field manager"
 
 
-def _invalid(request: object, told: str, status: ApiStatus) -> RemoteError:
+def _invalid(request: object, summary: str, status: ApiStatus) -> RemoteError:
     causes = tuple((one.field, one.message) for one in status.details.causes)
     if not causes:
-        return RemoteInvalid(told)
+        return RemoteInvalid(summary)
     listed = "; ".join(f"{field}: {message}" if field else message for field, message in causes)
     return RemoteInvalid(f"{request}: 422: {status.reason}: {listed[:_LONGEST_MESSAGE]}", causes)

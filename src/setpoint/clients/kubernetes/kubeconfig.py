@@ -22,7 +22,7 @@ from setpoint.errors import RemoteRefused, UserError
 
 @dataclass(frozen=True, slots=True)
 class InlineText:
-    """Text that is at hand."""
+    """Text in the kubeconfig itself."""
 
     text: str = field(repr=False)
 
@@ -33,10 +33,10 @@ class InlineText:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """Text in a file, which may be another one each time."""
+    """Text in a file, which is read each time: it may have been replaced."""
 
     path: Path
-    # What it is, as a kubeconfig calls it.
+    # The field of the kubeconfig that names the file.
     what: str
 
     def read(self) -> str:
@@ -51,30 +51,30 @@ class FileText:
 TextSource: TypeAlias = InlineText | FileText
 
 
-# --- The server -------------------------------------------------------------------------------------------------------
+# --- The connection: how to trust the server --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRoots:
-    """Those whom this machine trusts."""
+    """The certificate authorities that this machine trusts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateAuthority:
-    """Those whom one of these certificates, in PEM, has signed."""
+    """These certificate authorities, in PEM."""
 
     pem: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SkipVerify:
-    """Whoever answers: the author of the kubeconfig wants it so."""
+    """No verification: insecure-skip-tls-verify."""
 
 
 ServerTrust: TypeAlias = SystemRoots | CertificateAuthority | SkipVerify
 
 
-# --- Us ---------------------------------------------------------------------------------------------------------------
+# --- The connection: how to authenticate ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +87,27 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class NoLogin:
-    """No login; a client certificate may say enough."""
+    """No login; a client certificate may be enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class BearerToken:
-    """A token. `otherwise` is the one to use while `token` cannot be read."""
+    """A token. `fallback` is used while `token` cannot be read."""
 
     token: TextSource
-    otherwise: str | None = field(default=None, repr=False)
+    fallback: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class BasicAuth:
-    """A name and a password."""
+    """A user name and a password."""
 
     username: str
     password: str = field(repr=False)
 
 
 class InteractiveMode(StrEnum):
-    """Whether a command that logs in may ask somebody at a terminal."""
+    """Whether an exec plugin may prompt the user at a terminal."""
 
     NEVER = "Never"
     IF_AVAILABLE = "IfAvailable"
@@ -116,7 +116,7 @@ class InteractiveMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExecPlugin:
-    """A command that logs in. `cluster` is what it is told about the cluster, if it wants to know."""
+    """A command that prints credentials. `cluster` is passed to it, if it wants provideClusterInfo."""
 
     command: str
     args: tuple[str, ...] = field(default=(), repr=False)
@@ -132,7 +132,7 @@ Login: TypeAlias = NoLogin | BearerToken | BasicAuth | ExecPlugin
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Whom to act as."""
+    """The user to impersonate."""
 
     user: str
     uid: str = ""
@@ -142,16 +142,16 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConnection:
-    """One cluster, as one user. `name` is how it is called in messages; `server` has no slash at its end.
+    """An API server and how to authenticate there. `name` is for messages; `server` has no slash at its end.
 
-    Long answers come `compressed`, unless that is not wanted.
+    `compressed`: responses may be.
     """
 
     name: str
     server: str
     trust: ServerTrust = SystemRoots()
     server_name: str | None = None
-    # It may have a password in it.
+    # The URL may contain a password.
     proxy: str | None = field(default=None, repr=False)
     compressed: bool = True
     namespace: str = "default"
@@ -160,8 +160,11 @@ class ClusterConnection:
     impersonation: Impersonation | None = None
 
 
+# --- The files --------------------------------------------------------------------------------------------------------
+
+
 class ClusterEntry(Struct, frozen=True, rename="kebab"):
-    """A cluster."""
+    """A cluster of a kubeconfig."""
 
     server: str = ""
     certificate_authority: str = ""
@@ -177,14 +180,14 @@ class ClusterEntry(Struct, frozen=True, rename="kebab"):
 
 
 class ClusterExtension(Struct, frozen=True):
-    """What another program put there."""
+    """Data of another program."""
 
     name: str = ""
     extension: Any = None
 
 
 class ExecVariable(Struct, frozen=True):
-    """A variable for a command that logs in."""
+    """An environment variable of an exec plugin."""
 
     name: str = ""
     value: str = ""
@@ -194,7 +197,7 @@ class ExecVariable(Struct, frozen=True):
 
 
 class ExecEntry(Struct, frozen=True, rename="camel"):
-    """A command that logs in."""
+    """An exec plugin of a kubeconfig."""
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -209,13 +212,13 @@ class ExecEntry(Struct, frozen=True, rename="camel"):
 
 
 class AuthProvider(Struct, frozen=True):
-    """How kubectl used to log in."""
+    """The former way to log in, which kubectl removed."""
 
     name: str = ""
 
 
 class UserEntry(Struct, frozen=True, rename="kebab"):
-    """A user."""
+    """A user of a kubeconfig."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -237,7 +240,7 @@ class UserEntry(Struct, frozen=True, rename="kebab"):
 
 
 class ContextEntry(Struct, frozen=True):
-    """Who we are, and where."""
+    """A context of a kubeconfig: cluster, user and namespace."""
 
     cluster: str = ""
     user: str = ""
@@ -273,19 +276,19 @@ _EMPTY_CONFIG: Final = _Config()
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry(Generic[T]):
-    """What stands under a name, and in which file."""
+    """An entry, and the file that it is in."""
 
     value: T
     file: Path
 
     def path(self, text: str) -> Path:
-        """A path as this file means it."""
+        """A path that is relative to this file."""
         return self.file.parent / text
 
 
 @dataclass(slots=True)
 class MergedKubeconfig:
-    """All files together: what the first of them says about a name counts, and nothing that a later one adds."""
+    """All files merged as kubectl does: the first file that has an entry of a name wins."""
 
     files: list[Path] = field(default_factory=list)
     current_context: str = ""
@@ -298,7 +301,7 @@ class MergedKubeconfig:
 
 
 def load_files(files: Iterable[Path]) -> MergedKubeconfig:
-    """What those of `files` that are there come to; UserError says which of them makes no sense, and where."""
+    """The existing ones of `files`, merged; UserError says which file is invalid, and where."""
     merged = MergedKubeconfig()
     for file in dict.fromkeys(files):
         text = _read_file(file)
@@ -309,7 +312,7 @@ def load_files(files: Iterable[Path]) -> MergedKubeconfig:
 
 
 def load_text(text: str, source: str) -> MergedKubeconfig:
-    """The same for the text of one; `source` is how it is called."""
+    """The same for the text of one; `source` names it in messages."""
     merged = MergedKubeconfig()
     _merge(merged, Path(source), parse_kubeconfig(text, Path(source)))
     merged.files.append(Path(source))
@@ -317,7 +320,7 @@ def load_text(text: str, source: str) -> MergedKubeconfig:
 
 
 def parse_kubeconfig(text: str, file: Path) -> _Config:
-    """What stands in a file; UserError when that is no kubeconfig."""
+    """The content of one file; UserError when it is not a kubeconfig."""
     documents = read_documents(text, str(file))
     if not documents:
         return _EMPTY_CONFIG
@@ -333,12 +336,12 @@ def parse_kubeconfig(text: str, file: Path) -> _Config:
     return found
 
 
-def decode_base64(text: str, told: str) -> str:
-    """The text that is in base64; UserError when none is. `told` is where it stands."""
+def decode_base64(text: str, where: str) -> str:
+    """The decoded text; UserError when it is not base64. `where` names it in messages."""
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise UserError(f"{told} is not base64: encode the file again") from error
+        raise UserError(f"{where} is not base64: encode the file again") from error
 
 
 def _read_file(file: Path) -> str | None:
@@ -353,7 +356,7 @@ def _read_file(file: Path) -> str | None:
 
 
 def _error_position(document: YamlDocument, error: msgspec.ValidationError) -> str:
-    """The line that msgspec means, with its `… - at `$.users[0].name``."""
+    """File and line of the path in msgspec's message: `… - at `$.users[0].name``."""
     _, _, path = str(error).partition(" - at `$")
     try:
         return document.where(FieldPath.parse(path.rstrip("`").removeprefix(".")))
@@ -362,7 +365,7 @@ def _error_position(document: YamlDocument, error: msgspec.ValidationError) -> s
 
 
 def _without_nulls(value: Json) -> Json:
-    """A member without a value is one that is not there, to kubectl and to us."""
+    """A null member is an absent one, as for kubectl."""
     match value:
         case Mapping():
             return {key: _without_nulls(one) for key, one in value.items() if one is not None}

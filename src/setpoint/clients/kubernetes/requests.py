@@ -4,22 +4,22 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
+from setpoint.clients.http import quote_segment
 from setpoint.errors import Bug, ManifestInvalid
 
-# Whoever sets a field owns it: this is how we are called as an owner.
+# The field manager of our writes.
 FIELD_MANAGER: Final = "setpoint"
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
-# What would be read as another path, or as none.
+# Names that would change the path.
 _INVALID_NAME: Final = re.compile(r"|\.|\.\.|.*[/%].*", re.DOTALL).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Objects of one kind: without `name` all of them, without `namespace` in all namespaces, or where there are none.
+    """The URL path of objects of one kind: without `name` all of them, without `namespace` those of all namespaces.
 
-    The group of Pods is "". `plural` is how the kind is called in paths: `deployments`.
+    The core group is "". `plural` is the kind in paths: `deployments`.
     """
 
     group: str
@@ -39,40 +39,35 @@ class Endpoint:
         """The path, quoted."""
         start = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if self.namespace is not None:
-            start = f"{start}/namespaces/{_quoted(self.namespace)}"
+            start = f"{start}/namespaces/{quote_segment(self.namespace)}"
         path = f"{start}/{self.plural}"
         if self.name is not None:
-            path = f"{path}/{_quoted(self.name)}"
+            path = f"{path}/{quote_segment(self.name)}"
         return path if self.subresource is None else f"{path}/{self.subresource}"
 
     @property
     def status(self) -> "Endpoint":
-        """The status of the object alone."""
+        """The status subresource of the object."""
         return replace(self, subresource="status")
 
     def named(self, name: str, namespace: str | None = None) -> "Endpoint":
-        """One object: in `namespace`, or in the one there is."""
+        """One object: in `namespace`, or in that of this endpoint."""
         where = self.namespace if namespace is None else namespace
         return Endpoint(self.group, self.version, self.plural, where, name, self.subresource)
 
     def object_path(self) -> str:
-        """The path of one object. Without a name it would be that of all, which nobody may delete by mistake."""
+        """The path of one object. Bug without a name: the path of all objects must not be deleted by mistake."""
         if self.name is None:
             raise Bug(f"{self.path} has no name: one object was meant")
         return self.path
 
     def collection_path(self) -> str:
-        """The path of all of them, where objects are listed and made."""
+        """The path of the collection, where objects are listed and created."""
         return self.path if self.name is None else replace(self, name=None, subresource=None).path
 
 
-def _quoted(part: str) -> str:
-    # Most names need no quotes, and to see that is cheaper than to find none.
-    return part if _PLAIN(part) else quote(part, safe="")
-
-
 class Representation(StrEnum):
-    """How much of an object is wanted."""
+    """How much of each object is returned."""
 
     WHOLE = "application/json"
     METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -85,14 +80,14 @@ class Representation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectSelector:
-    """Which objects: by labels and by fields, as kubectl writes them; and how much of each."""
+    """Label selector and field selector, as kubectl writes them; and how much of each object is returned."""
 
     labels: str = ""
     fields: str = ""
-    form: Representation = Representation.WHOLE
+    representation: Representation = Representation.WHOLE
 
     def query(self) -> dict[str, str]:
-        """What it adds to a query."""
+        """Its query parameters."""
         given = {"labelSelector": self.labels, "fieldSelector": self.fields}
         return {name: value for name, value in given.items() if value}
 
@@ -101,7 +96,7 @@ ALL_OBJECTS: Final = ObjectSelector()
 
 
 class PatchType(StrEnum):
-    """What a patch means."""
+    """The content type of a patch."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -110,9 +105,9 @@ class PatchType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A part of a list: at most `size` objects, or all with 0, after the page that gave `token`.
+    """A page of a list: at most `size` objects, or all with 0, after the page that returned `token`.
 
-    With the resource version "0" it is whatever the API server has at hand: quick, whole, and maybe of a moment ago.
+    With the resource version "0" the API server answers from its cache: fast, complete, and maybe a moment old.
     """
 
     size: int = 500
@@ -120,7 +115,7 @@ class PageRequest:
     resource_version: str | None = None
 
     def query(self) -> dict[str, str]:
-        """What it adds to a query."""
+        """Its query parameters."""
         query = {"limit": str(self.size)} if self.size else {}
         if self.token:
             query["continue"] = self.token
@@ -133,23 +128,23 @@ FIRST_PAGE: Final = PageRequest()
 
 
 class FieldValidation(StrEnum):
-    """What becomes of fields that the kind does not have."""
+    """What the API server does with fields that the kind does not have."""
 
-    REFUSED = "Strict"
-    DROPPED = "Ignore"
+    STRICT = "Strict"
+    IGNORE = "Ignore"
 
 
 @dataclass(frozen=True, slots=True)
 class ApiWriteOptions:
-    """How something is written. With `dry_run` the server does all but keep it."""
+    """Options of a write. `dry_run`: the API server does everything but persist it."""
 
     field_manager: str = FIELD_MANAGER
     dry_run: bool = False
-    unknown: FieldValidation = FieldValidation.REFUSED
+    field_validation: FieldValidation = FieldValidation.STRICT
 
     def query(self) -> dict[str, str]:
-        """What it adds to a query."""
-        query = {"fieldManager": self.field_manager, "fieldValidation": self.unknown.value}
+        """Its query parameters."""
+        query = {"fieldManager": self.field_manager, "fieldValidation": self.field_validation.value}
         return query | {"dryRun": "All"} if self.dry_run else query
 
 
@@ -157,7 +152,7 @@ DEFAULT_WRITE: Final = ApiWriteOptions()
 
 
 class DeletePropagation(StrEnum):
-    """What becomes of what an object owns."""
+    """What garbage collection does with the dependents of a deleted object."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -166,7 +161,7 @@ class DeletePropagation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How something is deleted: only if it is still that object, in that version."""
+    """Options of a deletion: preconditions on uid and resource version, and propagation."""
 
     uid: str | None = None
     resource_version: str | None = None

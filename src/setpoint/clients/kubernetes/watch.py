@@ -12,27 +12,28 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from setpoint.clients.http import ResponseStream
-from setpoint.clients.kubernetes.client import KubernetesClient, decode_response
+from setpoint.clients.http import ResponseStream, decode_response
+from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.errors import ApiStatus, error_for_status, status_decoder
 from setpoint.clients.kubernetes.requests import ALL_OBJECTS, Endpoint, ObjectSelector, with_query
+from setpoint.core.backoff import Backoff
 from setpoint.errors import RemoteError, RemoteUnavailable
 
 _log: Final = logging.getLogger(__name__)
 
-# The API server is asked to end a watch after that long, another time for each: so that they do not all come back at
-# once, and move on to other servers of the cluster.
+# The API server is asked to end a watch after a random time in between: so that not all are reopened at once, and that
+# they spread over the API servers of the cluster.
 SHORTEST, LONGEST = 300.0, 600.0
-# Where anything changes at all, a bookmark comes every minute: a stream that says nothing for longer is cut. One that
-# had nothing to say is taken up again where it was, for the price of one request.
+# A bookmark comes about every minute where anything changes: a stream without data for longer is closed. If there was
+# nothing to send it is resumed where it was, for the price of one request.
 IDLE_TIMEOUT: Final = 90.0
-# For so long a watch that cannot be taken up again is tried, later each time.
+# For so long a watch that cannot be resumed is retried, with backoff.
 RETRY_SECONDS: Final = 60.0
 FIRST_DELAY, LONGEST_DELAY = 0.25, 15.0
 
 
 class WatchEventType(StrEnum):
-    """What an event is about. A bookmark says up to where all has been told: its object has but a resource version."""
+    """The type of an event. The object of a bookmark has only a resource version: all events up to it were sent."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -42,9 +43,9 @@ class WatchEventType(StrEnum):
 
 
 class WatchEvent(Struct, frozen=True, gc=False):
-    """A change, and the object after it, or before it was deleted: `bytes(event.object)`. Keep a copy, if any."""
+    """An event, with the object after the change or before its deletion: a view of the stream, to be copied if kept."""
 
-    change: WatchEventType = msgspec.field(name="type")
+    type: WatchEventType
     object: Raw = Raw(b"{}")
 
 
@@ -61,24 +62,24 @@ _object_decoder: Final = msgspec.json.Decoder(_Object)
 
 
 class WatchEventReader:
-    """Events from bytes that come in any pieces: each ends with its line."""
+    """Decodes events, one per line, from chunks of any size."""
 
-    __slots__ = ("_begun",)
+    __slots__ = ("_incomplete",)
 
     def __init__(self) -> None:
-        # The pieces of a line whose end has not come yet. Put together once: an event may be of many pieces.
-        self._begun: list[bytes] = []
+        # The chunks of an incomplete line. Joined once: an event may span many chunks.
+        self._incomplete: list[bytes] = []
 
-    def feed(self, piece: bytes) -> list[WatchEvent]:
-        """The events that are complete with `piece`; a line that is none becomes an error, and the last of them."""
-        end = piece.rfind(b"\n") + 1
+    def feed(self, chunk: bytes) -> list[WatchEvent]:
+        """The events that `chunk` completes; a line that is not an event becomes an error event, and the last one."""
+        end = chunk.rfind(b"\n") + 1
         if not end:
-            self._begun.append(piece)
+            self._incomplete.append(chunk)
             return []
-        lines = piece if end == len(piece) else piece[:end]
-        if self._begun:
-            lines = b"".join((*self._begun, lines))
-        self._begun = [] if end == len(piece) else [piece[end:]]
+        lines = chunk if end == len(chunk) else chunk[:end]
+        if self._incomplete:
+            lines = b"".join((*self._incomplete, lines))
+        self._incomplete = [] if end == len(chunk) else [chunk[end:]]
         try:
             return _event_decoder.decode_lines(lines)
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -86,7 +87,7 @@ class WatchEventReader:
 
 
 def _until_broken(lines: bytes) -> list[WatchEvent]:
-    """One by one: those that came before the broken one did happen."""
+    """One by one: events before the broken line did happen."""
     events: list[WatchEvent] = []
     try:
         for line in lines.splitlines():
@@ -99,9 +100,9 @@ def _until_broken(lines: bytes) -> list[WatchEvent]:
 
 @dataclass(frozen=True, slots=True)
 class WatchTimeouts:
-    """How long a watch is tried to be taken up again, and when a stream is taken for dead: both in seconds."""
+    """How long a broken watch is retried, and when an idle stream is taken for dead, in seconds."""
 
-    trouble: float = RETRY_SECONDS
+    retry: float = RETRY_SECONDS
     idle_timeout: float = IDLE_TIMEOUT
     jitter: Callable[[], float] = random.random
 
@@ -113,47 +114,47 @@ async def watch(
     client: KubernetesClient,
     endpoint: Endpoint,
     since: str,
-    selection: ObjectSelector = ALL_OBJECTS,
-    patience: WatchTimeouts = DEFAULT_TIMEOUTS,
+    selector: ObjectSelector = ALL_OBJECTS,
+    timeouts: WatchTimeouts = DEFAULT_TIMEOUTS,
 ) -> AsyncGenerator[WatchEvent, None]:
-    """Every change after the resource version `since`, bookmarks among them, without an end.
+    """Every event after the resource version `since`, with bookmarks, without an end.
 
-    A watch that breaks off is taken up where it was. RemoteExpired when that is too long ago: list again, and watch
-    from there. RemoteUnavailable when it could not be taken up for a minute; any other error is a refusal. Whoever may
-    leave in the middle uses `contextlib.aclosing`.
+    A watch that breaks is resumed where it was. RemoteExpired when its resource version has expired: relist, and watch
+    from there. RemoteUnavailable when it could not be resumed for a minute; any other error is a refusal. Use
+    `contextlib.aclosing` to leave before the end.
     """
-    place, attempts = _WatchPosition(client, endpoint, since, selection), _Backoff(patience)
+    position, attempts = _WatchPosition(client, endpoint, since, selector), _Attempts(timeouts)
     while True:
         try:
-            with closing(await place.open(patience)) as stream:
+            with closing(await position.open(timeouts)) as stream:
                 attempts.opened()
                 reader = WatchEventReader()
-                while piece := await stream.read():
-                    for event in reader.feed(piece):
-                        if event.change is WatchEventType.ERROR:
-                            raise place.error(event)
-                        place.last = event
+                while chunk := await stream.read():
+                    for event in reader.feed(chunk):
+                        if event.type is WatchEventType.ERROR:
+                            raise position.error(event)
+                        position.last = event
                         yield event
                     attempts.succeeded()
             attempts.ended()
         except RemoteUnavailable as error:
-            attempts.failed(place.path, error)
+            attempts.failed(position.path, error)
         await asyncio.sleep(attempts.delay)
 
 
 class _WatchPosition:
-    """What is watched, and up to where it was told."""
+    """What is watched, and up to which resource version."""
 
-    def __init__(self, client: KubernetesClient, endpoint: Endpoint, since: str, selection: ObjectSelector) -> None:
+    def __init__(self, client: KubernetesClient, endpoint: Endpoint, since: str, selector: ObjectSelector) -> None:
         self.path = endpoint.path
         self.last: WatchEvent | None = None
         self._client = client
         self._since = since
-        self._selection = selection
+        self._selector = selector
 
-    async def open(self, patience: WatchTimeouts) -> ResponseStream:
+    async def open(self, timeouts: WatchTimeouts) -> ResponseStream:
         if self.last is not None:
-            # Only now: to look into each event would cost as much as to read it.
+            # Only now: to decode each event would cost as much as to receive it.
             self._since = decode_response(
                 _object_decoder, self.last.object, f"watch {self.path}"
             ).metadata.resource_version
@@ -162,58 +163,53 @@ class _WatchPosition:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._since,
-            "timeoutSeconds": str(round(SHORTEST + (LONGEST - SHORTEST) * patience.jitter())),
+            "timeoutSeconds": str(round(SHORTEST + (LONGEST - SHORTEST) * timeouts.jitter())),
         }
-        target = with_query(self.path, self._selection.query() | query)
-        return await self._client.open(target, self._selection.form, patience.idle_timeout)
+        target = with_query(self.path, self._selector.query() | query)
+        return await self._client.open(target, self._selector.representation, timeouts.idle_timeout)
 
     def error(self, event: WatchEvent) -> RemoteError:
         status = decode_response(status_decoder, event.object, f"watch {self.path}")
         return error_for_status(f"watch {self.path}", status.code or 500, status)
 
 
-class _Backoff:
-    """How it went so far, and how long to wait before the next time."""
+class _Attempts:
+    """The attempts so far, and the delay before the next one."""
 
-    def __init__(self, patience: WatchTimeouts) -> None:
+    def __init__(self, timeouts: WatchTimeouts) -> None:
         self.delay = 0.0
-        self._patience = patience
-        self._failures = 0
+        self._timeouts = timeouts
+        self._backoff = Backoff(FIRST_DELAY, LONGEST_DELAY, timeouts.jitter)
         self._opened_at: float | None = None
-        self._trouble_since: float | None = None
+        self._failing_since: float | None = None
 
     def opened(self) -> None:
         self._opened_at = _now()
-        self._trouble_since = None
+        self._failing_since = None
 
     def succeeded(self) -> None:
-        self._failures = 0
+        self._backoff.reset()
 
     def ended(self) -> None:
-        """The API server ended it in good order: as it was asked to, or as soon as it had begun."""
-        self.delay = 0.0 if self._has_lasted() else self._next_delay()
+        """The API server closed the stream: after the requested time, or right after it began."""
+        self.delay = 0.0 if self._has_lasted() else self._backoff.next()
 
     def failed(self, path: str, error: RemoteUnavailable) -> None:
-        """Raises `error` when that has gone on for too long."""
+        """Raises `error` when attempts have failed for too long."""
         now = _now()
-        self._trouble_since = now if self._trouble_since is None else self._trouble_since
-        if now - self._trouble_since >= self._patience.trouble:
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if now - self._failing_since >= self._timeouts.retry:
             raise error
         if self._has_lasted():
-            self._failures = 0
-        self.delay = max(self._next_delay(), error.after or 0.0)
-        told = {"path": path, "why": str(error), "seconds": round(self.delay, 3)}
-        _log.info("watch broke off", extra=told)
+            self._backoff.reset()
+        self.delay = self._backoff.next(error.after)
+        fields = {"path": path, "why": str(error), "seconds": round(self.delay, 3)}
+        _log.info("watch broke off", extra=fields)
 
     def _has_lasted(self) -> bool:
-        """Whether the last one lasted for a while, if there was one."""
+        """Whether the last stream, if any, was open for a while."""
         opened_at, self._opened_at = self._opened_at, None
         return opened_at is not None and _now() - opened_at >= LONGEST_DELAY
-
-    def _next_delay(self) -> float:
-        delay = min(FIRST_DELAY * 2.0 ** min(self._failures, 20), LONGEST_DELAY)
-        self._failures += 1
-        return delay * (0.5 + self._patience.jitter() / 2)
 
 
 def _now() -> float:

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.google.client import GoogleClient, decode_response, sql_operation
+from setpoint.clients.google.client import GoogleClient, sql_operation
+from setpoint.clients.http import decode_response
 from setpoint.core.overlay import Declared, overlay_typed
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
 from setpoint.core.schema.policy import FieldPolicy

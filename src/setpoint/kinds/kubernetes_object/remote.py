@@ -6,7 +6,8 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from setpoint.clients.kubernetes.client import KubernetesClient, decode_response
+from setpoint.clients.http import decode_response
+from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.discovery import ApiResource
 from setpoint.clients.kubernetes.requests import ApiWriteOptions as Options
 from setpoint.clients.kubernetes.requests import DeleteOptions, DeletePropagation, Endpoint
@@ -139,7 +140,7 @@ class RemoteObjects:
         """The kind in all its versions. From a server that is silent, or is none, nothing is concluded."""
         discovery = (await self.clusters.reach(place.cluster)).discovery
         try:
-            everything, silent = await discovery.everything()
+            everything, silent = await discovery.all_resources()
         except KindNotServed as nothing:
             raise RemoteUnavailable(f"{place.title}: this is no API server: {nothing}") from nothing
         group = place.api_version.rpartition("/")[0]

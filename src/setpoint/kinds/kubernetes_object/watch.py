@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from setpoint.clients.kubernetes.client import KubernetesClient, decode_response
+from setpoint.clients.http import decode_response
+from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PageRequest, Representation
 from setpoint.clients.kubernetes.watch import WatchEventType, watch
 from setpoint.engine.capabilities import WatchTopic
@@ -19,7 +20,7 @@ from setpoint.errors import KindNotServed, RemoteExpired, SetpointError
 from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, parse_object_location
 
 _log: Final = logging.getLogger(__name__)
-_METADATA: Final = ObjectSelector(form=Representation.METADATA)
+_METADATA: Final = ObjectSelector(representation=Representation.METADATA)
 # Nothing but where to begin is wanted of the list.
 _ONE: Final = PageRequest(size=1)
 _LONGEST_DELAY: Final = 30.0
@@ -74,7 +75,7 @@ async def _watch_from_now(place: ObjectLocation, clusters: Clusters) -> AsyncGen
 async def _changed_names(client: KubernetesClient, endpoint: Endpoint, since: str) -> AsyncGenerator[str, None]:
     async with aclosing(watch(client, endpoint, since, _METADATA)) as events:
         async for event in events:
-            if event.change is not WatchEventType.BOOKMARK:
+            if event.type is not WatchEventType.BOOKMARK:
                 yield decode_response(_names, event.object, f"watch {endpoint.path}").metadata.name
 
 

@@ -72,11 +72,11 @@ class HeldLease:
         """Nothing is begun any more."""
         self._is_over = True
 
-    def check(self, attempt: FencedWrite) -> float:
-        """See Permit. What is under way has to be over before another may have the lease."""
+    def check(self, write: FencedWrite) -> float:
+        """See Fence. What is under way has to be over before another may have the lease."""
         if self.is_over:
             name = self.lease.name
-            raise LeaseLost(f"{attempt}: not sent, for the lease {name} is not ours any more; its next holder goes on")
+            raise LeaseLost(f"{write}: not sent, for the lease {name} is not ours any more; its next holder goes on")
         return self._asked + LEASE_SECONDS - ROUNDING_SECONDS - self._clock.monotonic()
 
 

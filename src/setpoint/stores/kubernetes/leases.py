@@ -142,7 +142,7 @@ class LeaseClient:
     """The leases of a store, all in one namespace."""
 
     def __init__(self, client: KubernetesClient, clock: Clock, namespace: str) -> None:
-        self._client = client.at_once()
+        self._client = client.unthrottled()
         self._clock = clock
         self._all = Endpoint("coordination.k8s.io", "v1", "leases", namespace)
         self._sightings: dict[str, LeaseObservation] = {}

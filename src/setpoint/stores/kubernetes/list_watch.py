@@ -183,7 +183,7 @@ _bookmarks: Final = msgspec.json.Decoder(_Bookmark)
 
 
 def _kind_event(event: WatchEvent, kind: ServedKind) -> KindEvent:
-    change = _CHANGES.get(event.change)
+    change = _CHANGES.get(event.type)
     if change is None:
         return KindEvent(kind.name, _bookmarks.decode(event.object).metadata.resource_version)
     kept = decode_object(event.object, kind.api_version, kind.kind)

@@ -92,4 +92,4 @@ class ClusterScope:
 
 def selection_for(query: ResourceQuery, form: Representation) -> ObjectSelector:
     """What the cluster is to choose by."""
-    return ObjectSelector(",".join(f"{key}={text}" for key, text in query.labels.items()), form=form)
+    return ObjectSelector(",".join(f"{key}={text}" for key, text in query.labels.items()), representation=form)

@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.google.client import GoogleClient, SqlOperation, decode_response, sql_operation
+from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_operation
+from setpoint.clients.http import decode_response
 from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from setpoint.clients.google.client import decode_response
+from setpoint.clients.http import decode_response
 from setpoint.kinds.typed_spec import Maybe
 
 # States in which there is nothing to compare with yet, or ever. The others come and go, and say nothing about settings.

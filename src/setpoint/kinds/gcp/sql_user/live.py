@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.google.client import decode_response
+from setpoint.clients.http import decode_response
 from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid

@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from setpoint.clients.google.calls import GoogleCall, GoogleService
-from setpoint.clients.google.client import GoogleClient, decode_response
+from setpoint.clients.google.client import GoogleClient
+from setpoint.clients.http import decode_response
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteRefused
 

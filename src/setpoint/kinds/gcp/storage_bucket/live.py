@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from setpoint.clients.google.client import decode_response
+from setpoint.clients.http import decode_response
 from setpoint.kinds.typed_spec import Maybe
 
 
