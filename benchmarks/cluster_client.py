@@ -84,7 +84,7 @@ async def _changes(client: KubernetesClient, order: Order) -> AsyncIterator[msgs
     left = order.events
     async with aclosing(watch(client, _all_of(order.resource_types[0], order), order.since)) as told:
         async for event in told:
-            if event.change is WatchEventType.MODIFIED:
+            if event.type is WatchEventType.MODIFIED:
                 yield event.object
                 left -= 1
             if not left:

@@ -100,7 +100,7 @@ async def _delete(name: ResourceName, daemon: AdminClient) -> None:
 
 
 async def _look(names: tuple[ResourceName, ...], daemon: AdminClient) -> None:
-    await daemon.look(names)
+    await daemon.reconcile(names)
 
 
 def _name(subject: Subject) -> ResourceName:

@@ -34,7 +34,7 @@ class Api:
     ) -> None:
         assert self._session is not None
         await self._session.close()
-        await self._sockets.end()
+        await self._sockets.close_all()
 
     async def get(self, path: str) -> Tree:
         """What is there; AssertionError for anything but an answer."""

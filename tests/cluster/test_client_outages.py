@@ -37,7 +37,7 @@ async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGen
         with contextlib.suppress(RemoteExpired):
             async with aclosing(watch(client, maps, page.resource_version)) as events:
                 async for event in events:
-                    if event.change is not WatchEventType.BOOKMARK:
+                    if event.type is not WatchEventType.BOOKMARK:
                         yield told(event)[1]
 
 

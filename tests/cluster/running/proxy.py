@@ -87,7 +87,7 @@ class Proxy:
         self.cut()
         await self._runner.cleanup()
         await self._session.close()
-        await self._sockets.end()
+        await self._sockets.close_all()
 
     def write_kubeconfig(self, file: Path) -> Path:
         """The file for whoever is to come this way."""
