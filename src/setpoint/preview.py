@@ -85,7 +85,7 @@ async def open_preview(
 @asynccontextmanager
 async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> AsyncIterator[PreviewSession]:
     """A world that was recorded, as of then. Nobody is asked: what is not on record is NotRecorded."""
-    blocks, header, http_recording = BlockedWrites(), recorded.header, HttpRecording(recorded.http_recording.replies)
+    blocks, header, http_recording = BlockedWrites(), recorded.header, HttpRecording(recorded.http_recording.responses)
     settings = replace(settings, clock=FixedClock(header.at))
     snapshot = _snapshot(recorded, blocks)
 
@@ -126,8 +126,8 @@ async def make_recording(settings: AppSettings, heard: PreviewListener) -> World
     async with open_recorded(settings, unpack_world(kept, "what was kept")) as again:
         said = await again.survey(lambda _: None)
     texts = replaced_texts(made, otherwise)
-    require_same_survey(found, said, lambda value: replace_texts(masker.over(value), texts))
-    return WorldRecording(kept, len(recorded.resources), len(http_recording.replies), said)
+    require_same_survey(found, said, lambda value: replace_texts(masker.mask(value), texts))
+    return WorldRecording(kept, len(recorded.resources), len(http_recording.responses), said)
 
 
 def require_same_survey(found: PreviewReport, said: PreviewReport, hidden: Callable[[Json], Json]) -> None:
@@ -162,7 +162,7 @@ def _snapshot(recorded: RecordedWorld, blocks: BlockedWrites) -> StoreSnapshot:
         header.collects,
         header.whole,
         set(recorded.absent),
-        set(recorded.besides),
+        set(recorded.unlisted),
     )
 
 

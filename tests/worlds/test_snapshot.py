@@ -143,7 +143,7 @@ def test_what_is_not_listed_is_asked_for_once() -> None:
         assert first is not None
         assert await taken.get(OTHER) == first
         assert await taken.get(gone) is None
-        assert (taken.absent, taken.besides) == ({gone}, {OTHER})
+        assert (taken.absent, taken.unlisted) == ({gone}, {OTHER})
         assert OTHER not in [one.ref for one in (await taken.list()).resources]
 
     asyncio.run(scenario())
