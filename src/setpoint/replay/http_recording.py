@@ -22,7 +22,7 @@ _JSON_TYPE: Final = "application/json"
 
 
 class RequestKey(NamedTuple):
-    """Identifies a request. `way` is the service or cluster, `form` the Accept header, `body` the digest of the body."""
+    """Identifies a request. `way` is the service or cluster, `form` the Accept header, `body` a digest of the body."""
 
     way: str
     method: str
@@ -59,7 +59,7 @@ class HttpRecording:
     missed: list[RequestKey] = field(default_factory=list)
 
     def masked(self) -> "HttpRecording":
-        """The recording with secret values in responses masked. The keys of requests are made from masked bodies anyway."""
+        """The recording with secret values in responses masked. Request keys are made from masked bodies anyway."""
         masker = self.masker
         return HttpRecording(
             self.responses if masker is None else {key: _masked(one, masker) for key, one in self.responses.items()}
@@ -89,7 +89,9 @@ class HttpRecorder:
         self._kept(request, RecordedResponse(failure=str(error), passing=isinstance(error, RemoteUnavailable)))
 
     def _kept(self, request: HttpRequest, response: RecordedResponse) -> RecordedResponse:
-        return self.http_recording.responses.setdefault(request_key(self.way, request, self.http_recording.masker), reply)
+        return self.http_recording.responses.setdefault(
+            request_key(self.way, request, self.http_recording.masker), response
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +151,19 @@ def _to_response(answer: HttpResponse) -> RecordedResponse:
 
 def _masked(response: RecordedResponse, masker: Masker) -> RecordedResponse:
     """`response` with its text masked; unchanged if it holds no secret value."""
-    content = _decoded(reply.text.encode())
+    content = _decoded(response.text.encode())
     masked = masker.mask(content)
     if masked == content:
-        return reply
-    return msgspec.structs.replace(reply, text=msgspec.json.encode(masked).decode())
+        return response
+    return msgspec.structs.replace(response, text=msgspec.json.encode(masked).decode())
 
 
 def _to_answer(response: RecordedResponse) -> HttpResponse:
-    if reply.failure:
-        raise (RemoteUnavailable if reply.passing else RemoteRefused)(reply.failure)
-    return HttpResponse(reply.status, _CaseInsensitiveHeaders(reply.headers), reply.bytes_ or reply.text.encode())
+    if response.failure:
+        raise (RemoteUnavailable if response.passing else RemoteRefused)(response.failure)
+    return HttpResponse(
+        response.status, _CaseInsensitiveHeaders(response.headers), response.bytes_ or response.text.encode()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,9 @@ def _world(header: WorldHeader, lines: list[bytes]) -> RecordedWorld:
         tuple(one for one, _ in documents),
         frozenset(one.ref for one, is_unlisted in documents if is_unlisted),
         frozenset(ResourceRef(one.group, one.kind, one.namespace, one.name) for one in absent),
-        HttpRecording({RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply for one in responses}),
+        HttpRecording(
+            {RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply for one in responses}
+        ),
     )
 
 
