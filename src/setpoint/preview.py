@@ -88,7 +88,7 @@ async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> Async
     blocked_writes, header, http_recording = (
         BlockedWrites(),
         recorded.header,
-        HttpRecording(recorded.http_recording.replies),
+        HttpRecording(recorded.http_recording.responses),
     )
     settings = replace(settings, clock=FixedClock(header.at))
     snapshot = _snapshot(recorded, blocked_writes)
@@ -130,8 +130,8 @@ async def make_recording(settings: AppSettings, heard: PreviewListener) -> World
     async with open_recorded(settings, unpack_world(kept, "what was kept")) as again:
         said = await again.survey(lambda _: None)
     texts = replaced_texts(made, otherwise)
-    require_same_survey(found, said, lambda value: replace_texts(masker.over(value), texts))
-    return WorldRecording(kept, len(recorded.resources), len(http_recording.replies), said)
+    require_same_survey(found, said, lambda value: replace_texts(masker.mask(value), texts))
+    return WorldRecording(kept, len(recorded.resources), len(http_recording.responses), said)
 
 
 def require_same_survey(found: PreviewReport, said: PreviewReport, hidden: Callable[[Json], Json]) -> None:
@@ -166,7 +166,7 @@ def _snapshot(recorded: RecordedWorld, blocked_writes: BlockedWrites) -> StoreSn
         header.collects,
         header.whole,
         set(recorded.absent),
-        set(recorded.besides),
+        set(recorded.unlisted),
     )
 
 

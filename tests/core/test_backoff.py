@@ -15,11 +15,11 @@ def test_delays_double_until_the_longest() -> None:
 
 def test_a_success_starts_again_with_the_first_delay() -> None:
     backoff = Backoff(first=0.25, longest=1.5, jitter=lambda: 1.0, failures=7)
-    before = backoff.is_new
+    was_new = backoff.is_new
 
     backoff.reset()
 
-    assert (before, backoff.is_new, backoff.next()) == (False, True, 0.25)
+    assert (was_new, backoff.is_new, backoff.next()) == (False, True, 0.25)
 
 
 @pytest.mark.parametrize(("at_least", "expected"), [(None, 0.125), (0.0, 0.125), (9.0, 9.0)])

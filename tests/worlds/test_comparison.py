@@ -119,7 +119,7 @@ def test_what_the_candidate_tried_or_asked_in_vain_breaks_it() -> None:
     as_before = compare_reports(_report(QUIET, blocked=[block]), _report(QUIET, blocked=[block]))
     asked = compare_reports(_report(QUIET), _report(QUIET, missed=["GET /b (google)"]))
 
-    assert (tried.worst, tried.blocked) == (UpgradeVerdict.BROKEN, ("PATCH /b (google), tried for nobody",))
+    assert (tried.worst, tried.blocked) == (UpgradeVerdict.BROKEN, ("PATCH /b (google), tried for no resource",))
     assert as_before.worst is UpgradeVerdict.SAME
     assert asked.worst is UpgradeVerdict.BROKEN
 

@@ -62,10 +62,10 @@ def test_what_was_packed_is_unpacked(engine: RecordedWorld) -> None:
     read = unpack_world(pack_world(engine), "w")
 
     assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in engine.resources]
-    assert (read.besides, read.absent, read.http_recording.replies) == (
-        engine.besides,
+    assert (read.unlisted, read.absent, read.http_recording.responses) == (
+        engine.unlisted,
         engine.absent,
-        engine.http_recording.replies,
+        engine.http_recording.responses,
     )
     assert (read.header.setpoint, read.header.at, read.header.cluster) == ("1.2.3", "2026-01-01T00:00:00Z", "context:a")
     assert pack_world(read) == pack_world(engine)

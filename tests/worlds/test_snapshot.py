@@ -143,7 +143,7 @@ def test_what_is_not_listed_is_asked_for_once() -> None:
         assert first is not None
         assert await taken.get(OTHER) == first
         assert await taken.get(gone) is None
-        assert (taken.absent, taken.besides) == ({gone}, {OTHER})
+        assert (taken.absent, taken.unlisted) == ({gone}, {OTHER})
         assert OTHER not in [one.ref for one in (await taken.list()).resources]
 
     asyncio.run(scenario())
@@ -152,7 +152,7 @@ def test_what_is_not_listed_is_asked_for_once() -> None:
 def test_what_nobody_asked_for_is_not_guessed() -> None:
     async def scenario() -> None:
         _, taken = await _taken(is_whole=False)
-        taken.behind = None
+        taken.source = None
         await taken.get(OTHER)
 
     with pytest.raises(NotRecorded, match="Secret default/other was not asked for"):

@@ -100,7 +100,7 @@ def test_what_was_answered_once_is_not_asked_again() -> None:
 def test_who_we_are_and_how_fast_we_ask_is_not_on_record(status: int) -> None:
     http_recording = _recorded(HttpRequest("GET", URL), HttpResponse(status, {}, b"no"))
 
-    assert http_recording.replies == {}
+    assert http_recording.responses == {}
 
 
 @pytest.mark.parametrize("error", [RemoteUnavailable("GET /b: gone"), RemoteRefused("GET /b: not trusted")])
@@ -119,8 +119,8 @@ def test_a_question_with_a_secret_in_it_is_known_by_its_stand_in() -> None:
 
     http_recording = _recorded(request, HttpResponse(200, {}, json.dumps(asked).encode()), masker).masked()
 
-    again = HttpRequest("PATCH", ELSEWHERE, body=json.dumps(masker.over(asked)).encode())
-    assert json.loads(_played(http_recording, again).body) == masker.over(asked)
+    again = HttpRequest("PATCH", ELSEWHERE, body=json.dumps(masker.mask(asked)).encode())
+    assert json.loads(_played(http_recording, again).body) == masker.mask(asked)
     assert "hunter2" not in str(http_recording)
     with pytest.raises(NotRecorded):
         _played(http_recording, request)

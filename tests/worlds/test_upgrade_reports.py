@@ -31,7 +31,7 @@ FOUND = Comparison(
         _one("c", UpgradeVerdict.FEWER, "spec.note"),
         _one("d", UpgradeVerdict.BROKEN, trouble="no | such\nthing <x>"),
     ),
-    ("PATCH /b (google), tried for nobody",),
+    ("PATCH /b (google), tried for no resource",),
     ("GET /c (google)",),
 )
 
@@ -48,7 +48,7 @@ def test_a_ci_system_sees_a_failure_for_each_that_may_not_pass() -> None:
     assert failures == {
         "default/b": "new writes: spec.size",
         "default/d": "broken: no | such\nthing <x>",
-        "blocked: PATCH /b (google), tried for nobody": "blocked: PATCH /b (google), tried for nobody",
+        "blocked: PATCH /b (google), tried for no resource": "blocked: PATCH /b (google), tried for no resource",
         "not recorded: GET /c (google)": "not recorded: GET /c (google)",
     }
 
@@ -72,7 +72,7 @@ def test_people_read_what_differs() -> None:
         "",
         "## Blocked",
         "",
-        "* PATCH /b (google), tried for nobody",
+        "* PATCH /b (google), tried for no resource",
         "",
         "## Not recorded",
         "",

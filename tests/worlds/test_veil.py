@@ -15,7 +15,7 @@ from setpoint.replay.masking import SECRET_FIELDS, Masker
 from tests.docs.reference import PAGES
 from tests.laws.json_values import json_values
 
-VEIL = Masker(b"k" * 32)
+MASKER = Masker(b"k" * 32)
 SECRET = "hunter2-hunter2"
 ENCODED = base64.b64encode(SECRET.encode()).decode()
 names = st.sampled_from(sorted(SECRET_FIELDS))
@@ -46,7 +46,7 @@ def _with_secret(draw: st.DrawFn) -> Json:
 
 @given(_with_secret())
 def test_no_secret_is_seen(value: Json) -> None:
-    shown = json.dumps(VEIL.over(value))
+    shown = json.dumps(MASKER.mask(value))
 
     assert SECRET not in shown
     assert ENCODED not in shown
@@ -54,20 +54,20 @@ def test_no_secret_is_seen(value: Json) -> None:
 
 @given(json_values)
 def test_everything_else_is_as_it_was(value: Json) -> None:
-    assert VEIL.over(value) == value
+    assert MASKER.mask(value) == value
 
 
 @given(_with_secret(), _with_secret())
 def test_what_was_the_same_is_the_same(one: Json, other: Json) -> None:
-    assert (one == other) == (VEIL.over(one) == VEIL.over(other))
+    assert (one == other) == (MASKER.mask(one) == MASKER.mask(other))
 
 
 @given(_with_secret())
 def test_the_same_once_more_changes_nothing_but_stand_ins(value: Json) -> None:
-    once = VEIL.over(value)
+    once = MASKER.mask(value)
 
-    assert VEIL.over(value) == once
-    assert _shape(VEIL.over(once)) == _shape(once)
+    assert MASKER.mask(value) == once
+    assert _shape(MASKER.mask(once)) == _shape(once)
 
 
 def _shape(value: Json) -> Json:
@@ -77,19 +77,19 @@ def _shape(value: Json) -> Json:
 
 
 def test_another_recording_has_other_stand_ins() -> None:
-    assert Masker().over({"password": SECRET}) != Masker().over({"password": SECRET})
+    assert Masker().mask({"password": SECRET}) != Masker().mask({"password": SECRET})
 
 
 def test_text_and_base64_of_the_same_have_the_same_stand_in() -> None:
-    in_text: Any = VEIL.over(_secret(stringData={"a": SECRET}))
-    encoded: Any = VEIL.over(_secret(data={"a": ENCODED}))
+    in_text: Any = MASKER.mask(_secret(stringData={"a": SECRET}))
+    encoded: Any = MASKER.mask(_secret(data={"a": ENCODED}))
 
     assert base64.b64decode(encoded["data"]["a"]).decode() == in_text["stringData"]["a"]
 
 
 @pytest.mark.parametrize("value", ["not base64!", 7, None])
 def test_a_secret_with_odd_values_is_hidden_all_the_same(value: Json) -> None:
-    hidden: Any = VEIL.over(_secret(data={"a": value}))
+    hidden: Any = MASKER.mask(_secret(data={"a": value}))
 
     assert (hidden["data"]["a"] == value) == (not isinstance(value, str))
 
@@ -97,12 +97,12 @@ def test_a_secret_with_odd_values_is_hidden_all_the_same(value: Json) -> None:
 def test_a_reference_to_a_secret_is_none() -> None:
     reference: Json = {"password": {"valueFrom": {"secretKeyRef": {"name": "s", "key": "password"}}}}
 
-    assert VEIL.over(reference) == reference
+    assert MASKER.mask(reference) == reference
 
 
 def test_a_manifest_in_a_text_stays_one_where_nothing_is_hidden() -> None:
     for text in ("apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n", "a: [", "a: 1\n---\nb: 2\n"):
-        assert VEIL.over({"manifest": text}) == {"manifest": text}
+        assert MASKER.mask({"manifest": text}) == {"manifest": text}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

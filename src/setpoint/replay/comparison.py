@@ -15,16 +15,16 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding
 
 ReportData: TypeAlias = Mapping[str, Any]
-# The looks that are compared: what the next step would do, and what it would do without a cookie.
-_LOOKS: Final = ("plan", "withoutCookie")
-# Why there is no plan without a cookie, where there is none.
-_REFUSED: Final = "withoutCookieError"
-# What is wrong with a look, whatever it would write.
-_WRONG: Final = (PreviewFinding.FAILED, PreviewFinding.UNSETTLED)
+# The plans that are compared: of the next step, and of a step without the cookie.
+_PLANS: Final = ("plan", "withoutCookie")
+# The error of the plan without the cookie, where there is no such plan.
+_NO_COOKIE_ERROR: Final = "withoutCookieError"
+# Findings that are wrong whatever the plan writes.
+_WRONG_FINDINGS: Final = (PreviewFinding.FAILED, PreviewFinding.UNSETTLED)
 
 
 class UpgradeVerdict(StrEnum):
-    """How a resource fares with the candidate, the quietest first."""
+    """What the candidate would do to a resource, compared with the baseline; the least severe first."""
 
     SAME = "same"
     FEWER = "fewer writes"
@@ -35,18 +35,18 @@ class UpgradeVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceComparison:
-    """One resource: the verdict, the fields that make it so, and what each side found."""
+    """One resource: the verdict, the fields that differ, and the finding of each version."""
 
     ref: ResourceRef
     verdict: UpgradeVerdict
     fields: tuple[str, ...]
     baseline: str
     candidate: str
-    # What the candidate says, where it cannot look.
+    # The error of the candidate, where it cannot plan.
     trouble: str = ""
 
     def to_data(self) -> Json:
-        """All of it as plain JSON."""
+        """The comparison as JSON."""
         group, kind, namespace, name = self.ref
         data: dict[str, Json] = {"group": group, "kind": kind, "namespace": namespace, "name": name}
         data |= {"verdict": self.verdict.value, "fields": list(self.fields)}
@@ -56,7 +56,7 @@ class ResourceComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All resources of a world, sorted by ref, and what the candidate tried or asked that it should not have."""
+    """All resources of a world, sorted by ref; writes that the candidate tried, and reads that are not recorded."""
 
     each: tuple[ResourceComparison, ...]
     blocked: tuple[str, ...] = ()
@@ -64,24 +64,24 @@ class Comparison:
 
     @property
     def counts(self) -> Mapping[UpgradeVerdict, int]:
-        """How many there are of each verdict."""
+        """The number of resources by verdict."""
         return Counter(one.verdict for one in self.each)
 
     @property
     def one_time(self) -> int:
-        """How many need one close look though nothing is to be written."""
+        """The number of resources that need one diff, without a write, before their cookie matches again."""
         return sum(one.candidate == PreviewFinding.ONE_TIME != one.baseline for one in self.each)
 
     @property
     def worst(self) -> UpgradeVerdict:
-        """The loudest verdict; whatever is blocked or missed is broken."""
+        """The most severe verdict; BROKEN if a write was blocked or a read missed."""
         found = {one.verdict for one in self.each}
         if self.blocked or self.missed:
             return UpgradeVerdict.BROKEN
         return max(found, key=list(UpgradeVerdict).index, default=UpgradeVerdict.SAME)
 
     def to_data(self) -> dict[str, Json]:
-        """The report as plain JSON: those that are the same are only counted."""
+        """The report as JSON: resources with the verdict SAME are only counted."""
         return {
             "verdict": self.worst.value,
             "summary": {one.value: self.counts[one] for one in UpgradeVerdict if one in self.counts},
@@ -93,7 +93,7 @@ class Comparison:
 
 
 def compare_reports(baseline: ReportData, candidate: ReportData) -> Comparison:
-    """The verdict on the candidate. A resource that only one of them looks after counts as it is."""
+    """The verdict on the candidate. A resource that only one version manages counts, too."""
     before, after = _by_ref(baseline), _by_ref(candidate)
     each = (_compare_resource(ref, before.get(ref), after.get(ref)) for ref in sorted({*before, *after}))
     return Comparison(tuple(each), _new_blocks(baseline, candidate), tuple(candidate["missed"]))
@@ -105,7 +105,7 @@ def _new_blocks(baseline: ReportData, candidate: ReportData) -> tuple[str, ...]:
 
 
 def _block(one: ReportData) -> str:
-    return f"{one['method']} {one['target']} ({one['way']}), tried for {one['caller'] or 'nobody'}"
+    return f"{one['method']} {one['target']} ({one['way']}), tried for {one['caller'] or 'no resource'}"
 
 
 def _by_ref(report: ReportData) -> dict[ResourceRef, ReportData]:
@@ -113,41 +113,41 @@ def _by_ref(report: ReportData) -> dict[ResourceRef, ReportData]:
 
 
 def _compare_resource(ref: ResourceRef, before: ReportData | None, after: ReportData | None) -> ResourceComparison:
-    was, became = ("not looked after" if one is None else str(one["finding"]) for one in (before, after))
+    was, now = ("not looked after" if one is None else str(one["finding"]) for one in (before, after))
     trouble = _trouble(before, after)
     if trouble is not None:
-        return ResourceComparison(ref, UpgradeVerdict.BROKEN, (), was, became, trouble)
-    looks = [(_changes(before, look), _changes(after, look)) for look in _LOOKS]
-    verdict = max((_verdict(*look) for look in looks), key=list(UpgradeVerdict).index)
+        return ResourceComparison(ref, UpgradeVerdict.BROKEN, (), was, now, trouble)
+    pairs = [(_changes(before, plan_name), _changes(after, plan_name)) for plan_name in _PLANS]
+    verdict = max((_verdict(*pair) for pair in pairs), key=list(UpgradeVerdict).index)
     if verdict is UpgradeVerdict.SAME:
-        # The same plan may be carried out otherwise.
-        looks = [(_requests(before, after), _requests(after, before))]
-        verdict = UpgradeVerdict.DIFFERENT if looks[0][0].keys() != looks[0][1].keys() else verdict
-    fields = dict.fromkeys(path for one, other in looks for path in _fields(one, other))
-    return ResourceComparison(ref, verdict, tuple(fields), was, became)
+        # The same plan may be sent as other requests.
+        pairs = [(_requests(before, after), _requests(after, before))]
+        verdict = UpgradeVerdict.DIFFERENT if pairs[0][0].keys() != pairs[0][1].keys() else verdict
+    fields = dict.fromkeys(path for one, other in pairs for path in _fields(one, other))
+    return ResourceComparison(ref, verdict, tuple(fields), was, now)
 
 
 def _trouble(before: ReportData | None, after: ReportData | None) -> str | None:
-    """What the candidate cannot do that the baseline could; None where there is nothing of the kind."""
+    """The error of the candidate that the baseline does not have; None if there is none."""
     if after is None:
         return "the candidate does not look after it"
     if before is not None and _same_outcome(before, after):
         return None
-    refused: str | None = after.get(_REFUSED)
-    return str(after.get("error") or after["finding"]) if after["finding"] in _WRONG else refused
+    refused: str | None = after.get(_NO_COOKIE_ERROR)
+    return str(after.get("error") or after["finding"]) if after["finding"] in _WRONG_FINDINGS else refused
 
 
 def _same_outcome(before: ReportData, after: ReportData) -> bool:
-    return all(before.get(name) == after.get(name) for name in ("finding", "error", _REFUSED))
+    return all(before.get(name) == after.get(name) for name in ("finding", "error", _NO_COOKIE_ERROR))
 
 
-# Each change of each write, with what it is part of: as text, so that it can be found again.
+# The path of each change, by the canonical bytes of the change and its write.
 _Changes: TypeAlias = Mapping[bytes, str]
 
 
-def _changes(one: ReportData | None, look: str) -> _Changes:
-    """What would be written; without a cookie it is the same unless something else is told."""
-    plan = None if one is None else one.get(look, one.get("plan"))
+def _changes(one: ReportData | None, plan_name: str) -> _Changes:
+    """The changes of a plan; the plan without the cookie is reported only where it differs."""
+    plan = None if one is None else one.get(plan_name, one.get("plan"))
     return {} if plan is None else dict(_flat(plan["writes"]))
 
 
@@ -162,7 +162,7 @@ def _flat(writes: Iterable[ReportData]) -> Iterable[tuple[bytes, str]]:
 
 
 def _requests(one: ReportData | None, other: ReportData | None) -> _Changes:
-    """What would be sent, where that is known of both; what is in a body counts one by one."""
+    """The requests of a resource field by field, where both versions report requests."""
     if one is None or other is None or not other.get("requests"):
         return {}
     return {key: told for request in one.get("requests", ()) for key, told in _parts(request)}
@@ -186,26 +186,28 @@ def _verdict(before: _Changes, after: _Changes) -> UpgradeVerdict:
 
 
 def _fields(before: _Changes, after: _Changes) -> Iterable[str]:
-    """The fields that only one of them writes, or writes so."""
+    """The fields that only one version writes, or writes with another value."""
     both = {**before, **after}
     return sorted({both[key] for key in before.keys() ^ after.keys()})
 
 
-# What a gate does not let pass.
+# --- Reports ---------------------------------------------------------------------------------------------------------
+
+# Verdicts that fail a JUnit test.
 _FAILING: Final = (UpgradeVerdict.DIFFERENT, UpgradeVerdict.NEW, UpgradeVerdict.BROKEN)
 _MAX_ROWS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLabels:
-    """How both sides are called."""
+    """The names of both versions."""
 
     baseline: str
     candidate: str
 
 
 def junit_report(found: Comparison, names: ReportLabels) -> str:
-    """A test for each resource, in a suite for each kind; one fails that is written to otherwise than before."""
+    """A test case for each resource, in a suite for each kind; it fails if the candidate would write otherwise."""
     root = Xml.Element("testsuites", name=f"{names.baseline} → {names.candidate}")
     by_kind = sorted(found.each, key=lambda one: (one.ref.kind, one.ref))
     for kind, some in groupby(by_kind, key=lambda one: one.ref.kind):
@@ -234,12 +236,12 @@ def _suite(root: Xml.Element, kind: str, some: list[ResourceComparison]) -> None
 
 
 def _printable(text: str) -> str:
-    """What XML can hold."""
+    """`text` with characters that XML cannot hold replaced."""
     return "".join(one if one.isprintable() or one == "\n" else "�" for one in text)
 
 
 def markdown_report(found: Comparison, names: ReportLabels) -> str:
-    """The verdict, the counts, and what differs."""
+    """The verdict, the counts and the differences in Markdown."""
     return "".join(f"{line}\n" for line in _markdown(found, names))
 
 

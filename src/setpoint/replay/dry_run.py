@@ -23,9 +23,9 @@ _WRITING_FINDINGS: Final = (PreviewFinding.WRITES, PreviewFinding.MASKED)
 
 @dataclass(frozen=True, slots=True)
 class WriteCaptureStore(OverlayStore):
-    """A store for one step: what it notes of its own resource is forgotten, what it writes to others is on record.
+    """A store for the dry run of one step: writes go to memory, and writes to children are captured.
 
-    Both are kept as long as the step goes on, which sees what it wrote.
+    The step reads back what it wrote; nothing outlives it.
     """
 
     resources: dict[ResourceRef, Resource]
@@ -40,7 +40,7 @@ class WriteCaptureStore(OverlayStore):
         annotations: Mapping[str, str | None] | None = None,
         events: Sequence[EventRecord] = (),
     ) -> Resource | None:
-        """Kept for the step alone; the events are dropped."""
+        """Kept in memory; the events are dropped."""
         metadata = _metadata(resource.document)
         if finalizers is not None:
             metadata["finalizers"] = list(finalizers)
@@ -48,12 +48,12 @@ class WriteCaptureStore(OverlayStore):
             edited = {**resource.annotations, **annotations}
             metadata["annotations"] = {name: text for name, text in edited.items() if text is not None}
         document = {**resource.document, "metadata": metadata}
-        after = self._kept(document if status is None else {**document, "status": dict(status)})
+        after = self._store(document if status is None else {**document, "status": dict(status)})
         is_gone = resource.is_deleting and finalizers is not None and not finalizers
         return None if is_gone else after
 
     async def write_children(self, writes: Sequence[ChildWrite]) -> tuple[Resource, ...]:
-        """On record, one after the other."""
+        """Captured, one after the other."""
         return tuple(
             [
                 await (self.create(one.document) if one.seen is None else self.replace(one.seen, one.document))
@@ -62,57 +62,59 @@ class WriteCaptureStore(OverlayStore):
         )
 
     async def note(self, note: EventRecord) -> None:
-        """Nobody reads it."""
+        """Dropped."""
 
     async def create(self, document: JsonObject) -> Resource:
-        """On record."""
+        """Captured."""
         made = Resource({**document, "metadata": {"resourceVersion": "0", "uid": "", **_metadata(document)}})
-        self._tell("create", made.ref, dict(document))
-        return self._kept(made.document)
+        self._capture("create", made.ref, dict(document))
+        return self._store(made.document)
 
     async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        """On record."""
-        self._tell("replace", seen.ref, dict(document))
+        """Captured."""
+        self._capture("replace", seen.ref, dict(document))
         metadata = {**_metadata(seen.document), **_metadata(document)}
-        return self._kept({**document, "metadata": metadata, "status": dict(seen.status)})
+        return self._store({**document, "metadata": metadata, "status": dict(seen.status)})
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
-        """On record."""
-        self._tell("delete", ref)
+        """Captured."""
+        self._capture("delete", ref)
         return await self.get(ref)
 
-    def _tell(self, verb: str, ref: ResourceRef, body: Json = None) -> None:
-        # What to raise is of no use: in here it may go on as if it were done.
+    def _capture(self, verb: str, ref: ResourceRef, body: Json = None) -> None:
+        # The error is not raised: the step goes on as if the write had succeeded.
         _ = self.blocked_writes.stop(STORE_CHANNEL, verb, str(ref), body)
 
-    def _kept(self, document: JsonObject) -> Resource:
+    def _store(self, document: JsonObject) -> Resource:
         resource = Resource(document)
         self.resources[resource.ref] = resource
         return resource
 
 
 def _metadata(document: JsonObject) -> dict[str, Any]:
-    found = document.get("metadata")
-    assert isinstance(found, Mapping)
-    return dict(found)
+    metadata = document.get("metadata")
+    assert isinstance(metadata, Mapping)
+    return dict(metadata)
 
 
-def _supports_dry_run(sort: ResourceType) -> bool:
-    """Owners write to the store alone, and of kinds we know by their word."""
-    return isinstance(sort, Owner) or (isinstance(sort, SupportsWriteGuard) and sort.writes_through_clients)
+def _supports_dry_run(resource_type: ResourceType) -> bool:
+    """Whether every write can be stopped: owners write to the store alone, and kinds say that they use our clients."""
+    return isinstance(resource_type, Owner) or (
+        isinstance(resource_type, SupportsWriteGuard) and resource_type.writes_through_clients
+    )
 
 
 async def dry_run_requests(
-    found: PreviewResult, engine: EngineContext, blocked_writes: BlockedWrites
+    preview: PreviewResult, engine: EngineContext, blocked_writes: BlockedWrites
 ) -> tuple[BlockedWrite, ...]:
-    """What would be sent for it, in order, up to the first request that an answer is needed to go on from."""
-    resource = await engine.store.get(found.ref) if found.finding in _WRITING_FINDINGS else None
+    """The requests that a step would send, in order, up to the first one whose response the step needs."""
+    resource = await engine.store.get(preview.ref) if preview.finding in _WRITING_FINDINGS else None
     if resource is None or not _supports_dry_run(engine.resource_type_of(resource)):
         return ()
     if not isinstance(current_interceptor(), WriteGuard):
-        raise Bug(f"{found.ref}: a step can be tried only where writes are stopped, and here they are not")
-    start = with_cookie(resource, None) if found.finding is PreviewFinding.MASKED else resource
-    scratch = WriteCaptureStore(engine.store, {found.ref: start}, blocked_writes)
+        raise Bug(f"{preview.ref}: a step can be tried only where writes are stopped, and here they are not")
+    start = with_cookie(resource, None) if preview.finding is PreviewFinding.MASKED else resource
+    store = WriteCaptureStore(engine.store, {preview.ref: start}, blocked_writes)
     with capture_writes() as requests:
-        await step(found.ref, replace(engine, store=scratch))
+        await step(preview.ref, replace(engine, store=store))
     return tuple(requests)

@@ -14,15 +14,15 @@ from setpoint.core.values.json_types import Json
 from setpoint.errors import NotRecorded, RemoteError, RemoteRefused, RemoteUnavailable
 from setpoint.replay.masking import Masker
 
-# What an answer is known by besides its status.
+# The headers that are recorded.
 _RECORDED_HEADERS: Final = ("Content-Type",)
-# Who we are, and how fast we may ask, is no part of the world.
+# Authentication and rate limits of the recording process are not part of the recorded world.
 _NOT_RECORDED_STATUSES: Final = (401, 429)
 _JSON_TYPE: Final = "application/json"
 
 
 class RequestKey(NamedTuple):
-    """What was asked, on which way out. `form` is the one that was asked for; `body` the digest of what was sent."""
+    """Identifies a request. `way` is the service or cluster, `form` the Accept header, `body` a digest of the body."""
 
     way: str
     method: str
@@ -35,74 +35,76 @@ class RequestKey(NamedTuple):
 
 
 class RecordedResponse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of it: an answer, its body as text, or as bytes where it is none; or a `failure`, and why."""
+    """A response with its body as text, or as bytes if it is not UTF-8; or the message of a `failure`."""
 
     status: int = 0
     headers: dict[str, str] = {}
     text: str = ""
     bytes_: bytes = msgspec.field(default=b"", name="bytes")
     failure: str = ""
-    # Whether trying again could have helped.
+    # Whether the failure was transient.
     passing: bool = True
 
 
 @dataclass(slots=True)
 class HttpRecording:
-    """All questions and replies of one world."""
+    """All requests and responses of one world."""
 
-    replies: dict[RequestKey, RecordedResponse] = field(default_factory=dict)
-    # What is over the bodies of questions; they are over it already on a tape that was read.
+    responses: dict[RequestKey, RecordedResponse] = field(default_factory=dict)
+    # Masks request bodies before they are digested; None for a recording from a file, which is masked already.
     masker: Masker | None = None
-    # What was asked of the environment, and what there was.
+    # The environment variables that were read, with their values.
     environment: dict[str, str | None] = field(default_factory=dict)
-    # What was asked of it in vain.
+    # Requests without a recorded response.
     missed: list[RequestKey] = field(default_factory=list)
 
     def masked(self) -> "HttpRecording":
-        """The same with nothing in it that nobody may see. Questions are known by what they say then, already."""
+        """The recording with secret values in responses masked. Request keys are made from masked bodies anyway."""
         masker = self.masker
         return HttpRecording(
-            self.replies if masker is None else {key: _masked(one, masker) for key, one in self.replies.items()}
+            self.responses if masker is None else {key: _masked(one, masker) for key, one in self.responses.items()}
         )
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRecorder:
-    """A tap that keeps every answer. What was answered once is not asked again: the world is that of one moment."""
+    """An interceptor that records every response. A recorded request is not sent again: the world is of one moment."""
 
     way: str
     http_recording: HttpRecording
 
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
-        """See Tap."""
-        known = self.http_recording.replies.get(request_key(self.way, request, self.http_recording.masker))
+        """See HttpInterceptor."""
+        known = self.http_recording.responses.get(request_key(self.way, request, self.http_recording.masker))
         return None if known is None else _to_answer(known)
 
     def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-        """See Tap. Of two who asked the same at once, both get what came first."""
+        """See HttpInterceptor. Two concurrent equal requests both get the response that came first."""
         if answer.status in _NOT_RECORDED_STATUSES:
             return answer
         return _to_answer(self._kept(request, _to_response(answer)))
 
     def on_error(self, request: HttpRequest, error: RemoteError) -> None:
-        """See Tap."""
+        """See HttpInterceptor."""
         self._kept(request, RecordedResponse(failure=str(error), passing=isinstance(error, RemoteUnavailable)))
 
-    def _kept(self, request: HttpRequest, reply: RecordedResponse) -> RecordedResponse:
-        return self.http_recording.replies.setdefault(request_key(self.way, request, self.http_recording.masker), reply)
+    def _kept(self, request: HttpRequest, response: RecordedResponse) -> RecordedResponse:
+        return self.http_recording.responses.setdefault(
+            request_key(self.way, request, self.http_recording.masker), response
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReplayer:
-    """A tap that answers from a tape, and never guesses: NotRecorded for what is not on it."""
+    """An interceptor that answers from a recording; NotRecorded for a request that is not in it."""
 
     way: str
     http_recording: HttpRecording
 
     def on_request(self, request: HttpRequest) -> HttpResponse | None:
-        """See Tap."""
+        """See HttpInterceptor."""
         key = request_key(self.way, request, self.http_recording.masker)
-        known = self.http_recording.replies.get(key)
+        known = self.http_recording.responses.get(key)
         if known is None:
             if not is_capturing_writes():
                 self.http_recording.missed.append(key)
@@ -110,15 +112,15 @@ class HttpReplayer:
         return _to_answer(known)
 
     def on_response(self, request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-        """See Tap. Nobody is asked."""
+        """See HttpInterceptor. Nothing is sent, so this is never called."""
         return answer
 
     def on_error(self, request: HttpRequest, error: RemoteError) -> None:
-        """See Tap. The same."""
+        """See HttpInterceptor. Never called, either."""
 
 
 def request_key(way: str, request: HttpRequest, masker: Masker | None) -> RequestKey:
-    """What `request` asks, wherever its server is. A body counts by what it says under the veil."""
+    """The key of `request`, independent of its host. The body counts by the digest of its masked content."""
     parts = urlsplit(request.url)
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     form = request.headers.get("Accept", _JSON_TYPE)
@@ -126,12 +128,12 @@ def request_key(way: str, request: HttpRequest, masker: Masker | None) -> Reques
 
 
 def _body_digest(body: bytes, masker: Masker | None) -> str:
-    said = _decoded(body)
-    return digest(said if masker is None else masker.over(said))
+    content = _decoded(body)
+    return digest(content if masker is None else masker.mask(content))
 
 
 def _decoded(body: bytes) -> Json:
-    """What a body says; a text where it is no JSON."""
+    """The JSON in a body; its text if it is not JSON."""
     try:
         found: Json = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -147,24 +149,26 @@ def _to_response(answer: HttpResponse) -> RecordedResponse:
         return RecordedResponse(answer.status, headers, bytes_=answer.body)
 
 
-def _masked(reply: RecordedResponse, masker: Masker) -> RecordedResponse:
-    """The very same text where nothing in it has to be hidden."""
-    said = _decoded(reply.text.encode())
-    hidden = masker.over(said)
-    if hidden == said:
-        return reply
-    return msgspec.structs.replace(reply, text=msgspec.json.encode(hidden).decode())
+def _masked(response: RecordedResponse, masker: Masker) -> RecordedResponse:
+    """`response` with its text masked; unchanged if it holds no secret value."""
+    content = _decoded(response.text.encode())
+    masked = masker.mask(content)
+    if masked == content:
+        return response
+    return msgspec.structs.replace(response, text=msgspec.json.encode(masked).decode())
 
 
-def _to_answer(reply: RecordedResponse) -> HttpResponse:
-    if reply.failure:
-        raise (RemoteUnavailable if reply.passing else RemoteRefused)(reply.failure)
-    return HttpResponse(reply.status, _CaseInsensitiveHeaders(reply.headers), reply.bytes_ or reply.text.encode())
+def _to_answer(response: RecordedResponse) -> HttpResponse:
+    if response.failure:
+        raise (RemoteUnavailable if response.passing else RemoteRefused)(response.failure)
+    return HttpResponse(
+        response.status, _CaseInsensitiveHeaders(response.headers), response.bytes_ or response.text.encode()
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _CaseInsensitiveHeaders(Mapping[str, str]):
-    """Headers, found in any case."""
+    """Headers with case-insensitive names."""
 
     headers: Mapping[str, str]
 

@@ -30,33 +30,33 @@ from setpoint.replay.world_file import RecordedWorld, WorldHeader
 async def all_current_digests(
     refs: Iterable[ResourceRef], engine: EngineContext
 ) -> Mapping[ResourceRef, CurrentDigests]:
-    """How each of them stands, of whom that can be told."""
-    turns, found = asyncio.Semaphore(MAX_CONCURRENT), dict[ResourceRef, CurrentDigests]()
+    """The current digests of each resource that has any."""
+    slots, found = asyncio.Semaphore(MAX_CONCURRENT), dict[ResourceRef, CurrentDigests]()
 
-    async def look(ref: ResourceRef) -> None:
-        async with turns:
+    async def find(ref: ResourceRef) -> None:
+        async with slots:
             resource = await engine.store.get(ref)
             if resource is not None:
-                # What cannot be told here says why in the preview.
+                # The preview reports the same error.
                 with suppress(SetpointError):
                     found[ref] = await current_digests(resource, engine)
 
-    await asyncio.gather(*map(look, refs))
+    await asyncio.gather(*map(find, refs))
     return found
 
 
 def mask_world(
     header: WorldHeader, seen: StoreSnapshot, http_recording: HttpRecording, masker: Masker
 ) -> RecordedWorld:
-    """What was seen, under the veil; memories speak of what is under it."""
-    resources = tuple(Resource(_as_object(masker.over(dict(one.document)))) for one in seen.resources.values())
-    return RecordedWorld(header, resources, frozenset(seen.besides), frozenset(seen.absent), http_recording.masked())
+    """The snapshot and the recording with secret values masked; stored digests are still those of unmasked values."""
+    resources = tuple(Resource(_as_object(masker.mask(dict(one.document)))) for one in seen.resources.values())
+    return RecordedWorld(header, resources, frozenset(seen.unlisted), frozenset(seen.absent), http_recording.masked())
 
 
 def with_masked_digests(
     recorded: RecordedWorld, before: Mapping[ResourceRef, CurrentDigests], after: Mapping[ResourceRef, CurrentDigests]
 ) -> RecordedWorld:
-    """The world with memories that speak of stand-ins, by how each resource stands without them and with them."""
+    """The world with stored digests of the current values replaced: `before` masking and `after` it."""
     resources = (
         _with_digest_changes(one, _digest_changes(before[one.ref], after[one.ref]))
         if one.ref in before and one.ref in after
@@ -74,10 +74,10 @@ def _digest_changes(before: CurrentDigests, after: CurrentDigests) -> StateTrans
 
 
 def _with_digest_changes(resource: Resource, translation: StateTranslation) -> Resource:
-    memory = translate_state(StoredState.of(resource), translation)
+    state = translate_state(StoredState.of(resource), translation)
     document = dict(resource.document)
     if "status" in document:
-        document["status"] = memory.into(resource.status, with_cookie=COOKIE in resource.status)
+        document["status"] = state.into(resource.status, with_cookie=COOKIE in resource.status)
     cookie = Cookie.parse(resource.annotations.get(COOKIE_ANNOTATION))
     if cookie is not None:
         annotations = {**resource.annotations, COOKIE_ANNOTATION: str(translation.cookie(cookie))}
@@ -90,38 +90,40 @@ def _as_object(value: Json) -> JsonObject:
     return value
 
 
-# What each owner would generate, by child.
+# --- Children: what an owner generates from a secret value changes with its mask ------------------------------------
+
+# What each owner generates, by child.
 GeneratedObjects = Mapping[ResourceRef, Mapping[ResourceRef, JsonObject]]
 
 
 async def generate_all(refs: Iterable[ResourceRef], engine: EngineContext) -> GeneratedObjects:
-    """What would be generated now, by those of whom that can be told."""
+    """What each owner among `refs` generates now, without owners that cannot generate."""
     found: dict[ResourceRef, Mapping[ResourceRef, JsonObject]] = {}
     for ref in refs:
         owner, resource = engine.owners.get((ref.group, ref.kind)), await engine.store.get(ref)
         if owner is not None and resource is not None:
-            # What cannot be told here says why in the preview.
+            # The preview reports the same error.
             with suppress(SetpointError):
-                family = await observe_children(resource, owner, engine.store)
-                found[ref] = {child_ref(child): child.object for child in family.generated.children}
+                children = await observe_children(resource, owner, engine.store)
+                found[ref] = {child_ref(child): child.object for child in children.generated.children}
     return found
 
 
 @dataclass(slots=True)
 class _Replacements:
-    """What reads differently under the veil: texts of children by child, and digests in the memories of owners."""
+    """What masking changes: texts in children, by child, and digests in the status of owners, by owner."""
 
     texts: dict[ResourceRef, dict[str, str]] = field(default_factory=dict)
     digests: dict[ResourceRef, dict[str, str]] = field(default_factory=dict)
 
 
 def replaced_texts(before: GeneratedObjects, after: GeneratedObjects) -> Mapping[str, str]:
-    """What is generated otherwise under the veil: the texts, each with the one in its place."""
+    """The texts that are generated differently after masking, each with its new text."""
     return {old: new for texts in _replacements(before, after).texts.values() for old, new in texts.items()}
 
 
 def with_masked_children(recorded: RecordedWorld, before: GeneratedObjects, after: GeneratedObjects) -> RecordedWorld:
-    """The world with children and memories that speak of stand-ins, where they spoke of what has one."""
+    """The world with children, and digests of last generated, as owners generate them from masked values."""
     changed = _replacements(before, after)
     return replace(recorded, resources=tuple(_with_replacements(one, changed) for one in recorded.resources))
 
@@ -138,7 +140,7 @@ def _replacements(before: GeneratedObjects, after: GeneratedObjects) -> _Replace
 
 
 def _pairs(old: Json, new: Json) -> Iterator[tuple[Json, Json]]:
-    """Every part that is another one, with the parts of it."""
+    """Every part that differs, from the outside in."""
     if same(old, new):
         return
     yield old, new
@@ -167,7 +169,7 @@ def _with_replacements(resource: Resource, changed: _Replacements) -> Resource:
 
 
 def replace_texts(value: Json, texts: Mapping[str, str]) -> Json:
-    """The value with other texts in the place of these."""
+    """`value` with these texts replaced, at every depth."""
     if isinstance(value, Mapping):
         return {name: replace_texts(member, texts) for name, member in value.items()}
     if isinstance(value, list | tuple):

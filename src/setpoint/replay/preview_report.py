@@ -17,25 +17,25 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult, preview_with_and_without_cookie
 from setpoint.replay.dry_run import dry_run_requests
 
-# Resources that are looked at together: services share out turns of their own.
+# Resources that are previewed concurrently: rate limiters bound the requests to each service.
 MAX_CONCURRENT: Final = 20
 
 
 def _ignore_progress(_found: PreviewResult) -> None:
-    """Nobody waits for it."""
+    """The default listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewReport:
-    """What every resource comes to, sorted by ref, and every write that was tried meanwhile."""
+    """The preview of every resource, sorted by ref, and every write that was blocked meanwhile."""
 
     found: tuple[PreviewResult, ...] = ()
     blocked: tuple[BlockedWrite, ...] = ()
-    # What a recorded world was asked for in vain.
+    # Requests that a recorded world has no response for.
     missed: tuple[str, ...] = ()
-    # What would be sent for those that would be written to, as far as that is known.
+    # The requests that would be sent for resources with writes, as far as they are known.
     requests: Mapping[ResourceRef, tuple[BlockedWrite, ...]] = field(default_factory=dict)
-    # By kind: how often each finding was made.
+    # The number of resources by kind and finding.
     counts: Mapping[str, Mapping[PreviewFinding, int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,11 +45,11 @@ class PreviewReport:
         object.__setattr__(self, "counts", kinds)
 
     def with_findings(self, *findings: PreviewFinding) -> tuple[PreviewResult, ...]:
-        """Those that one of these was found of."""
+        """The previews with one of these findings."""
         return tuple(one for one in self.found if one.finding in findings)
 
     def to_data(self) -> dict[str, Json]:
-        """The report as plain JSON, with stable member names: the same world gives the same, byte for byte."""
+        """The report as JSON, with stable member names: the same world gives the same bytes."""
         return {
             "summary": {
                 kind: {finding.value: counts[finding] for finding in PreviewFinding if counts[finding]}
@@ -61,7 +61,7 @@ class PreviewReport:
         }
 
     def data_of(self, one: PreviewResult) -> dict[str, Json]:
-        """What is found of one resource, as plain JSON."""
+        """The preview of one resource, with its requests, as JSON."""
         requests = self.requests.get(one.ref, ())
         return {**one.to_data(), "requests": [_request_data(each) for each in requests]} if requests else one.to_data()
 
@@ -70,31 +70,31 @@ async def preview_all(
     refs: Iterable[ResourceRef],
     engine: EngineContext,
     blocked_writes: BlockedWrites,
-    heard: Callable[[PreviewResult], None] = _ignore_progress,
+    on_preview: Callable[[PreviewResult], None] = _ignore_progress,
 ) -> PreviewReport:
-    """What these come to, and what was tried to be written while they were looked at."""
-    turns, requests = asyncio.Semaphore(MAX_CONCURRENT), dict[ResourceRef, tuple[BlockedWrite, ...]]()
+    """The previews of these resources; `on_preview` is called with each."""
+    slots, requests = asyncio.Semaphore(MAX_CONCURRENT), dict[ResourceRef, tuple[BlockedWrite, ...]]()
 
-    async def look(ref: ResourceRef) -> PreviewResult:
-        async with turns:
+    async def preview(ref: ResourceRef) -> PreviewResult:
+        async with slots:
             with on_behalf_of(ref, failed=False):
                 found = await preview_with_and_without_cookie(ref, engine)
                 requests[ref] = await dry_run_requests(found, engine, blocked_writes)
-        heard(found)
+        on_preview(found)
         return found
 
-    found = await asyncio.gather(*map(look, sorted(refs)))
+    found = await asyncio.gather(*map(preview, sorted(refs)))
     return PreviewReport(tuple(found), _each_once(blocked_writes.writes), requests=requests)
 
 
 def _each_once(writes: Iterable[BlockedWrite]) -> tuple[BlockedWrite, ...]:
-    """Both looks try the same; and who tried first depends on who was answered first."""
+    """Each write once, in a stable order: both previews of a resource try the same writes, in any order."""
     found = {digest(msgspec.to_builtins(one)): one for one in writes}
     return tuple(sorted(found.values(), key=lambda one: (str(one), one.caller)))
 
 
 async def managed_refs(engine: EngineContext) -> Sequence[ResourceRef]:
-    """Every resource that a kind or an owner looks after here."""
+    """Every resource in the store whose kind or owner is known."""
     listing = await engine.store.list()
     return [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in engine.resource_types]
 
@@ -105,7 +105,7 @@ def _blocked_data(one: BlockedWrite) -> Json:
 
 
 def _request_data(one: BlockedWrite) -> Json:
-    """Whose it is, is known. A file keeps no order of members."""
+    """A request without its caller, which is the resource. Members are sorted: a file does not keep their order."""
     fields: list[Json] = [*sorted(one.fields)]
     head: dict[str, Json] = {"way": one.way, "method": one.method, "target": one.target}
     return {**head, "body": _in_order(one.body), "fields": fields}

@@ -27,9 +27,9 @@ STORE_CHANNEL: Final = "store"
 
 @dataclass(slots=True)
 class StoreSnapshot(SinglePartUpdates):
-    """All that a store had. What it did not list is asked for `behind` it, once; without one, NotRecorded is raised.
+    """The content of a store at one moment. An unlisted resource is read from `source` once, or is NotRecorded.
 
-    `absent` are those that were asked for and not there. `is_whole`: the store lists all that there is.
+    `absent` are resources that were read and did not exist. `is_whole`: the list of the store is complete.
     """
 
     resources: dict[ResourceRef, Resource]
@@ -38,46 +38,48 @@ class StoreSnapshot(SinglePartUpdates):
     collects: bool = False
     is_whole: bool = True
     absent: set[ResourceRef] = field(default_factory=set)
-    # Those of the resources that the store did not list.
-    besides: set[ResourceRef] = field(default_factory=set)
-    behind: Store | None = None
+    # Resources that were read by name and not listed.
+    unlisted: set[ResourceRef] = field(default_factory=set)
+    source: Store | None = None
 
     async def get(self, ref: ResourceRef) -> Resource | None:
-        """What it was then."""
+        """The resource at that moment."""
         found = self.resources.get(ref)
         if found is not None or ref in self.absent or self.is_whole:
             return found
-        if self.behind is None:
+        if self.source is None:
             raise NotRecorded(f"{ref} was not asked for when this world was recorded: record it again")
-        found = await self.behind.get(ref)
+        found = await self.source.get(ref)
         if found is None:
             self.absent.add(ref)
         else:
             self.resources[ref] = found
-            self.besides.add(ref)
+            self.unlisted.add(ref)
         return found
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
-        """Those that the store listed then."""
-        found = (one for ref, one in sorted(self.resources.items()) if ref not in self.besides and _matches(one, query))
+        """The resources that the store listed at that moment."""
+        found = (
+            one for ref, one in sorted(self.resources.items()) if ref not in self.unlisted and _matches(one, query)
+        )
         return ResourceList(tuple(found), self.revision)
 
     async def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        """The same in pieces."""
+        """The list in pages."""
         whole = (await self.list(query)).resources
         for start in range(0, max(1, len(whole)), size):
             yield ResourceList(whole[start : start + size], self.revision)
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        """Nothing ever happens here."""
+        """StoreError: a snapshot does not change."""
         raise StoreError("a moment that is past does not change: there is nothing to watch")
 
     async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
-        """None: they are no part of a plan."""
+        """None: events have no effect on a plan."""
         return ()
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        """None: nobody works here."""
+        """None: no process runs on a snapshot."""
         return ()
 
     async def apply(self, manifest: JsonObject) -> Resource:
@@ -132,17 +134,17 @@ class StoreSnapshot(SinglePartUpdates):
         self._block("release", lease.name)
 
     async def close(self) -> None:
-        """The store behind is its opener's to close."""
+        """Does not close `source`."""
 
     def _block(self, verb: str, target: str, body: Json = None) -> NoReturn:
         raise self.blocked_writes.stop(STORE_CHANNEL, verb, target, body)
 
 
 async def take_snapshot(store: Store, blocked_writes: BlockedWrites, *, is_whole: bool) -> StoreSnapshot:
-    """The store as it is now; what it does not list is read when it is asked for."""
+    """The store as it is now; unlisted resources are read on demand."""
     listing = await store.list(EVERYTHING)
     resources = {one.ref: one for one in listing.resources}
-    return StoreSnapshot(resources, listing.revision, blocked_writes, store.collects, is_whole, behind=store)
+    return StoreSnapshot(resources, listing.revision, blocked_writes, store.collects, is_whole, source=store)
 
 
 def _matches(resource: Resource, query: ResourceQuery) -> bool:
@@ -157,7 +159,7 @@ def _matches(resource: Resource, query: ResourceQuery) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RecordingEnvironment(Mapping[str, str]):
-    """An environment that notes what it is asked for, and whether that is there."""
+    """An environment that records which variables are read, and their values."""
 
     source: Mapping[str, str] = field(repr=False)
     asked: dict[str, str | None]
@@ -175,7 +177,7 @@ class RecordingEnvironment(Mapping[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class ReplayEnvironment(Mapping[str, str]):
-    """An environment as it was; NotRecorded for what nobody asked."""
+    """The recorded environment; NotRecorded for a variable that was not read when it was recorded."""
 
     known: Mapping[str, str | None]
 
@@ -196,7 +198,7 @@ class ReplayEnvironment(Mapping[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class FixedClock:
-    """It is `at` for ever; how long something takes is still told."""
+    """A clock whose time is always `at`; the monotonic clock still runs."""
 
     at: str
 

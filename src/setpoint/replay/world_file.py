@@ -19,18 +19,18 @@ FORMAT: Final = 1
 
 
 class WorldHeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a world comes from, and how much there is of it: a part is never taken for the whole."""
+    """The origin of a world, and the number of its records: a truncated file is refused."""
 
     setpoint: str
     at: str
     store: str
     revision: str
-    # Whether the store collects what its owner left, and whether it lists all that there is.
+    # Whether the store garbage-collects children, and whether its list is complete.
     collects: bool
     whole: bool
-    # The cluster of those who name none.
+    # The default cluster.
     cluster: str = ""
-    # What was asked of the environment, and what there was.
+    # The environment variables that were read, with their values.
     environment: dict[str, str | None] = {}
     resources: int = 0
     absent: int = 0
@@ -39,21 +39,21 @@ class WorldHeader(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Format(Struct, frozen=True):
-    """What every header says, of whatever format."""
+    """The members that headers of every format have."""
 
     world: int
     setpoint: str = "the version that made it"
 
 
 class _ResourceLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A resource; `besides` if the store did not list it."""
+    """A resource; `besides` if it was read by name, and not listed."""
 
     document: msgspec.Raw
     besides: bool = False
 
 
 class _AbsentLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """One that was asked for and was not there."""
+    """A resource that was read and did not exist."""
 
     group: str
     kind: str
@@ -72,12 +72,12 @@ class _ResponseLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class RecordedWorld:
-    """One world: what its store had, and what services and clusters answered."""
+    """One world: the content of its store, and the responses of services and clusters."""
 
     header: WorldHeader
     resources: tuple[Resource, ...]
-    # Those of the resources that the store did not list, and those that were not there.
-    besides: frozenset[ResourceRef]
+    # The resources that were read by name and not listed, and those that did not exist.
+    unlisted: frozenset[ResourceRef]
     absent: frozenset[ResourceRef]
     http_recording: HttpRecording
 
@@ -86,9 +86,9 @@ class RecordedWorld:
 
 
 def pack_world(world: RecordedWorld) -> bytes:
-    """The world as bytes: the same for the same world."""
+    """The world as bytes: equal worlds have equal bytes."""
     lines = b"".join(b"%b\n" % msgspec.json.encode(one) for one in _lines(world))
-    # Without a time in it.
+    # Without a timestamp, so that the bytes are reproducible.
     return gzip.compress(lines, mtime=0)
 
 
@@ -96,14 +96,14 @@ def _lines(world: RecordedWorld) -> Iterator[Struct]:
     counts = {
         "resources": len(world.resources),
         "absent": len(world.absent),
-        "answers": len(world.http_recording.replies),
+        "answers": len(world.http_recording.responses),
     }
     yield msgspec.structs.replace(world.header, **counts)
     for resource in sorted(world.resources, key=lambda one: one.ref):
-        yield _ResourceLine(msgspec.Raw(canonical(dict(resource.document))), resource.ref in world.besides)
+        yield _ResourceLine(msgspec.Raw(canonical(dict(resource.document))), resource.ref in world.unlisted)
     for ref in sorted(world.absent):
         yield _AbsentLine(*ref)
-    for question, reply in sorted(world.http_recording.replies.items(), key=lambda pair: pair[0]):
+    for question, reply in sorted(world.http_recording.responses.items(), key=lambda pair: pair[0]):
         yield _ResponseLine(*question, reply)
 
 
@@ -111,7 +111,7 @@ def _lines(world: RecordedWorld) -> Iterator[Struct]:
 
 
 def read_world(path: Path) -> RecordedWorld:
-    """The world in a file; UserError says what is wrong with it."""
+    """The world in a file; UserError says why it cannot be read."""
     try:
         return unpack_world(path.read_bytes(), str(path))
     except FileNotFoundError:
@@ -121,14 +121,14 @@ def read_world(path: Path) -> RecordedWorld:
 
 
 def unpack_world(world: bytes, path: str) -> RecordedWorld:
-    """The world that was packed; UserError says what is wrong with what is at `path`."""
+    """The world in the bytes of a file; UserError says why they cannot be read. `path` is for messages."""
     lines = _text(world, path).split(b"\n")
     try:
         _require_format(lines, path)
         header = msgspec.json.decode(lines[0], type=WorldHeader)
-        told, found = header.resources + header.absent + header.answers, len(lines) - 2
-        if found != told or lines[-1]:
-            raise UserError(f"{path} breaks off: {told} records should follow, and {found} do; record it again")
+        announced, found = header.resources + header.absent + header.answers, len(lines) - 2
+        if found != announced or lines[-1]:
+            raise UserError(f"{path} breaks off: {announced} records should follow, and {found} do; record it again")
         return _world(header, lines[1:-1])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is no recorded world that can be read here: {error}; record it again") from error
@@ -154,13 +154,15 @@ def _world(header: WorldHeader, lines: list[bytes]) -> RecordedWorld:
     gone, answered = rest[: header.absent], rest[header.absent :]
     documents = [_document(line) for line in kept]
     absent = (msgspec.json.decode(line, type=_AbsentLine) for line in gone)
-    replies = (msgspec.json.decode(line, type=_ResponseLine) for line in answered)
+    responses = (msgspec.json.decode(line, type=_ResponseLine) for line in answered)
     return RecordedWorld(
         header,
         tuple(one for one, _ in documents),
-        frozenset(one.ref for one, is_besides in documents if is_besides),
+        frozenset(one.ref for one, is_unlisted in documents if is_unlisted),
         frozenset(ResourceRef(one.group, one.kind, one.namespace, one.name) for one in absent),
-        HttpRecording({RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply for one in replies}),
+        HttpRecording(
+            {RequestKey(one.way, one.method, one.target, one.form, one.body): one.reply for one in responses}
+        ),
     )
 
 
