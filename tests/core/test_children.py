@@ -1,4 +1,4 @@
-"""A child that is there: what is to be written of it."""
+"""The update of an existing child, under each update policy."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def secret(value: str, contents: ChildUpdatePolicy) -> Child:
     return Child(made, contents, FieldsView((Path(("data",)),)), {})
 
 
-def test_what_nobody_edited_follows() -> None:
+def test_an_unedited_child_follows_its_owner() -> None:
     last = read_last_generated(last_generated_status([merged("old")]), merged("new"))
 
     update = child_update(merged("new"), config_map("old", other="mine"), last)
@@ -42,7 +42,7 @@ def test_what_nobody_edited_follows() -> None:
     assert update.resolutions == ()
 
 
-def test_what_somebody_edited_stays_and_is_told() -> None:
+def test_an_edit_is_kept_and_reported() -> None:
     live = config_map("edited")
 
     update = child_update(
@@ -60,7 +60,7 @@ def test_what_somebody_edited_stays_and_is_told() -> None:
 
 
 @pytest.mark.parametrize("gone", [{"data": {}}, {"data": {"key.txt": ""}}, {}])
-def test_what_somebody_removed_comes_back(gone: dict[str, Any]) -> None:
+def test_a_removed_field_comes_back(gone: dict[str, Any]) -> None:
     live = {**config_map(""), **gone}
 
     assert child_update(merged("new"), live, None).object == config_map("new")

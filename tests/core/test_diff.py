@@ -1,4 +1,4 @@
-"""Differences, field by field, with nothing in them that nobody may see."""
+"""Differences, field by field, with secret values redacted."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from setpoint.core.redaction import REDACTED, redact
 from setpoint.core.schema.shape import Field, Keyed, Mark, shape_of
 from setpoint.core.values.json_types import MISSING, Json
 from setpoint.core.values.paths import Path
-from tests.laws.worlds import PASSWORD, SHAPE
+from tests.laws.declared_specs import PASSWORD, SHAPE
 
 DATABASE = Field(SHAPE)
 
@@ -139,7 +139,7 @@ def test_a_change_inside_something_immutable_is_marked() -> None:
         ),
     ],
 )
-def test_what_is_write_only_is_hidden_wherever_it_stands(value: Json, shown: Json) -> None:
+def test_a_write_only_field_is_redacted_at_every_depth(value: Json, shown: Json) -> None:
     assert redact(value, USERS) == shown
 
 

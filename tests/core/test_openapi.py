@@ -1,4 +1,4 @@
-"""A type as a cluster's schema."""
+"""The structural OpenAPI schema of a type."""
 
 from enum import Enum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal

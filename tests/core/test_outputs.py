@@ -262,7 +262,7 @@ def test_a_known_value_that_vanishes_has_disappeared_and_is_kept_for_display(
     ("observation", "reason"),
     [(ReadFailed("503"), "the read failed: 503"), (TimedOut("slow"), "the wait timed out: slow")],
 )
-def test_a_known_value_nobody_could_look_at_is_unknown_and_kept_for_display(
+def test_a_known_value_that_cannot_be_read_is_unknown_and_kept_for_display(
     observation: WaitObservation, reason: str
 ) -> None:
     assert output_of(WAIT, observation, Known(PRUNED), T1) == Unknown(reason, T1, PRUNED)

@@ -12,7 +12,7 @@ from setpoint.core.schema.shape import Mark, with_defaults, with_marks
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.errors import ManifestInvalid
-from tests.laws.worlds import SHAPE, Backup, Database, Flag, Metadata, Settings, Spec
+from tests.laws.declared_specs import SHAPE, Backup, Database, Flag, Metadata, Settings, Spec
 
 UNMANAGED_TIER = FieldPolicy(unmanaged=(Path.parse("spec.settings.tier"),))
 LISTED_TIER = FieldPolicy(listed=(Path.parse("spec.settings.tier"),))
@@ -86,7 +86,7 @@ def test_silence_keeps_what_is_immutable() -> None:
     assert overlay(Declared({"spec": {}}, SHAPE), {"spec": {"region": "eu"}}) == {"spec": {"region": "eu"}}
 
 
-def test_an_object_that_nobody_specified_is_unset_with_all_it_holds() -> None:
+def test_an_unspecified_object_is_unset_with_all_its_fields() -> None:
     assert _settings({}, {"flags": [{"name": "x"}], "networks": ["a"]}) == {"resize": True}
 
 
@@ -236,7 +236,7 @@ def test_an_object_with_a_default_of_its_own_is_made_when_absent() -> None:
 
 @pytest.mark.parametrize("written", [{}, {"tier": None}])
 @pytest.mark.parametrize("policy", [PRUNE, IGNORE])
-def test_what_the_service_chooses_stands_until_somebody_says_something(written: Json, policy: FieldPolicy) -> None:
+def test_a_value_that_the_service_chose_stays_until_the_spec_has_one(written: Json, policy: FieldPolicy) -> None:
     chosen = with_marks(SHAPE, {"spec.settings.tier": Mark.CHOSEN})
     live: JsonObject = {"spec": {"settings": {"tier": "b"}}}
 

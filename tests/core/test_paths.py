@@ -1,4 +1,4 @@
-"""Paths: what people write, what they are told, and trees that are never changed in place."""
+"""Paths: their text, error messages, and trees that are never changed in place."""
 
 import math
 

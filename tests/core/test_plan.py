@@ -20,7 +20,7 @@ from setpoint.core.schema.policy import IGNORE, FieldPolicy
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
 from setpoint.core.values.paths import Path
 from setpoint.errors import ImmutableFieldChanged
-from tests.laws.worlds import PASSWORD, SHAPE
+from tests.laws.declared_specs import PASSWORD, SHAPE
 
 LIVE: JsonObject = {
     "spec": {

@@ -1,4 +1,4 @@
-"""Annotations: read once, checked, and turned into a stance."""
+"""Field policies: annotations, read once, checked and compiled."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE, IGNORE_UNSPECIFI
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.paths import Path, Selector
 from setpoint.errors import ManifestInvalid, UnknownField
-from tests.laws.worlds import SHAPE
+from tests.laws.declared_specs import SHAPE
 
 
 def test_no_annotation_means_prune() -> None:

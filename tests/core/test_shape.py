@@ -1,4 +1,4 @@
-"""Shapes: read off types, with errors that help."""
+"""Shapes: derived from types, with errors that help."""
 
 from typing import Annotated, Any
 
@@ -24,7 +24,7 @@ from setpoint.core.schema.shape import (
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 from setpoint.errors import UnknownField
-from tests.laws.worlds import SHAPE, Backup
+from tests.laws.declared_specs import SHAPE, Backup
 
 
 class Port(Struct, rename="camel"):

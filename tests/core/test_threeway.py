@@ -1,4 +1,4 @@
-"""People's edits to a generated object: 47 cases of trustee-operator, then one claim at a time."""
+"""Three-way merge: 47 cases of trustee-operator, then one claim at a time."""
 
 import json
 from pathlib import Path as File

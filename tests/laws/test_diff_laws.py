@@ -9,8 +9,8 @@ from setpoint.core.schema.shape import Field
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject, Missing
 from setpoint.core.values.paths import remove_at, set_at
+from tests.laws.declared_specs import SHAPE, live_objects
 from tests.laws.json_values import small_json
-from tests.laws.worlds import SHAPE, live_objects
 
 pytestmark = pytest.mark.laws
 

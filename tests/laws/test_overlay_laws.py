@@ -13,7 +13,7 @@ from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import ImmutableFieldChanged
-from tests.laws.worlds import (
+from tests.laws.declared_specs import (
     LISTABLE,
     PASSWORD,
     SECRET,

@@ -56,14 +56,14 @@ def test_the_same_letters_cut_elsewhere_are_another_resource(one: ResourceRef) -
 
 
 @given(MEMBERS)
-def test_every_shard_has_one_member_whoever_counts_them_and_in_whatever_order(members: set[str]) -> None:
+def test_every_shard_has_one_member_in_whatever_order_members_are_counted(members: set[str]) -> None:
     found = shares(members)
 
     assert set(found.values()) <= members
     assert found == {shard: shard_winner(shard, sorted(members, reverse=True)) for shard in SHARDS}
 
 
-def test_without_members_nobody_has_a_shard() -> None:
+def test_without_members_no_shard_is_assigned() -> None:
     assert shard_winner(0, []) is None
 
 

@@ -1,4 +1,4 @@
-"""People's edits to a generated object: what holds for every history of the two."""
+"""Three-way merge: what holds for every history of generated values and edits."""
 
 import copy
 import json
@@ -236,7 +236,7 @@ def test_a_conflict_is_reported_exactly_where_all_three_differ(history: History)
 
     differing = {path for path, sides in entry_places(last, live, generated) if pairwise_different(*sides)}
     was, is_, new = (full(get_at(side, REPLICAS)) for side in (last, live, generated))
-    # A scalar that a person emptied was handed back: nobody to disagree with.
+    # An emptied scalar is no edit, so there is no conflict.
     scalar = {REPLICAS} if is_ is not None and pairwise_different(was, is_, new) else set()
     assert sorted(map(str, conflicts)) == sorted(map(str, differing | scalar))
 

@@ -1,4 +1,4 @@
-"""The work queue: what holds for every order of adds, looks, work, failures, and of people who give up waiting."""
+"""The work queue: what holds for every order of adds, gets, work, failures and cancelled waits."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -73,7 +73,9 @@ def test_keys_come_as_from_a_queue_that_searches_for_the_earliest_deadline(progr
 
 
 @given(programs, programs)
-def test_after_a_shut_down_everybody_is_told_and_nothing_comes(before: list[Operation], after: list[Operation]) -> None:
+def test_after_a_shut_down_every_worker_is_told_and_no_key_comes(
+    before: list[Operation], after: list[Operation]
+) -> None:
     async def scenario() -> None:
         work = Run()
         for operation in before:
@@ -103,7 +105,7 @@ def test_after_a_shut_down_everybody_is_told_and_nothing_comes(before: list[Oper
 
 @dataclass
 class Diary:
-    """When each key was asked for, and when somebody had it. Moments are numbered: several may share one time."""
+    """When each key was added, and when a worker got it. Moments are numbered: several may share one time."""
 
     asked: dict[str, int] = field(default_factory=dict)
     begun: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Values of Secrets: nobody sees them in a change."""
+"""Redaction: the values of Secrets are in no change."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_a_secret_is_told_by_its_kind(object_: Any, is_one: bool) -> None:
         Path(("data", "key")),
         Path(("stringData", "key")),
         Path(("metadata", "annotations", KUBECTL)),
-        # Whoever shows all of it shows that, too.
+        # An object that contains secret values is redacted as a whole.
         Path(("metadata", "annotations")),
         Path(("metadata",)),
         Path(),

@@ -1,6 +1,6 @@
 """Makes the world that is kept: something of every kind and every owner, as the implementations of today leave it.
 
-`python -m tests.worlds.keeping` writes it anew.
+`python -m tests.replay.keeping` writes it anew.
 """
 
 import gzip
@@ -18,9 +18,9 @@ from tests.cluster.assets import Assets, Missing, find
 from tests.cluster.progress import Progress
 from tests.cluster.server import Cluster, Settings
 
-MANIFESTS: Final = Path("tests/worlds/kept_world.yaml")
+MANIFESTS: Final = Path("tests/replay/kept_world.yaml")
 # A line for each resource and each answer, so that a reader sees what has changed.
-KEPT: Final = Path("tests/worlds/kept_world.jsonl")
+KEPT: Final = Path("tests/replay/kept_world.jsonl")
 
 
 def record_world(cluster: Access, folder: Path) -> bytes:
@@ -29,7 +29,7 @@ def record_world(cluster: Access, folder: Path) -> bytes:
     surroundings = {"PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig), "OPERATOR_IMAGE_NAME": "operator:1"}
     with Desk(folder, {**kept, **surroundings}) as desk:
         desk.write(MANIFESTS.read_text(encoding="utf-8"))
-        # Nobody runs pods here: Trustees are as they should be, and never ready.
+        # No kubelet runs here: Trustees are as declared, and never ready.
         desk.run("apply", "-f", "manifest.yaml", "--timeout", "120s")
         done = desk.run("record", "--to", "world.gz")
         assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""What was generated last, when a process died and nobody knows whether it wrote what it was about to write."""
+"""Last generated after a crash, when the write in flight may or may not have happened."""
 
 from typing import Any
 

@@ -20,19 +20,19 @@ from setpoint.replay.world_file import unpack_world
 from tests.cluster.server import Cluster
 from tests.engine.owners.stands import Place
 from tests.engine.owners.upgrading import otherwise, with_another
-from tests.worlds.keeping import KEPT, record_world
+from tests.replay.keeping import KEPT, record_world
 
 # By `KIND/NAME`: the fields that the implementations of today set on what is in the kept world.
 DECLARED: Final[Mapping[str, tuple[str, ...]]] = {}
 WHAT_TO_DO: Final = (
     "this is written to what earlier versions made. If that is meant: raise the revision of the kind or owner, and "
-    "declare the fields here. `python -m tests.worlds.keeping` makes the world anew, once nobody has the old one"
+    "declare the fields here. `python -m tests.replay.keeping` makes the world anew, once the old one is out of use"
 )
 Change = Callable[[EngineContext], EngineContext]
 
 
 def look(change: Change = lambda engine: engine) -> PreviewReport:
-    """What everything in the kept world comes to; nobody is asked, and nothing can be written."""
+    """The preview of everything in the kept world; no service is asked, and nothing can be written."""
 
     async def main() -> PreviewReport:
         kept = unpack_world(gzip.compress(KEPT.read_bytes()), str(KEPT))
@@ -62,7 +62,7 @@ def test_something_of_every_kind_and_every_owner_was_made_before() -> None:
     there = {(one.ref.group, one.ref.kind) for one in look().found}
 
     missing = sorted(name for group, name in definitions() if (group, name) not in there)
-    assert missing == [], "declare one in tests/worlds/kept_world.yaml, and run `python -m tests.worlds.keeping`"
+    assert missing == [], "declare one in tests/replay/kept_world.yaml, and run `python -m tests.replay.keeping`"
 
 
 # --- It finds what was changed ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Verdicts: satisfied, waiting, failed."""
+"""Verdicts of waits: satisfied, unsatisfied, unsatisfiable."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""A store as it was at one moment: it reads as the store did, and nothing can be written to it."""
+"""A snapshot reads as the store did at one moment, and cannot be written to."""
 
 import asyncio
 import inspect
@@ -149,7 +149,7 @@ def test_what_is_not_listed_is_asked_for_once() -> None:
     asyncio.run(scenario())
 
 
-def test_what_nobody_asked_for_is_not_guessed() -> None:
+def test_a_read_that_was_not_recorded_is_not_guessed() -> None:
     async def scenario() -> None:
         _, taken = await _taken(is_whole=False)
         taken.source = None

@@ -1,4 +1,4 @@
-"""What a step would send: told beforehand, and nothing is sent or kept."""
+"""Dry run of a step: its requests are captured, and nothing is sent or stored."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -72,7 +72,7 @@ def scratched(verb: Callable[[WriteCaptureStore, Resource], Awaitable[Any]]) -> 
     return asyncio.run(main())
 
 
-def test_what_a_step_notes_of_its_own_resource_it_sees_and_nobody_is_told() -> None:
+def test_a_step_reads_back_its_own_status_and_nothing_is_captured() -> None:
     async def verb(scratch: WriteCaptureStore, resource: Resource) -> Any:
         seen = await scratch.update_status(resource, {"s": 2})
         seen = await scratch.annotate(seen, {"a": None, "e": "f"})

@@ -1,4 +1,4 @@
-"""A live object and what is wanted of it, apart from what its server and others added."""
+"""Subset merge: generated fields are set, fields added by the API server stay."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keyed lists: elements under their keys."""
+"""Keyed lists: elements by key."""
 
 import pytest
 

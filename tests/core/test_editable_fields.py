@@ -1,4 +1,4 @@
-"""The table of a merge: fields by name, nothing else."""
+"""Editable fields are named by fields, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What was asked of the environment is answered again, and nothing besides."""
+"""Environment variables are replayed as they were recorded, and no others."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Reports for CI systems and for people say what the comparison says."""
+"""JUnit and Markdown reports say what the comparison says."""
 
 from xml.etree import ElementTree as Xml
 

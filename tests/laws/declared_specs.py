@@ -1,4 +1,4 @@
-"""A kind with every sort of field, and strategies for what its author writes, what is live, and who owns what."""
+"""A kind with every sort of field, and strategies for specs, live objects and field policies."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What was answered once is answered again, and nothing besides."""
+"""A recorded response is replayed, and no other request is answered."""
 
 import json
 from typing import Any
@@ -112,7 +112,7 @@ def test_a_failure_is_one_again(error: RemoteUnavailable | RemoteRefused) -> Non
         _played(http_recording.masked(), HttpRequest("GET", ELSEWHERE))
 
 
-def test_a_question_with_a_secret_in_it_is_known_by_its_stand_in() -> None:
+def test_a_request_with_a_secret_value_is_known_by_its_mask() -> None:
     masker = Masker()
     asked: Json = {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hunter2"}}
     request = HttpRequest("PATCH", URL, body=json.dumps(asked).encode())

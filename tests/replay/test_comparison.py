@@ -1,4 +1,4 @@
-"""Two reports on one world: what the second would write that the first would not."""
+"""Comparison of two preview reports: what the candidate would write that the baseline would not."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whose an object is."""
+"""Owner references: who controls an object."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def test_adopting_keeps_the_other_owners_and_mends_our_own_reference() -> None:
 @pytest.mark.parametrize(
     "live", [{}, {"metadata": {}}, child(), child({**REFERENCE, "controller": False}), child("odd")]
 )
-def test_what_has_no_controller_is_nobodys(live: dict[str, Any]) -> None:
+def test_an_object_without_a_controller_is_unowned(live: dict[str, Any]) -> None:
     assert controller_of(live) is None
 
 
@@ -77,7 +77,7 @@ def test_a_controller_of_the_core_group_has_no_group() -> None:
     assert controller_of(child({**REFERENCE, "apiVersion": "v1"})) == OwnerRef("", "Owner", "", "o")
 
 
-def test_whoever_adopts_is_the_controller() -> None:
+def test_the_adopting_owner_is_the_controller() -> None:
     adopted = with_owner_reference({"metadata": {"name": "c", "namespace": "n"}}, OWNER)
 
     assert controller_of(adopted) == OwnerRef("x", "Owner", "n", "o")

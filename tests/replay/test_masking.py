@@ -1,4 +1,4 @@
-"""Under the veil nobody sees what nobody may see, and everything else is as it was."""
+"""Masking: secret values are replaced, and everything else is unchanged."""
 
 import base64
 import json
@@ -63,7 +63,7 @@ def test_what_was_the_same_is_the_same(one: Json, other: Json) -> None:
 
 
 @given(_with_secret())
-def test_the_same_once_more_changes_nothing_but_stand_ins(value: Json) -> None:
+def test_masking_twice_changes_nothing_but_masks(value: Json) -> None:
     once = MASKER.mask(value)
 
     assert MASKER.mask(value) == once
@@ -76,11 +76,11 @@ def _shape(value: Json) -> Json:
     return [_shape(one) for one in value] if isinstance(value, list) else type(value).__name__
 
 
-def test_another_recording_has_other_stand_ins() -> None:
+def test_another_recording_has_other_masks() -> None:
     assert Masker().mask({"password": SECRET}) != Masker().mask({"password": SECRET})
 
 
-def test_text_and_base64_of_the_same_have_the_same_stand_in() -> None:
+def test_text_and_base64_of_the_same_have_the_same_mask() -> None:
     in_text: Any = MASKER.mask(_secret(stringData={"a": SECRET}))
     encoded: Any = MASKER.mask(_secret(data={"a": ENCODED}))
 
@@ -106,7 +106,7 @@ def test_a_manifest_in_a_text_stays_one_where_nothing_is_hidden() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_every_field_that_nobody_may_see_is_known_by_its_name(page: Any) -> None:
+def test_every_secret_field_is_recognised_by_its_name(page: Any) -> None:
     shape = shape_of(PAGES[page].tree)
     hidden = [Path.parse(text) for text in paths_of(shape) if "[" not in text]
 

@@ -1,4 +1,4 @@
-"""Lists that name an entry more than once."""
+"""Three-way merge of lists that name an entry more than once."""
 
 from tests.core.test_threeway import told, volume
 

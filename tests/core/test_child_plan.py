@@ -1,4 +1,4 @@
-"""What is to be written of one child, told beforehand."""
+"""The plan for one child: its write, its field changes and the merge report."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_a_new_secret_is_told_without_its_values() -> None:
         (7, 7),
     ],
 )
-def test_nobody_reads_a_whole_file_in_a_plan(value: Any, shown: Any) -> None:
+def test_a_long_value_is_truncated_in_a_plan(value: Any, shown: Any) -> None:
     found = plan_child(child({"zone": value}), None, OWNER, None)
 
     assert [one[2] for one in told(found)] == [shown]
@@ -111,7 +111,7 @@ def test_what_is_left_of_an_earlier_owner_of_the_same_name_is_waited_for() -> No
 
 
 @pytest.mark.parametrize("owner", [OTHER, None])
-def test_what_is_made_once_is_left_to_whoever_has_it(owner: Any) -> None:
+def test_a_child_that_is_created_once_is_left_to_its_controller(owner: Any) -> None:
     live = object_of({"zone": "theirs"}, owner)
 
     assert plan_child(child(update_policy=ChildUpdatePolicy.CREATE_ONLY), live, OWNER, None) == ChildPlan(
@@ -119,7 +119,7 @@ def test_what_is_made_once_is_left_to_whoever_has_it(owner: Any) -> None:
     )
 
 
-def test_what_is_nobodys_is_adopted_with_what_is_in_it() -> None:
+def test_an_object_without_a_controller_is_adopted_with_its_content() -> None:
     live = object_of({**SPEC, "zone": "theirs", "size": 5}, None)
 
     found = plan_child(child(), live, OWNER, None)

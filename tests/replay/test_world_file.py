@@ -1,4 +1,4 @@
-"""A world in a file is all of it, or an error that says so."""
+"""A recorded world in a file: complete, or an error that says so."""
 
 import asyncio
 import gzip
@@ -58,17 +58,17 @@ WORLD = RecordedWorld(
 
 
 @given(worlds())
-def test_what_was_packed_is_unpacked(engine: RecordedWorld) -> None:
-    read = unpack_world(pack_world(engine), "w")
+def test_what_was_packed_is_unpacked(world: RecordedWorld) -> None:
+    read = unpack_world(pack_world(world), "w")
 
-    assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in engine.resources]
+    assert [canonical(one.document) for one in read.resources] == [canonical(one.document) for one in world.resources]
     assert (read.unlisted, read.absent, read.http_recording.responses) == (
-        engine.unlisted,
-        engine.absent,
-        engine.http_recording.responses,
+        world.unlisted,
+        world.absent,
+        world.http_recording.responses,
     )
     assert (read.header.setpoint, read.header.at, read.header.cluster) == ("1.2.3", "2026-01-01T00:00:00Z", "context:a")
-    assert pack_world(read) == pack_world(engine)
+    assert pack_world(read) == pack_world(world)
 
 
 def test_no_part_is_taken_for_the_whole() -> None:

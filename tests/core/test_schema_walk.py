@@ -1,4 +1,4 @@
-"""The fields of a type, one by one."""
+"""The walk over the fields of a type."""
 
 from typing import Annotated
 
