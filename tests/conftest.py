@@ -23,7 +23,7 @@ pytest.register_assert_rewrite(
     "tests.engine.owners.home",
     "tests.engine.owners.upgrading",
     "tests.engine.upgrades",
-    "tests.terraform.objects.stage",
+    "tests.terraform.objects.workspace",
 )
 pytest_plugins = ["tests.cluster.fixtures"]
 

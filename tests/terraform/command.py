@@ -41,7 +41,7 @@ class Outcome:
 
     @property
     def drifted(self) -> list[str]:
-        """The resources that somebody else changed."""
+        """The resources that drifted."""
         return [one["change"]["resource"]["addr"] for one in self.events if one["type"] == "resource_drift"]
 
     @property
@@ -80,13 +80,13 @@ class Project:
     more: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def engine(self) -> Path:
+    def object_folder(self) -> Path:
         """Where the objects of the providers are."""
-        return self.folder / "world"
+        return self.folder / "objects"
 
     def write(self, text: str) -> None:
-        """Puts a configuration in place of the last one; WORLD in it is where the objects are."""
-        (self.folder / "main.tf").write_text(text.replace("WORLD", str(self.engine)))
+        """Puts a configuration in place of the last one; OBJECTS in it is where the objects are."""
+        (self.folder / "main.tf").write_text(text.replace("OBJECTS", str(self.object_folder)))
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """A command under way, in a group of processes of its own."""
@@ -128,7 +128,7 @@ class Project:
 
     def objects(self) -> list[str]:
         """The names of the objects that there are."""
-        return sorted(file.stem for file in self.engine.glob("*.json"))
+        return sorted(file.stem for file in self.object_folder.glob("*.json"))
 
 
 def finished(process: "subprocess.Popen[str]") -> Outcome:

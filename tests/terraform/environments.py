@@ -45,7 +45,7 @@ class Environment:
 
     @property
     def has_served(self) -> bool:
-        """Whether anybody started its provider."""
+        """Whether its provider was started."""
         return self._trace("terraform-provider-setpoint").exists()
 
     def run(self, *arguments: str, environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":

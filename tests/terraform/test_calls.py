@@ -9,7 +9,7 @@ from setpoint.terraform.framework.call import ActiveCalls, CallContext
 from setpoint.terraform.framework.diagnostics import Interrupted
 
 
-def test_a_wait_ends_as_soon_as_the_call_is_to_end() -> None:
+def test_a_wait_ends_as_soon_as_the_call_is_stopped() -> None:
     async def waits() -> None:
         call = CallContext()
         asyncio.get_running_loop().call_soon(call.stop)
@@ -19,12 +19,12 @@ def test_a_wait_ends_as_soon_as_the_call_is_to_end() -> None:
         asyncio.run(waits())
 
 
-def test_what_was_waited_for_is_given_or_raised() -> None:
+def test_the_result_or_error_of_what_is_waited_for_is_passed_on() -> None:
     async def gives(value: int) -> int:
         return value
 
     async def raises() -> int:
-        raise LookupError("nobody")
+        raise LookupError("missing")
 
     async def both() -> int:
         call = CallContext()
@@ -35,7 +35,7 @@ def test_what_was_waited_for_is_given_or_raised() -> None:
     assert asyncio.run(both()) == 3
 
 
-def test_what_is_waited_for_is_ended_too() -> None:
+def test_what_is_waited_for_is_cancelled_as_well() -> None:
     ended: list[str] = []
 
     async def slow() -> None:
@@ -54,7 +54,7 @@ def test_what_is_waited_for_is_ended_too() -> None:
     asyncio.run(waits())
 
 
-def test_who_does_not_listen_is_cut_off() -> None:
+def test_a_call_that_ignores_the_stop_is_cancelled_after_the_grace_period() -> None:
     async def deaf() -> None:
         call = CallContext(grace_s=0)
         asyncio.get_running_loop().call_soon(call.stop)
@@ -64,7 +64,7 @@ def test_who_does_not_listen_is_cut_off() -> None:
         asyncio.run(deaf())
 
 
-def test_a_call_that_somebody_else_cancels_is_cancelled() -> None:
+def test_a_cancellation_from_outside_is_passed_on() -> None:
     async def cancelled() -> None:
         task = asyncio.ensure_future(CallContext().run_with_grace(asyncio.sleep(3600)))
         asyncio.get_running_loop().call_later(0.01, task.cancel)
@@ -93,7 +93,7 @@ async def _is_stopped(call: CallContext) -> bool:
     return False
 
 
-def test_stopping_ends_the_calls_under_way_and_none_that_comes_later() -> None:
+def test_stop_ends_the_active_calls_and_no_later_one() -> None:
     async def context(calls: ActiveCalls) -> list[bool]:
         with calls.begin() as first, calls.begin() as second:
             calls.stop()
@@ -103,7 +103,7 @@ def test_stopping_ends_the_calls_under_way_and_none_that_comes_later() -> None:
     assert _under_way(context) == [True, True, False]
 
 
-def test_the_end_waits_for_the_calls_under_way_and_stops_what_comes_later() -> None:
+def test_drain_waits_for_the_active_calls_and_stops_later_ones() -> None:
     async def context(calls: ActiveCalls) -> list[bool]:
         with calls.begin():
             ending = asyncio.ensure_future(calls.drain())

@@ -1,4 +1,4 @@
-"""The certificate is made once, kept where nobody else can read it, and replaced in time."""
+"""The certificate is made once, kept where no other user can read it, and replaced in time."""
 
 import os
 import ssl
@@ -44,7 +44,7 @@ def test_one_from_the_future_is_replaced(run: Path, cache: Path) -> None:
     assert load_or_create_certificate(run, cache, NOW - timedelta(days=1)).der != first.der
 
 
-def test_nobody_else_may_read_it(run: Path, cache: Path) -> None:
+def test_only_its_user_may_read_it(run: Path, cache: Path) -> None:
     load_or_create_certificate(run, cache, NOW)
 
     assert [one.name for one in cache.iterdir()] == ["server.pem"]
@@ -53,7 +53,7 @@ def test_nobody_else_may_read_it(run: Path, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_one_that_others_could_read_is_not_used(run: Path, cache: Path, mode: int) -> None:
+def test_one_that_another_user_could_read_is_not_used(run: Path, cache: Path, mode: int) -> None:
     first = load_or_create_certificate(run, cache, NOW)
     (cache / "server.pem").chmod(mode)
 
@@ -61,7 +61,7 @@ def test_one_that_others_could_read_is_not_used(run: Path, cache: Path, mode: in
     assert (cache / "server.pem").stat().st_mode & 0o777 == 0o600
 
 
-def test_one_in_a_folder_of_others_is_not_used(run: Path, cache: Path) -> None:
+def test_one_in_a_directory_of_another_user_is_not_used(run: Path, cache: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
     cache.chmod(0o777)
 
@@ -80,7 +80,7 @@ def test_a_link_to_one_is_not_used(run: Path, cache: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "text", ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
-def test_a_broken_one_is_made_anew(run: Path, cache: Path, text: str) -> None:
+def test_a_broken_one_is_replaced(run: Path, cache: Path, text: str) -> None:
     load_or_create_certificate(run, cache, NOW)
     (cache / "server.pem").write_text(text)
     made = load_or_create_certificate(run, cache, NOW)

@@ -24,7 +24,7 @@ _ROOT = Path(__file__).parents[2]
 _PROBE = [sys.executable, "-m", "tests.terraform.probe"]
 
 
-def test_terraform_is_known_by_its_word() -> None:
+def test_terraform_is_recognised_by_its_cookie() -> None:
     word = {COOKIE_NAME: COOKIE}
 
     assert read_handshake({}) is None
@@ -39,14 +39,14 @@ def test_the_line_has_six_parts_and_base64_without_padding() -> None:
     assert handshake_line("folder/s", b"1234") == "1|6|unix|folder/s|grpc|MTIzNA\n"
 
 
-def test_terraform_is_told_how_to_reattach() -> None:
+def test_the_reattach_config_has_what_terraform_needs() -> None:
     assert reattach_config("registry.terraform.io/acme/probe", "folder/s", 7) == (
         '{"registry.terraform.io/acme/probe":{"Protocol":"grpc","ProtocolVersion":6,"Pid":7,"Test":true,'
         '"Addr":{"Network":"unix","String":"folder/s"}}}'
     )
 
 
-def test_who_types_the_command_is_told_what_it_is() -> None:
+def test_a_user_who_runs_the_command_is_told_what_it_is() -> None:
     found = subprocess.run(_PROBE, env=_environment(), capture_output=True, text=True, check=False)
 
     assert (found.returncode, found.stdout) == (1, "")
@@ -79,7 +79,7 @@ def test_nothing_but_the_line_is_on_standard_output_and_nothing_is_left_behind(t
     assert (rest, started.returncode, list(sockets.iterdir())) == ("", 0, [])
 
 
-def test_a_place_that_is_too_long_for_a_socket_is_passed_over(tmp_path: Path) -> None:
+def test_a_directory_that_is_too_long_for_a_socket_is_not_used(tmp_path: Path) -> None:
     far = tmp_path / ("x" * 100)
     far.mkdir()
     environment = {**_environment(), "HOME": str(tmp_path), "TMPDIR": str(far), COOKIE_NAME: COOKIE}

@@ -28,7 +28,7 @@ def test_an_event_is_one_json_object_with_its_fields(stream: io.StringIO) -> Non
     assert line == {"@level": "warn", "@message": "look", "@module": "setpoint.probe", "count": 3}
 
 
-def test_an_exception_is_told_by_its_class_alone(stream: io.StringIO) -> None:
+def test_an_exception_is_logged_by_its_class_alone(stream: io.StringIO) -> None:
     hclog.configure({}, stream)
     try:
         _ = int("hunter2")
@@ -50,9 +50,7 @@ def test_an_exception_is_told_by_its_class_alone(stream: io.StringIO) -> None:
         ({"TF_LOG": "whatever"}, ["debug", "info", "warn", "error"]),
     ],
 )
-def test_as_much_is_told_as_terraform_was_asked_for(
-    stream: io.StringIO, environment: dict[str, str], told: list[str]
-) -> None:
+def test_the_log_level_is_that_of_terraform(stream: io.StringIO, environment: dict[str, str], told: list[str]) -> None:
     hclog.configure(environment, stream)
     for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
         logging.getLogger("setpoint.probe").log(level, "said")

@@ -18,10 +18,10 @@ terraform {
   }
 }
 provider "probe" {
-  folder = "WORLD"
+  folder = "OBJECTS"
 }
 provider "other" {
-  folder = "WORLD"
+  folder = "OBJECTS"
 }
 resource "probe_thing" "a" {
   name = "a"
@@ -42,7 +42,7 @@ def test_two_providers_work_side_by_side(new_project: NewProject) -> None:
     assert project.plan().code == 0
 
 
-def test_a_certificate_is_made_once_and_nobody_else_may_read_it(
+def test_a_certificate_is_made_once_and_only_its_user_may_read_it(
     new_project: NewProject, installation: Installation
 ) -> None:
     project = new_project(thing())
@@ -62,7 +62,7 @@ def test_what_is_logged_arrives_with_its_level(new_project: NewProject) -> None:
     assert "[ERROR] provider.terraform-provider-probe_v1.0.0: bug: " in logged.plan().errors
 
 
-def test_schemas_are_told_with_their_descriptions(new_project: NewProject) -> None:
+def test_schemas_have_their_descriptions(new_project: NewProject) -> None:
     project = new_project(thing())
     shown = subprocess.run(
         [project.installation.binary, f"-chdir={project.folder}", "providers", "schema", "-json"],

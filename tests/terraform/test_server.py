@@ -53,7 +53,7 @@ def test_it_is_healthy(tmp_path: Path) -> None:
     assert answer == b"\x08\x01"
 
 
-def test_its_end_is_asked_for_and_its_streams_end_with_it(tmp_path: Path) -> None:
+def test_shutdown_ends_its_streams(tmp_path: Path) -> None:
     async def talk(one: Connected) -> tuple[list[bytes], bytes, bool]:
         streams = asyncio.ensure_future(one.streamed("/plugin.GRPCStdio/StreamStdio"))
         answer = await one.call("/plugin.GRPCController/Shutdown")
@@ -62,7 +62,7 @@ def test_its_end_is_asked_for_and_its_streams_end_with_it(tmp_path: Path) -> Non
     assert connected(tmp_path, talk) == ([], b"", True)
 
 
-def test_the_broker_has_nothing_to_say(tmp_path: Path) -> None:
+def test_the_broker_sends_nothing(tmp_path: Path) -> None:
     async def talk(one: Connected) -> list[bytes]:
         broker = one.channel.stream_stream("/plugin.GRPCBroker/StartStream")()
         await broker.write(b"")
@@ -95,7 +95,7 @@ def test_a_value_may_be_large(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["OpenEphemeralResource", "ListResource", "Nonsense"])
-def test_what_there_is_not_is_answered_as_such(tmp_path: Path, method: str) -> None:
+def test_an_unknown_method_is_unimplemented(tmp_path: Path, method: str) -> None:
     async def talk(one: Connected) -> Any:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await one.call(f"/tfplugin6.Provider/{method}")

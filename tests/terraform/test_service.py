@@ -28,7 +28,7 @@ class Asked:
 
     def __init__(self, folder: Path, thing: type[Thing] = Thing) -> None:
         self.provider = ProbeProvider()
-        self.provider.resources = {"probe_thing": Registration[ManagedResource].of(thing(self.provider.engine))}
+        self.provider.resources = {"probe_thing": Registration[ManagedResource].of(thing(self.provider.objects))}
         self.folder = str(folder)
         self.calls = ActiveCalls(grace_s=0)
         self.service = ProviderService(self.provider, MESSAGES, self.calls)
@@ -59,13 +59,13 @@ def summaries(answer: Any) -> list[str]:
     return [one.summary for one in answer.diagnostics]
 
 
-def test_a_resource_that_there_is_not_is_named(tmp_path: Path) -> None:
+def test_an_unknown_resource_is_named(tmp_path: Path) -> None:
     assert summaries(ask(Asked(tmp_path), "ReadResource", type_name="probe_none")) == [
         "This provider has no probe_none"
     ]
 
 
-def test_names_are_told_without_schemas(tmp_path: Path) -> None:
+def test_metadata_has_names_without_schemas(tmp_path: Path) -> None:
     answer = ask(Asked(tmp_path), "GetMetadata")
 
     assert [one.type_name for one in answer.resources] == ["probe_thing"]
@@ -74,7 +74,7 @@ def test_names_are_told_without_schemas(tmp_path: Path) -> None:
     assert (answer.server_capabilities.plan_destroy, answer.server_capabilities.move_resource_state) == (True, False)
 
 
-def test_functions_are_told_by_themselves_and_identities_there_are_none(tmp_path: Path) -> None:
+def test_functions_are_listed_and_there_are_no_identities(tmp_path: Path) -> None:
     assert list(ask(Asked(tmp_path), "GetFunctions").functions) == ["describe"]
     assert ask(Asked(tmp_path), "GetResourceIdentitySchemas").SerializeToString() == b""
 
@@ -123,7 +123,7 @@ def test_a_request_that_cannot_be_read_loses_nothing_that_was_there(tmp_path: Pa
     assert ({"msgpack": answer.new_state.msgpack}, answer.private) == (prior, b"x")
 
 
-def test_the_state_of_another_resource_is_not_taken_over(tmp_path: Path) -> None:
+def test_the_state_of_another_resource_is_not_moved(tmp_path: Path) -> None:
     answer = ask(Asked(tmp_path), "MoveResourceState", source_type_name="other_thing", target_type_name="probe_thing")
 
     assert summaries(answer) == ["other_thing cannot become probe_thing"]
@@ -203,7 +203,7 @@ def test_an_answer_that_does_not_fit_the_schema_is_a_bug_and_never_shown(tmp_pat
     assert read_value(answer.new_state, TYPE) == {**NAMED, "id": "i"}
 
 
-def test_a_resource_that_does_not_listen_is_cut_off_and_what_it_kept_stays(tmp_path: Path) -> None:
+def test_a_resource_that_ignores_the_stop_is_cancelled_and_its_saved_state_is_kept(tmp_path: Path) -> None:
     is_made: asyncio.Event = asyncio.Event()
 
     class Deaf(Thing):
@@ -226,7 +226,7 @@ def test_a_resource_that_does_not_listen_is_cut_off_and_what_it_kept_stays(tmp_p
     assert (read_value(answer.new_state, TYPE), answer.private) == (NAMED, b"half")
 
 
-def test_a_path_says_what_sort_of_step_each_is() -> None:
+def test_a_path_has_a_type_for_each_step() -> None:
     answer = MESSAGES["ReadResource.Response"]()
     places = [("tags", "x"), ("rules", 1, "port"), ("members", "joe", "role"), ("anything", "deep", 0)]
     write_diagnostics(answer.diagnostics, [error("no", path=one) for one in places], TYPE)

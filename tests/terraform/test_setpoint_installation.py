@@ -19,7 +19,7 @@ HASH = re.compile(r'"(h1:[^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Somebody's home, with the Terraform that everybody has."""
+    """A home directory of its own, with the Terraform that all tests share."""
 
     home: Path
     base: Installation
@@ -225,7 +225,7 @@ def test_a_provider_that_runs_already_is_used(machine: Machine, tmp_path: Path) 
         assert (planned.code, served.wait(30)) == (0, 0)
 
 
-def test_who_types_the_command_is_told_what_it_is_for(machine: Machine, tmp_path: Path) -> None:
+def test_a_user_who_runs_the_command_is_told_what_it_is_for(machine: Machine, tmp_path: Path) -> None:
     environment = new_environment(tmp_path / "venv")
     done = subprocess.run(
         [environment.provider, "--help"], env=machine.on_path(), capture_output=True, text=True, check=False
@@ -235,7 +235,7 @@ def test_who_types_the_command_is_told_what_it_is_for(machine: Machine, tmp_path
     assert done.stderr.startswith("This is a provider for Terraform")
 
 
-def test_where_it_starts_nothing_is_loaded_that_one_start_may_not_need() -> None:
+def test_the_entry_point_imports_no_heavy_module() -> None:
     script = "import sys, setpoint.terraform.entry; print(*{'asyncio', 'grpc', 'msgspec', 'typing'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
 

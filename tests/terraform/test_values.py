@@ -1,4 +1,4 @@
-"""What the laws of values cannot show: single values, and the words of a refusal."""
+"""What the laws of values cannot show: single values, and the messages of errors."""
 
 import msgspec
 import pytest

@@ -9,7 +9,7 @@ terraform {
   }
 }
 provider "probe" {
-  folder = "WORLD"
+  folder = "OBJECTS"
 }
 """
 FULL: Final = (

@@ -19,7 +19,7 @@ from setpoint.core.values.paths import Path, scalar_text, value_below
 from setpoint.engine.context import FINALIZER, EngineContext, Stopped, SystemClock
 from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.intent import check_manifest, resolve_intent
-from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, Unchanged
+from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Present, RemoteOperation, Unchanged
 from setpoint.engine.ports import Clock
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
@@ -106,16 +106,43 @@ NO_STATE: Final[JsonObject] = {}
 
 @dataclass(slots=True)
 class _RecordingKind(KubernetesObjectKind):
-    """The kind, with what the cluster last said."""
+    """The kind, with what the cluster last said. What it has just said is not asked for again."""
 
     live: Json = None
     foreseen: DryRunResult | None = None
+    # The next observation of this location: what was read for the caller, or the response to a write.
+    _fresh: tuple[Location, Absent | Present[LiveObject]] | None = None
+
+    async def read(self, location: Location) -> Json:
+        """The live object, by a request; the next `observe` returns the same without another one."""
+        self._fresh = None
+        found = await self.observe(location)
+        if not isinstance(found, Unchanged):
+            self._fresh = (location, found)
+        return self.live
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """Always the whole object."""
-        found = await KubernetesObjectKind.observe(self, location)
+        fresh, self._fresh = self._fresh, None
+        is_fresh = fresh is not None and fresh[0] == location
+        found = fresh[1] if fresh and is_fresh else await KubernetesObjectKind.observe(self, location)
         self.live = found.whole if isinstance(found, Present) else None
         return found
+
+    async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
+        """Creates the object: the response is what a read would return."""
+        self._written(intent, await self.remote.create(intent))
+        return None
+
+    async def update(
+        self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveObject]
+    ) -> RemoteOperation | None:
+        """Updates the object: the response is what a read would return."""
+        self._written(intent, await self.remote.update(intent, write, before.whole))
+        return None
+
+    def _written(self, intent: Intent, after: Present[LiveObject]) -> None:
+        self._fresh, self.live = (intent.location, after), after.whole
 
     async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
         """See Rehearsable."""
@@ -151,9 +178,8 @@ class ObjectSession:
         check_manifest(await self._opened(), self._kind)
 
     async def look(self) -> Json:
-        """The object as it is; None when there is none."""
-        await self._kind.observe(await self.location())
-        return self._kind.live
+        """The live object; None when there is none. The next step, or forecast, of this session starts from it."""
+        return await self._kind.read(await self.location())
 
     async def location(self) -> Location:
         """Where it is."""

@@ -7,17 +7,17 @@ import pytest
 from tests.cluster.access import Access
 from tests.terraform.command import Installation
 from tests.terraform.conftest import install_provider
-from tests.terraform.objects.stage import Stage
+from tests.terraform.objects.workspace import Workspace
 
 
 @pytest.fixture(scope="session")
 def setpoint_installation(installation: Installation) -> Installation:
-    """Terraform, which finds the provider in the same folder as the others."""
+    """Terraform, which finds the provider in the same folder as the probe providers."""
     install_provider("setpoint", "setpoint", "-m setpoint.terraform.entry", Path(installation.environment["HOME"]))
     return installation
 
 
 @pytest.fixture
-def stage(setpoint_installation: Installation, api_server: Access, namespace: str, tmp_path: Path) -> Stage:
+def workspace(setpoint_installation: Installation, api_server: Access, namespace: str, tmp_path: Path) -> Workspace:
     """A namespace, and a folder for a configuration."""
-    return Stage(setpoint_installation, api_server, namespace, tmp_path)
+    return Workspace(setpoint_installation, api_server, namespace, tmp_path)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.terraform.objects.stage import A, declared, valued
+from tests.terraform.objects.workspace import A, declared, valued
 
 _POD: Final = """
 metadata: {labels: {app: web}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.terraform.objects.stage import A, Stage, config_map, declared, valued
+from tests.terraform.objects.workspace import A, Workspace, config_map, declared, valued
 
 IGNORING = declared("a", config_map("settings", colour="blue", size="1"), 'ignore_fields = ["data.size"]')
 ALL_OURS = declared("a", config_map("settings", colour="blue", size="1"))
@@ -19,19 +19,21 @@ resource "terraform_data" "x" {
 """
 
 
-def test_an_ignored_field_is_set_once_and_left_to_others_until_it_is_ours_again(stage: Stage) -> None:
-    stage.applied(IGNORING)
-    assert stage.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
-    assert stage.state()["projection"] == {"data.colour": "blue"}
-    stage.edit("configmaps", "settings", {"data": {"size": "7"}})
-    stage.is_settled()
-    stage.applied(IGNORING.replace("blue", "red").replace('"size": "1"', '"size": "3"'))
-    assert stage.get("configmaps", "settings")["data"] == {"colour": "red", "size": "7"}
+def test_an_ignored_field_is_set_once_and_left_to_other_managers_until_it_is_no_longer_ignored(
+    workspace: Workspace,
+) -> None:
+    workspace.applied(IGNORING)
+    assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
+    assert workspace.state()["projection"] == {"data.colour": "blue"}
+    workspace.edit("configmaps", "settings", {"data": {"size": "7"}})
+    workspace.is_settled()
+    workspace.applied(IGNORING.replace("blue", "red").replace('"size": "1"', '"size": "3"'))
+    assert workspace.get("configmaps", "settings")["data"] == {"colour": "red", "size": "7"}
 
-    stage.write(ALL_OURS)
-    assert stage.planned()[A].after["projection"] == {"data.colour": "blue", "data.size": "1"}
-    stage.applied()
-    assert stage.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
+    workspace.write(ALL_OURS)
+    assert workspace.planned()[A].after["projection"] == {"data.colour": "blue", "data.size": "1"}
+    workspace.applied()
+    assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
 
 
 @pytest.mark.parametrize(
@@ -51,38 +53,38 @@ def test_an_ignored_field_is_set_once_and_left_to_others_until_it_is_ours_again(
         (declared("a", "a: [1"), ("yaml_body",)),
     ],
 )
-def test_what_is_wrong_is_told_at_plan(stage: Stage, text: str, words: tuple[str, ...]) -> None:
-    summary, detail = stage.refused(text)
+def test_an_invalid_configuration_is_reported_at_plan(workspace: Workspace, text: str, words: tuple[str, ...]) -> None:
+    summary, detail = workspace.refused(text)
 
     assert [word for word in words if word not in detail] == [], (summary, detail)
     assert "spec." not in detail
 
 
-def test_a_typo_in_an_update_is_told_at_plan(stage: Stage) -> None:
-    stage.applied(ALL_OURS)
-    _, detail = stage.refused(ALL_OURS.replace(" data:", " binaryDate:"))
+def test_a_typo_in_an_update_is_reported_at_plan(workspace: Workspace) -> None:
+    workspace.applied(ALL_OURS)
+    _, detail = workspace.refused(ALL_OURS.replace(" data:", " binaryDate:"))
 
     assert "binaryDate" in detail
 
 
-def test_a_secret_is_never_shown(stage: Stage) -> None:
-    stage.applied(valued("a", SECRET_VALUE))
-    assert stage.get("secrets", "login")["data"] == {"password": "czNjcmV0"}
+def test_a_secret_is_never_shown(workspace: Workspace) -> None:
+    workspace.applied(valued("a", SECRET_VALUE))
+    assert workspace.get("secrets", "login")["data"] == {"password": "czNjcmV0"}
     text = declared("a", SECRET).replace("<<-EOT", "sensitive(<<-EOT").replace("EOT\n", "EOT\n)\n")
-    change = stage.planned(text.replace("sensitive(<<-EOT\n)", "sensitive(<<-EOT"))[A]
-    shown, _ = stage.project.start("show", "-no-color", "plan").communicate()
+    change = workspace.planned(text.replace("sensitive(<<-EOT\n)", "sensitive(<<-EOT"))[A]
+    shown, _ = workspace.project.start("show", "-no-color", "plan").communicate()
 
     assert "data.password" in shown
     assert [word for word in ("s3cret", "czNjcmV0", "0ther", "MHRoZXI") if word in shown] == []
     before, after = (one["projection"]["data.password"] for one in (change.before, change.after))
     assert before.startswith("(hidden, sha256 ")
     assert before != after
-    stage.applied()
-    stage.edit("secrets", "login", {"data": {"password": "eHh4"}})
-    assert stage.planned()[A].after["projection"] == {"data.password": after}
-    stage.applied()
-    assert stage.get("secrets", "login")["data"] == {"password": "MHRoZXI="}
-    stage.destroyed()
+    workspace.applied()
+    workspace.edit("secrets", "login", {"data": {"password": "eHh4"}})
+    assert workspace.planned()[A].after["projection"] == {"data.password": after}
+    workspace.applied()
+    assert workspace.get("secrets", "login")["data"] == {"password": "MHRoZXI="}
+    workspace.destroyed()
 
 
 SECRET_VALUE = """{
@@ -93,17 +95,17 @@ SECRET_VALUE = """{
   }"""
 
 
-def test_a_manifest_that_is_not_known_yet_is_applied_at_once(stage: Stage) -> None:
+def test_a_manifest_that_is_not_known_yet_is_applied_at_once(workspace: Workspace) -> None:
     body = valued("a", MANIFEST.replace("COLOUR", "terraform_data.x.output"))
-    change = stage.planned(LATER.replace("INPUT", '"blue"') + body)[A]
+    change = workspace.planned(LATER.replace("INPUT", '"blue"') + body)[A]
 
     assert change.unknown["projection"] is True
-    stage.applied()
-    assert stage.get("configmaps", "settings")["data"] == {"colour": "blue"}
-    change = stage.planned(LATER.replace("INPUT", '"red"') + body)[A]
+    workspace.applied()
+    assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
+    change = workspace.planned(LATER.replace("INPUT", '"red"') + body)[A]
     assert (change.actions, change.unknown["projection"]) == (["update"], True)
-    stage.applied()
-    assert stage.get("configmaps", "settings")["data"] == {"colour": "red"}
+    workspace.applied()
+    assert workspace.get("configmaps", "settings")["data"] == {"colour": "red"}
 
 
 MANIFEST = """{
@@ -114,7 +116,7 @@ MANIFEST = """{
   }"""
 
 
-def test_a_text_and_a_cluster_that_are_not_known_yet_are_applied_at_once(stage: Stage) -> None:
+def test_a_text_and_a_cluster_that_are_not_known_yet_are_applied_at_once(workspace: Workspace) -> None:
     later = LATER.replace(
         "INPUT", '{ path = "KUBECONFIG", body = "{apiVersion: v1, kind: ConfigMap, metadata: BODY}" }'
     )
@@ -128,20 +130,20 @@ resource "setpoint_object" "b" {
   cluster   = { config_path = terraform_data.x.output.path }
 }
 """
-    stage.applied(later.replace("BODY", "{name: settings, namespace: NAMESPACE}") + text)
+    workspace.applied(later.replace("BODY", "{name: settings, namespace: NAMESPACE}") + text)
 
-    assert stage.get("configmaps", "settings") is not None
-    assert stage.get("configmaps", "other") is not None
-    stage.destroyed()
+    assert workspace.get("configmaps", "settings") is not None
+    assert workspace.get("configmaps", "other") is not None
+    workspace.destroyed()
 
 
-def test_a_name_that_is_not_known_yet_and_becomes_another_replaces_the_object(stage: Stage) -> None:
+def test_a_name_that_is_not_known_yet_and_becomes_another_replaces_the_object(workspace: Workspace) -> None:
     body = valued("a", MANIFEST.replace('"settings"', "terraform_data.x.output").replace("COLOUR", '"blue"'))
-    stage.applied(LATER.replace("INPUT", '"one"') + body)
-    stage.write(LATER.replace("INPUT", '"two"') + body)
-    outcome = stage.apply()
+    workspace.applied(LATER.replace("INPUT", '"one"') + body)
+    workspace.write(LATER.replace("INPUT", '"two"') + body)
+    outcome = workspace.apply()
 
     assert outcome.code == 0, outcome.diagnostics
-    stage.is_settled()
-    assert stage.get("configmaps", "one") is None
-    assert stage.get("configmaps", "two") is not None
+    workspace.is_settled()
+    assert workspace.get("configmaps", "one") is None
+    assert workspace.get("configmaps", "two") is not None

@@ -1,6 +1,6 @@
 """Many objects, and several clusters or users, in one run."""
 
-from tests.terraform.objects.stage import A, Stage
+from tests.terraform.objects.workspace import A, Workspace
 
 FIFTY = """
 resource "setpoint_object" "a" {
@@ -28,23 +28,23 @@ resource "setpoint_object" "b" {
 """
 
 
-def test_fifty_objects_in_one_apply(stage: Stage) -> None:
-    stage.applied(FIFTY)
+def test_fifty_objects_in_one_apply(workspace: Workspace) -> None:
+    workspace.applied(FIFTY)
 
-    found = stage.access.call("GET", stage.path("configmaps")).body["items"]
+    found = workspace.access.call("GET", workspace.path("configmaps")).body["items"]
     assert sum(one["metadata"]["name"].startswith("settings-") for one in found) == 50
-    assert len({stage.state(f"{A}[{number}]")["id"] for number in range(50)}) == 50
-    stage.destroyed()
-    found = stage.access.call("GET", stage.path("configmaps")).body["items"]
+    assert len({workspace.state(f"{A}[{number}]")["id"] for number in range(50)}) == 50
+    workspace.destroyed()
+    found = workspace.access.call("GET", workspace.path("configmaps")).body["items"]
     assert not [one for one in found if one["metadata"]["name"].startswith("settings-")]
 
 
-def test_two_users_at_once_each_with_what_is_allowed_to_them(stage: Stage) -> None:
-    summary, detail = stage.refused(TWO_USERS.replace("ALICE", str(stage.access.kubeconfig_of("alice"))))
+def test_two_users_at_once_each_with_what_is_allowed_to_them(workspace: Workspace) -> None:
+    summary, detail = workspace.refused(TWO_USERS.replace("ALICE", str(workspace.access.kubeconfig_of("alice"))))
     assert (summary, 'User "alice" cannot get resource "configmaps"' in detail) == ("Remote refused", True), detail
-    stage.allow("alice")
+    workspace.allow("alice")
 
-    stage.applied()
-    assert stage.get("configmaps", "one") is not None
-    assert stage.get("configmaps", "two") is not None
-    stage.destroyed()
+    workspace.applied()
+    assert workspace.get("configmaps", "one") is not None
+    assert workspace.get("configmaps", "two") is not None
+    workspace.destroyed()

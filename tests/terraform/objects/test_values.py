@@ -1,9 +1,9 @@
-"""What an object offers to others: nothing, a value, or one that is still to come."""
+"""The status of an object for dependent resources: null, a value, or unknown."""
 
 from functools import partial
 
-from tests.terraform.objects.stage import A, B, Stage, config_map, declared
 from tests.terraform.objects.waits import ADDRESS, BOTH, DEPENDENT, PATIENTLY, WAIT, address_known, service, timed_out
+from tests.terraform.objects.workspace import A, B, Workspace, config_map, declared
 
 DEPLOYMENT = """
 apiVersion: apps/v1
@@ -24,102 +24,102 @@ WAITS = {
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
-def bring_up(stage: Stage, name: str) -> None:
+def bring_up(workspace: Workspace, name: str) -> None:
     times = {"lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}
     available = [{"type": "Available", "status": "True", **times}]
-    stage.report("deployments", name, **dict.fromkeys(_COUNTS, 1), observedGeneration=1, conditions=available)
+    workspace.report("deployments", name, **dict.fromkeys(_COUNTS, 1), observedGeneration=1, conditions=available)
 
 
-def test_waits_for_no_value_are_waited_for_and_offer_nothing(stage: Stage) -> None:
+def test_waits_without_a_value_are_waited_for_and_have_no_status(workspace: Workspace) -> None:
     text = "".join(
         declared(name, DEPLOYMENT.replace("TITLE", name), f"wait_for = {{ {wait} }}") for name, wait in WAITS.items()
     )
-    stage.write(text)
+    workspace.write(text)
     with (
-        stage.meanwhile("deployments", "one", partial(bring_up, stage, "one")),
-        stage.meanwhile("deployments", "two", partial(bring_up, stage, "two")),
-        stage.meanwhile("deployments", "three", partial(bring_up, stage, "three")),
+        workspace.meanwhile("deployments", "one", partial(bring_up, workspace, "one")),
+        workspace.meanwhile("deployments", "two", partial(bring_up, workspace, "two")),
+        workspace.meanwhile("deployments", "three", partial(bring_up, workspace, "three")),
     ):
-        stage.applied()
+        workspace.applied()
 
-    assert [stage.state(f"setpoint_object.{name}")["status"] for name in WAITS] == [None, None, None]
+    assert [workspace.state(f"setpoint_object.{name}")["status"] for name in WAITS] == [None, None, None]
 
 
-def test_a_value_reaches_the_dependent_and_follows_when_it_changes(stage: Stage) -> None:
-    planned = stage.planned(BOTH.replace(WAIT, PATIENTLY))
+def test_a_value_reaches_the_dependent_and_follows_when_it_changes(workspace: Workspace) -> None:
+    planned = workspace.planned(BOTH.replace(WAIT, PATIENTLY))
     assert (planned[A].unknown["status"], planned[B].unknown["projection"]) == (True, True)
-    with stage.meanwhile("services", "web", partial(stage.give_address, "web", "192.0.2.1")):
-        stage.applied()
-    assert address_known(stage) == "192.0.2.1"
-    assert stage.state()["status"]["value"] == {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
-    stage.give_address("web", "192.0.2.2")
-    outcome = stage.plan()
+    with workspace.meanwhile("services", "web", partial(workspace.give_address, "web", "192.0.2.1")):
+        workspace.applied()
+    assert address_known(workspace) == "192.0.2.1"
+    assert workspace.state()["status"]["value"] == {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    workspace.give_address("web", "192.0.2.2")
+    outcome = workspace.plan()
 
     assert (outcome.actions, outcome.drifted) == ({B: "update"}, [A])
-    stage.applied()
-    assert address_known(stage) == "192.0.2.2"
-    uid = stage.uid("services", "web")
-    _lose_and_find_it_again(stage)
-    assert stage.uid("services", "web") == uid
+    workspace.applied()
+    assert address_known(workspace) == "192.0.2.2"
+    uid = workspace.uid("services", "web")
+    _lose_and_find_it_again(workspace)
+    assert workspace.uid("services", "web") == uid
 
 
-def _lose_and_find_it_again(stage: Stage) -> None:
-    stage.give_address("web", None)
-    planned = stage.planned(BOTH)
+def _lose_and_find_it_again(workspace: Workspace) -> None:
+    workspace.give_address("web", None)
+    planned = workspace.planned(BOTH)
     assert (planned[A].actions, planned[A].unknown["status"]) == (["update"], True)
     assert planned[B].unknown["projection"] is True
-    timed_out(stage)
-    assert address_known(stage) == "192.0.2.2"
-    assert "status" not in stage.project.instances()[A]
-    stage.give_address("web", "192.0.2.3")
-    stage.applied()
-    assert address_known(stage) == "192.0.2.3"
+    timed_out(workspace)
+    assert address_known(workspace) == "192.0.2.2"
+    assert "status" not in workspace.project.instances()[A]
+    workspace.give_address("web", "192.0.2.3")
+    workspace.applied()
+    assert address_known(workspace) == "192.0.2.3"
 
 
-def test_a_wait_that_is_added_or_changed_is_waited_for(stage: Stage) -> None:
-    stage.applied(service(more=""))
-    assert stage.state()["status"] is None
-    uid = stage.uid("services", "web")
-    planned = stage.planned(BOTH)
+def test_a_wait_that_is_added_or_changed_is_waited_for(workspace: Workspace) -> None:
+    workspace.applied(service(more=""))
+    assert workspace.state()["status"] is None
+    uid = workspace.uid("services", "web")
+    planned = workspace.planned(BOTH)
     assert (planned[A].actions, planned[A].unknown["status"]) == (["update"], True)
-    timed_out(stage)
-    stage.give_address("web", "192.0.2.1")
-    stage.applied()
+    timed_out(workspace)
+    workspace.give_address("web", "192.0.2.1")
+    workspace.applied()
     longer = BOTH.replace("3s", "4s")
-    planned = stage.planned(longer)
+    planned = workspace.planned(longer)
     assert (planned[A].actions, planned[A].unknown.get("status")) == (["update"], None)
-    stage.applied()
+    workspace.applied()
     other = BOTH.replace(f'"{ADDRESS}"', '"spec.clusterIP"').replace(f"{A}.{ADDRESS}", f"{A}.status.spec.clusterIP")
-    assert stage.planned(other)[A].unknown["status"] is True
-    stage.applied()
+    assert workspace.planned(other)[A].unknown["status"] is True
+    workspace.applied()
 
-    assert address_known(stage) == stage.get("services", "web")["spec"]["clusterIP"]
-    assert stage.uid("services", "web") == uid
-    stage.applied(service(more=""))
-    assert stage.state()["status"] is None
+    assert address_known(workspace) == workspace.get("services", "web")["spec"]["clusterIP"]
+    assert workspace.uid("services", "web") == uid
+    workspace.applied(service(more=""))
+    assert workspace.state()["status"] is None
 
 
-def test_an_update_whose_wait_times_out_is_not_tainted_and_goes_on(stage: Stage) -> None:
+def test_an_update_whose_wait_times_out_is_not_tainted_and_goes_on(workspace: Workspace) -> None:
     ready = declared("a", DEPLOYMENT.replace("TITLE", "web"), 'wait_for = { rollout = true, timeout = "60s" }')
-    with stage.meanwhile("deployments", "web", partial(bring_up, stage, "web")):
-        stage.applied(ready)
-    uid = stage.uid("deployments", "web")
+    with workspace.meanwhile("deployments", "web", partial(bring_up, workspace, "web")):
+        workspace.applied(ready)
+    uid = workspace.uid("deployments", "web")
     dependent = declared("b", config_map("after"), f"depends_on = [{A}]")
-    summary, detail = stage.failed(ready.replace("web:1", "web:2").replace("60s", "2s") + dependent)
+    summary, detail = workspace.failed(ready.replace("web:1", "web:2").replace("60s", "2s") + dependent)
 
-    assert (summary, "status" in stage.project.instances()[A]) == ("Wait timed out", False)
+    assert (summary, "status" in workspace.project.instances()[A]) == ("Wait timed out", False)
     assert "the next apply goes on waiting" in detail
-    assert stage.state()["projection"]["spec.template.spec.containers[name=web].image"] == "web:2"
-    assert stage.get("configmaps", "after") is None
-    assert stage.plan().actions == {A: "update", B: "create"}
-    stage.report("deployments", "web", observedGeneration=2)
-    stage.applied()
-    assert stage.uid("deployments", "web") == uid
+    assert workspace.state()["projection"]["spec.template.spec.containers[name=web].image"] == "web:2"
+    assert workspace.get("configmaps", "after") is None
+    assert workspace.plan().actions == {A: "update", B: "create"}
+    workspace.report("deployments", "web", observedGeneration=2)
+    workspace.applied()
+    assert workspace.uid("deployments", "web") == uid
 
 
-def test_without_a_wait_there_is_no_value_to_be_had(stage: Stage) -> None:
-    stage.write(service(more="") + DEPENDENT)
-    outcome = stage.apply()
+def test_without_a_wait_there_is_no_status(workspace: Workspace) -> None:
+    workspace.write(service(more="") + DEPENDENT)
+    outcome = workspace.apply()
 
     assert outcome.code == 1
     assert "null" in outcome.diagnostics[0].detail

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from tests.terraform.objects.stage import A, Stage, declared, valued
+from tests.terraform.objects.workspace import A, Workspace, declared, valued
 
 ADDRESS: Final = "status.loadBalancer.ingress[0].ip"
 # For waits that are to fail, or for what is there already.
 WAIT: Final = f'wait_for = {{ field = "{ADDRESS}", timeout = "3s" }}'
-# For what somebody brings meanwhile, on a busy machine.
+# For what another thread changes meanwhile, on a busy machine.
 PATIENTLY: Final = WAIT.replace("3s", "120s")
 
 
@@ -37,15 +37,15 @@ DEPENDENT: Final = valued(
 BOTH: Final = service() + DEPENDENT
 
 
-def address_known(stage: Stage) -> str | None:
+def address_known(workspace: Workspace) -> str | None:
     """What the ConfigMap says; None when there is none."""
-    found = stage.get("configmaps", "after")
+    found = workspace.get("configmaps", "after")
     return None if found is None else str(found["data"]["address"])
 
 
-def timed_out(stage: Stage, text: str | None = None) -> str:
+def timed_out(workspace: Workspace, text: str | None = None) -> str:
     """Applies until the wait is over; the uid of the Service that it leaves behind."""
-    summary, detail = stage.failed(text)
+    summary, detail = workspace.failed(text)
     assert summary == "Wait timed out", detail
     assert ADDRESS in detail, detail
-    return stage.uid("services", "web")
+    return workspace.uid("services", "web")

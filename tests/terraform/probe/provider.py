@@ -18,8 +18,8 @@ from setpoint.terraform.framework.provider import (
     Registration,
 )
 from setpoint.terraform.framework.schema import Attribute, Presence, TerraformSchema
+from tests.terraform.probe.object_files import ObjectFiles
 from tests.terraform.probe.thing import TYPE, Thing
-from tests.terraform.probe.world import World
 
 
 class Lookup(DataSource):
@@ -43,7 +43,7 @@ class Lookup(DataSource):
 
     async def read(self, config: AttributeValues, call: CallContext) -> AttributeValues:
         """See DataSource."""
-        found = self._provider.engine().get(str(config["name"]), TYPE)
+        found = self._provider.objects().get(str(config["name"]), TYPE)
         return {**config, "found": found is not None, "size": None if found is None else found["size"]}
 
 
@@ -76,15 +76,15 @@ class ProbeProvider(Provider):
     )
 
     def __init__(self, name: str = "probe") -> None:
-        self._world: World | None = None
-        self.resources = {f"{name}_thing": Registration[ManagedResource].of(Thing(self.engine))}
+        self._objects: ObjectFiles | None = None
+        self.resources = {f"{name}_thing": Registration[ManagedResource].of(Thing(self.objects))}
         self.data_sources = {f"{name}_lookup": Registration[DataSource].of(Lookup(self))}
         self.functions = {"describe": Describe()}
 
-    def engine(self) -> World:
+    def objects(self) -> ObjectFiles:
         """Where the objects are."""
-        assert self._world is not None, "asked before the provider was configured"
-        return self._world
+        assert self._objects is not None, "asked before the provider was configured"
+        return self._objects
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""
@@ -95,4 +95,4 @@ class ProbeProvider(Provider):
         """See Provider."""
         folder = config["folder"]
         if isinstance(folder, str):
-            self._world = World(Path(folder))
+            self._objects = ObjectFiles(Path(folder))

@@ -23,8 +23,8 @@ from setpoint.terraform.framework.schema import (
     TerraformSchema,
     schema_type,
 )
+from tests.terraform.probe.object_files import ObjectFiles
 from tests.terraform.probe.prior_types import with_prior_types
-from tests.terraform.probe.world import World
 
 SECRET: Final = "hunter2"
 _OPTIONAL, _COMPUTED = Presence.OPTIONAL, Presence.COMPUTED
@@ -73,12 +73,12 @@ TYPE: Final = schema_type(SCHEMA)
 
 
 class Thing(ManagedResource):
-    """Objects of the world that `world` gives, once the provider is configured."""
+    """Objects in the folder of the provider, once it is configured."""
 
     schema = SCHEMA
 
-    def __init__(self, engine: Callable[[], World]) -> None:
-        self._world = engine
+    def __init__(self, objects: Callable[[], ObjectFiles]) -> None:
+        self._objects = objects
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See ManagedResource."""
@@ -93,7 +93,7 @@ class Thing(ManagedResource):
 
     async def read(self, stored: InstanceState, call: CallContext) -> InstanceState | None:
         """See ManagedResource."""
-        found = self._world().get(str(stored.state["name"]), TYPE)
+        found = self._objects().get(str(stored.state["name"]), TYPE)
         if found is None:
             return None
         return InstanceState(
@@ -115,7 +115,7 @@ class Thing(ManagedResource):
         name = str(state["name"])
         if request.config["behaviour"] == "unavailable":
             raise RemoteUnavailable("GET /things: connection refused")
-        self._world().put(name, state)
+        self._objects().put(name, state)
         await self._misbehave(state, call)
         return InstanceState(state, request.private + b"c")
 
@@ -123,7 +123,7 @@ class Thing(ManagedResource):
         match state["behaviour"]:
             case "slow":
                 call.save_state(InstanceState(state, b"half"))
-                self._world().put("waiting", state)
+                self._objects().put("waiting", state)
                 await call.sleep(600)
             case "stubborn":
                 call.save_state(InstanceState({**state, "echo": UNKNOWN}, b"half"))
@@ -140,18 +140,18 @@ class Thing(ManagedResource):
             raise RemoteUnavailable("PATCH /things: connection refused")
         revision = request.prior["revision"]
         state = _made(request.config, request.planned, revision + 1 if isinstance(revision, int) else 1)
-        self._world().put(str(state["name"]), state)
+        self._objects().put(str(state["name"]), state)
         return InstanceState(state, request.private + b"u")
 
     async def delete(self, prior: InstanceState, call: CallContext) -> None:
         """See ManagedResource."""
         if prior.state["behaviour"] == "no deletion":
             raise RemoteUnavailable("DELETE /things: connection refused")
-        self._world().remove(str(prior.state["name"]))
+        self._objects().remove(str(prior.state["name"]))
 
     async def import_state(self, identifier: str, call: CallContext) -> InstanceState:
         """See ManagedResource."""
-        found = self._world().get(identifier, TYPE)
+        found = self._objects().get(identifier, TYPE)
         if found is None:
             raise DiagnosticsError(error(f"There is no thing {identifier}"))
         return InstanceState(found, b"imported")

@@ -155,7 +155,7 @@ class RemoteObjects:
         asked, place = apply_intent_of(intent), parse_object_location(intent.location)
         target = await self._served(place)
         if isinstance(look, Absent):
-            made = await self._made(target, asked, is_rehearsal=True)
+            made = decode_response(_objects, await self._made(target, asked, is_rehearsal=True), place.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
         live = look.whole
         if is_deleting(live):
@@ -168,18 +168,19 @@ class RemoteObjects:
         body, name = _apply_body(asked, live), "update"
         try:
             try:
-                after = await self._applied(target, asked, body, is_rehearsal=True)
+                answer = await self._applied(target, asked, body, is_rehearsal=True)
             except HeldByOthers as error:
                 if not is_manual_change(error, live, decision):
                     raise
                 name = REVERT
-                after = await self._applied(target, asked, body, is_rehearsal=True, force=True)
+                answer = await self._applied(target, asked, body, is_rehearsal=True, force=True)
         except RemoteInvalid as error:
             fields = immutable_fields_of(error)
             if not fields or not asked.may_replace:
                 _refuse(error, target.place)
             require_unprotected(asked.removal, target.place)
             return DryRunResult((PlannedWrite(Action.REPLACE, "replace", immutable_changes(fields, live, body)),))
+        after = decode_response(_objects, answer, target.place.title)
         changes = apply_changes(live, after, asked.manager)
         return DryRunResult((PlannedWrite(Action.UPDATE, name, changes),) if changes else (), after)
 
@@ -201,30 +202,31 @@ class RemoteObjects:
 
     # --- Writing ------------------------------------------------------------------------------------------------------
 
-    async def create(self, intent: Intent) -> None:
-        """Makes the object."""
-        await self._made(
-            await self._served(parse_object_location(intent.location)), apply_intent_of(intent), is_rehearsal=False
-        )
+    async def create(self, intent: Intent) -> Present[LiveObject]:
+        """Creates the object, and returns it as the API server has it now."""
+        target = await self._served(parse_object_location(intent.location))
+        answer = await self._made(target, apply_intent_of(intent), is_rehearsal=False)
+        return _observation(decode_response(_objects, answer, target.place.title), sha256_hex(answer))
 
-    async def _made(self, target: ApplyTarget, asked: ApplyIntent, *, is_rehearsal: bool) -> Json:
-        """The new object. One that somebody made meanwhile is looked at first."""
+    async def _made(self, target: ApplyTarget, asked: ApplyIntent, *, is_rehearsal: bool) -> bytes:
+        """The new object. One that another writer created meanwhile is observed first."""
         try:
             return await self._applied(target, asked, asked.tree, is_rehearsal=is_rehearsal)
         except HeldByOthers as error:
             raise RemoteConflict(f"{target.place.title} has come from somewhere else: {error}") from error
 
-    async def update(self, intent: Intent, write: PlannedWrite, live: Json) -> None:
-        """Sends one write of the plan to that very object."""
+    async def update(self, intent: Intent, write: PlannedWrite, live: Json) -> Present[LiveObject]:
+        """Sends one write of the plan to that very object, and returns it as the API server has it now."""
         asked, place = apply_intent_of(intent), parse_object_location(intent.location)
         if write.action is Action.REPLACE:
             await self._remove(place, live, asked.removal)
             raise OperationRunning(f"{place.title} gives way to a new one", after=0, begun=Action.REPLACE.value)
         body = set_at(_apply_body(asked, live), _UID, text_at(live, "metadata", "uid"))
         try:
-            await self._applied(await self._served(place), asked, body, force=write.name == REVERT)
+            answer = await self._applied(await self._served(place), asked, body, force=write.name == REVERT)
         except RemoteInvalid as error:
             _refuse(error, place)
+        return _observation(decode_response(_objects, answer, place.title), sha256_hex(answer))
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
         """Removes the object; what holds it is raised."""
@@ -245,17 +247,16 @@ class RemoteObjects:
 
     async def _applied(
         self, target: ApplyTarget, asked: ApplyIntent, body: Json, *, is_rehearsal: bool = False, force: bool = False
-    ) -> Json:
-        """The object after `body` was applied, or would be."""
+    ) -> bytes:
+        """The object after `body` was applied, or would be, as the API server sent it."""
         options, placed = Options(asked.manager, is_rehearsal), _with_namespace(body, target)
         try:
-            answer = await target.client.apply(target.endpoint, placed, options, force=force or asked.force_conflicts)
+            return await target.client.apply(target.endpoint, placed, options, force=force or asked.force_conflicts)
         except SetpointError as error:
             told = await self._told(error, target, asked, placed)
             if told is error:
                 raise
             raise told from error
-        return decode_response(_objects, answer, target.place.title)
 
     async def _told(self, error: SetpointError, target: ApplyTarget, asked: ApplyIntent, body: Json) -> SetpointError:
         """The error in the words of this kind; the very same where it has none."""

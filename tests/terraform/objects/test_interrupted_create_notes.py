@@ -1,4 +1,4 @@
-"""What a plan notes for its apply, which is another process."""
+"""The notes of interrupted creates: one process writes them, and another reads them."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_a_note_is_read_by_another_process_in_the_same_folder_until_it_is_forgot
     assert InterruptedCreates(tmp_path / "cache", "/project").id_at(HERE) == ""
 
 
-def test_what_a_state_or_a_plan_says_counts_without_a_note(tmp_path: Path) -> None:
+def test_an_interrupted_create_in_a_state_or_a_plan_needs_no_note(tmp_path: Path) -> None:
     for cache in (None, tmp_path / "file"):
         (tmp_path / "file").write_text("no folder")
         interrupted = InterruptedCreates(cache, "/project")

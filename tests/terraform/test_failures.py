@@ -1,4 +1,4 @@
-"""What people see, and what the state keeps, when something goes wrong: with the real Terraform."""
+"""What the user sees, and what the state keeps, when something goes wrong: with the real Terraform."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def test_a_warning_is_shown_and_stops_nothing(new_project: NewProject) -> None:
 
 
 def test_a_provider_is_refused_at_its_own_block(new_project: NewProject) -> None:
-    project = new_project(thing().replace('folder = "WORLD"', 'folder = ""'))
+    project = new_project(thing().replace('folder = "OBJECTS"', 'folder = ""'))
 
     assert project.plan().diagnostics == [Diagnostic("error", "A folder has a name", "", 'folder = ""')]
 
@@ -57,7 +57,7 @@ def test_a_function_names_the_argument_that_is_wrong(new_project: NewProject) ->
     assert "it must not be forbidden" in found.detail
 
 
-def test_an_error_of_ours_is_told_in_its_own_words(new_project: NewProject) -> None:
+def test_a_setpoint_error_is_shown_with_its_message(new_project: NewProject) -> None:
     project = new_project(thing(behaviour='"unavailable"'))
     applied = project.apply()
 
@@ -69,7 +69,7 @@ def test_an_error_of_ours_is_told_in_its_own_words(new_project: NewProject) -> N
 
 
 @pytest.mark.parametrize(("behaviour", "made"), [("bug", ["a", "b"]), ("bug in plan", [])])
-def test_a_bug_is_told_without_any_secret_and_the_provider_lives_on(
+def test_a_bug_is_reported_without_any_secret_and_the_provider_goes_on(
     new_project: NewProject, behaviour: str, made: list[str]
 ) -> None:
     other = 'resource "probe_thing" "b" {\n  name = "b"\n}\n'
@@ -86,7 +86,7 @@ def test_a_bug_is_told_without_any_secret_and_the_provider_lives_on(
     assert project.objects() == made
 
 
-def test_what_was_made_before_a_failure_is_kept(new_project: NewProject) -> None:
+def test_the_state_saved_before_a_failure_is_kept(new_project: NewProject) -> None:
     project = new_project(thing(behaviour='"stubborn"'))
     applied = project.apply()
     kept = project.instances()["probe_thing.a"]
@@ -125,7 +125,7 @@ def _press_ctrl_c(process: "subprocess.Popen[str]") -> None:
     os.killpg(process.pid, signal.SIGINT)
 
 
-def _end_everybody(process: "subprocess.Popen[str]") -> None:
+def _end_all_processes(process: "subprocess.Popen[str]") -> None:
     os.killpg(process.pid, signal.SIGTERM)
 
 
@@ -135,7 +135,7 @@ def _end_the_provider_alone(process: "subprocess.Popen[str]") -> None:
 
 
 @pytest.mark.parametrize(
-    "interrupt", [_interrupt_terraform_alone, _press_ctrl_c, _end_everybody, _end_the_provider_alone]
+    "interrupt", [_interrupt_terraform_alone, _press_ctrl_c, _end_all_processes, _end_the_provider_alone]
 )
 def test_an_interrupted_apply_ends_at_once_and_keeps_the_state(
     new_project: NewProject, interrupt: Callable[["subprocess.Popen[str]"], None]
@@ -149,10 +149,10 @@ def test_an_interrupted_apply_ends_at_once_and_keeps_the_state(
     assert (kept["attributes"]["id"], kept["private"]) == ("thing-a", "aGFsZg==")
 
 
-def test_a_provider_whose_terraform_is_killed_goes_too(new_project: NewProject) -> None:
+def test_a_provider_ends_when_its_terraform_is_killed(new_project: NewProject) -> None:
     project = new_project(thing(behaviour='"slow"'))
     process = project.start("apply", "-json", "-auto-approve")
-    until((project.engine / "waiting.json").exists)
+    until((project.object_folder / "waiting.json").exists)
     providers = [one for one in _group_of(process.pid) if one != process.pid]
     process.kill()
     process.communicate()
@@ -163,7 +163,7 @@ def test_a_provider_whose_terraform_is_killed_goes_too(new_project: NewProject) 
 
 def _apply_until_it_waits(project: Project, interrupt: Callable[["subprocess.Popen[str]"], None]) -> Outcome:
     process = project.start("apply", "-json", "-input=false", "-auto-approve")
-    until((project.engine / "waiting.json").exists)
+    until((project.object_folder / "waiting.json").exists)
     interrupt(process)
     return finished(process)
 

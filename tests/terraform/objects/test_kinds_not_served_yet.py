@@ -1,4 +1,4 @@
-"""A kind that is just coming: some of the API server knows it already, and some does not."""
+"""A kind that is not served yet: parts of the API server know it already, and others do not."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -49,7 +49,7 @@ def coming(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_its_object_is_planned_and_made(
+def test_its_object_is_planned_and_created(
     api_server: Access, namespace: str, coming: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))

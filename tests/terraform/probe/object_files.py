@@ -1,4 +1,4 @@
-"""The world of the probe provider: a folder in which every object is a JSON file that anybody can change."""
+"""The objects of the probe provider: a folder in which every object is a JSON file that any process can change."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from setpoint.terraform.cty.types import ObjectType
 from setpoint.terraform.cty.values import AttributeValues
 
 
-class World:
+class ObjectFiles:
     """Objects by name."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A namespace of a real API server, and Terraform in a folder of its own."""
+"""A working directory of Terraform, and a namespace of a real API server."""
 
 import http.client
 import json
@@ -66,8 +66,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Writes configurations, runs Terraform, and looks at the cluster with other eyes."""
+class Workspace:
+    """Writes configurations, runs Terraform, and reads and changes the cluster as another writer."""
 
     installation: Installation
     access: Access
@@ -97,11 +97,11 @@ class Stage:
         """`terraform apply`."""
         return self.project.apply(*more)
 
-    def another(self, name: str) -> "Stage":
-        """Somebody else with a state of their own."""
+    def another(self, name: str) -> "Workspace":
+        """Another working directory of Terraform, with a state of its own."""
         folder = self.folder / name
         folder.mkdir()
-        return Stage(self.installation, self.access, self.namespace, folder)
+        return Workspace(self.installation, self.access, self.namespace, folder)
 
     def applied(self, text: str | None = None, *more: str) -> None:
         """Applies a configuration, which has to succeed without a word and leave nothing to do."""
@@ -140,7 +140,7 @@ class Stage:
         }
 
     def refused(self, text: str | None = None) -> tuple[str, str]:
-        """What stands in the way of a plan: the one error, as its summary and its detail."""
+        """The one error of a plan that fails, as its summary and its detail."""
         if text is not None:
             self.write(text)
         return self._error(self.plan())
@@ -179,12 +179,12 @@ class Stage:
         return str(self.get(kind, name)["metadata"]["uid"])
 
     def make(self, kind: str, tree: Mapping[str, Any]) -> None:
-        """Makes an object, as anybody might."""
+        """Creates an object, as another writer."""
         answer = self.access.call("POST", self.path(kind), tree)
         assert answer.status == 201, answer
 
     def edit(self, kind: str, name: str, change: Mapping[str, Any], manager: str = "kubectl-edit") -> None:
-        """Changes an object, as anybody might."""
+        """Changes an object, as another writer."""
         answer = self.access.call("PATCH", f"{self.path(kind, name)}?fieldManager={manager}", change)
         assert answer.status == 200, answer
 
@@ -198,7 +198,7 @@ class Stage:
         self.report("services", name, loadBalancer={"ingress": [{"ip": ip}] if ip else None})
 
     def allow(self, user: str) -> None:
-        """Gives somebody the run of the namespace."""
+        """Gives a user all rights in the namespace."""
         binding = {
             "metadata": {"name": user},
             "roleRef": {"apiGroup": _RIGHTS, "kind": "ClusterRole", "name": "cluster-admin"},

@@ -1,4 +1,4 @@
-"""Only the Terraform that started a provider gets through its door."""
+"""Only the Terraform that started a provider is forwarded to gRPC."""
 
 import asyncio
 import ssl
@@ -28,15 +28,15 @@ async def _echo(reader: StreamReader, writer: StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def _door(folder: Path, context: ssl.SSLContext | None) -> AsyncIterator[TlsProxy]:
-    behind = await asyncio.start_unix_server(_echo, folder / "behind")
-    front = TlsProxy()
+async def _started_proxy(folder: Path, context: ssl.SSLContext | None) -> AsyncIterator[TlsProxy]:
+    grpc_server = await asyncio.start_unix_server(_echo, folder / "grpc")
+    proxy = TlsProxy()
     try:
-        await front.start(folder / "door", folder / "behind", context)
-        yield front
+        await proxy.start(folder / "provider", folder / "grpc", context)
+        yield proxy
     finally:
-        await front.close()
-        behind.close()
+        await proxy.close()
+        grpc_server.close()
 
 
 def _as_client(server: PluginCertificate, own: Path | None) -> ssl.SSLContext:
@@ -48,9 +48,9 @@ def _as_client(server: PluginCertificate, own: Path | None) -> ssl.SSLContext:
     return context
 
 
-async def _said_back(folder: Path, context: ssl.SSLContext | None, data: bytes) -> bytes:
+async def _echoed(folder: Path, context: ssl.SSLContext | None, data: bytes) -> bytes:
     name = "localhost" if context else None
-    reader, writer = await asyncio.open_unix_connection(folder / "door", ssl=context, server_hostname=name)
+    reader, writer = await asyncio.open_unix_connection(folder / "provider", ssl=context, server_hostname=name)
     try:
         writer.write(data)
         return await reader.readexactly(len(data))
@@ -60,47 +60,49 @@ async def _said_back(folder: Path, context: ssl.SSLContext | None, data: bytes) 
             await writer.wait_closed()
 
 
-def test_who_has_the_key_gets_through(tmp_path: Path, certificate: PluginCertificate) -> None:
+def test_a_client_with_the_key_is_forwarded(tmp_path: Path, certificate: PluginCertificate) -> None:
     pem, own = client_certificate(tmp_path)
     data = b"0123456789abcdef" * 100_000
 
     async def exchange() -> bytes:
-        async with _door(tmp_path, mutual_tls(certificate, pem)):
-            return await _said_back(tmp_path, _as_client(certificate, own), data)
+        async with _started_proxy(tmp_path, mutual_tls(certificate, pem)):
+            return await _echoed(tmp_path, _as_client(certificate, own), data)
 
     assert asyncio.run(exchange()) == data
 
 
-def test_who_has_no_key_or_another_one_does_not(tmp_path: Path, certificate: PluginCertificate) -> None:
+def test_a_client_without_the_key_or_with_another_one_is_rejected(
+    tmp_path: Path, certificate: PluginCertificate
+) -> None:
     pem, own = client_certificate(tmp_path)
     _, another = client_certificate(tmp_path)
 
     async def exchange() -> bytes:
-        async with _door(tmp_path, mutual_tls(certificate, pem)):
+        async with _started_proxy(tmp_path, mutual_tls(certificate, pem)):
             for wrong in (None, another):
                 with pytest.raises((ssl.SSLError, OSError, asyncio.IncompleteReadError)):
-                    await _said_back(tmp_path, _as_client(certificate, wrong), b"let me in")
-            return await _said_back(tmp_path, _as_client(certificate, own), b"me")
+                    await _echoed(tmp_path, _as_client(certificate, wrong), b"let me in")
+            return await _echoed(tmp_path, _as_client(certificate, own), b"me")
 
     assert asyncio.run(exchange()) == b"me"
 
 
-def test_what_is_behind_cannot_be_reached_past_the_door(tmp_path: Path, certificate: PluginCertificate) -> None:
+def test_grpc_cannot_be_reached_past_the_proxy(tmp_path: Path, certificate: PluginCertificate) -> None:
     pem, _ = client_certificate(tmp_path)
 
     async def exchange() -> None:
-        async with _door(tmp_path, mutual_tls(certificate, pem)):
+        async with _started_proxy(tmp_path, mutual_tls(certificate, pem)):
             with pytest.raises(FileNotFoundError):
-                await asyncio.open_unix_connection(tmp_path / "behind")
+                await asyncio.open_unix_connection(tmp_path / "grpc")
 
     asyncio.run(exchange())
 
 
-def test_when_the_last_one_has_gone_it_is_told(tmp_path: Path) -> None:
+def test_it_is_disconnected_when_the_last_client_has_closed(tmp_path: Path) -> None:
     async def exchange() -> bool:
-        async with _door(tmp_path, None) as front:
-            await _said_back(tmp_path, None, b"hello")
-            await asyncio.wait_for(front.disconnected.wait(), 60)
-            return front.disconnected.is_set()
+        async with _started_proxy(tmp_path, None) as proxy:
+            await _echoed(tmp_path, None, b"hello")
+            await asyncio.wait_for(proxy.disconnected.wait(), 60)
+            return proxy.disconnected.is_set()
 
     assert asyncio.run(exchange())

@@ -56,7 +56,7 @@ def test_where_nothing_differs_everything_stays() -> None:
     assert mark_computed_unknown(_schema(NestingMode.SINGLE), CONFIG, PRIOR, {**PRIOR, "secret": "s"}) == PRIOR
 
 
-def test_in_an_update_only_what_stays_is_still_known() -> None:
+def test_in_an_update_only_use_state_for_unknown_is_still_known() -> None:
     found = mark_computed_unknown(_schema(NestingMode.SINGLE), {**CONFIG, "name": "m"}, PRIOR, {**PRIOR, "name": "m"})
 
     assert (found["id"], found["count"]) == ("i", UNKNOWN)
@@ -80,7 +80,7 @@ def test_parts_of_an_object_are_computed_too() -> None:
     )
 
 
-def test_a_change_that_takes_a_new_object_is_named_by_its_place() -> None:
+def test_a_change_that_requires_replacement_is_named_by_its_path() -> None:
     before, after = _part("a"), _part("b")
 
     assert paths_requiring_replace(_schema(NestingMode.SINGLE), PRIOR, PRIOR) == ()

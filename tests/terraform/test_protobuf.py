@@ -31,7 +31,7 @@ def test_a_map_is_a_list_of_pairs() -> None:
     assert message.SerializeToString() == b"\x3a\x08\x0a\x01f\x12\x03\x22\x01s"
 
 
-def test_what_a_newer_terraform_adds_is_passed_over() -> None:
+def test_fields_of_a_newer_terraform_are_skipped() -> None:
     newer = build_messages("newer", "Request type_name:string=1 identity:bytes=6")["Request"](
         type_name="a", identity=b"i"
     )
@@ -39,5 +39,5 @@ def test_what_a_newer_terraform_adds_is_passed_over() -> None:
     assert MESSAGES["ReadResource.Request"].FromString(newer.SerializeToString()).type_name == "a"
 
 
-def test_messages_of_plugins_are_their_own() -> None:
+def test_plugin_messages_are_separate() -> None:
     assert plugin_messages()["StdioData"](channel=1, data=b"x").SerializeToString() == b"\x08\x01\x12\x01x"

@@ -9,7 +9,7 @@ from tests.terraform.conftest import NewProject
 from tests.terraform.texts import FULL, PROBE, thing
 
 
-def test_everything_is_made_as_planned_and_nothing_is_left_to_do(new_project: NewProject) -> None:
+def test_everything_is_created_as_planned_and_nothing_is_left_to_do(new_project: NewProject) -> None:
     project = new_project(FULL)
     planned = project.plan()
     applied = project.apply()
@@ -22,7 +22,7 @@ def test_everything_is_made_as_planned_and_nothing_is_left_to_do(new_project: Ne
     assert project.objects() == []
 
 
-def test_every_sort_of_attribute_is_in_the_state_as_it_was_written(new_project: NewProject) -> None:
+def test_every_type_of_attribute_is_in_the_state_as_it_was_written(new_project: NewProject) -> None:
     project = new_project(FULL)
     project.apply()
     state = project.attributes("probe_thing.a")
@@ -59,7 +59,7 @@ def test_what_is_write_only_is_used_and_never_stored(new_project: NewProject) ->
     assert '"wo"' not in (project.folder / "terraform.tfstate").read_text()
 
 
-def test_what_somebody_else_changed_is_shown_and_put_back(new_project: NewProject) -> None:
+def test_drift_is_shown_and_reverted(new_project: NewProject) -> None:
     project = new_project(thing(size="1"))
     project.apply()
     _edit(project, "a", size=2)
@@ -71,16 +71,16 @@ def test_what_somebody_else_changed_is_shown_and_put_back(new_project: NewProjec
     assert project.attributes("probe_thing.a")["revision"] == 2
 
 
-def test_what_somebody_else_deleted_is_made_again(new_project: NewProject) -> None:
+def test_an_object_that_another_writer_deleted_is_created_again(new_project: NewProject) -> None:
     project = new_project(thing())
     project.apply()
-    (project.engine / "a.json").unlink()
+    (project.object_folder / "a.json").unlink()
 
     assert project.plan().actions == {"probe_thing.a": "create"}
     assert project.apply().summary("apply") == (1, 0, 0)
 
 
-def test_an_update_leaves_what_stays_and_computes_the_rest_anew(new_project: NewProject) -> None:
+def test_an_update_keeps_use_state_for_unknown_and_computes_the_rest_again(new_project: NewProject) -> None:
     project = new_project(thing(size="1", rules="[{ port = 1 }]"))
     project.apply()
     project.write(thing(size="2", rules="[{ port = 1 }, { port = 2 }]"))
@@ -93,7 +93,7 @@ def test_an_update_leaves_what_stays_and_computes_the_rest_anew(new_project: New
     assert project.plan().code == 0
 
 
-def test_a_change_that_takes_a_new_object_replaces_it(new_project: NewProject) -> None:
+def test_a_change_that_requires_replacement_replaces_the_object(new_project: NewProject) -> None:
     project = new_project(thing())
     project.apply()
     project.write(thing(name='"z"'))
@@ -103,7 +103,7 @@ def test_a_change_that_takes_a_new_object_replaces_it(new_project: NewProject) -
     assert project.objects() == ["z"]
 
 
-def test_taint_and_replace_make_the_object_anew(new_project: NewProject) -> None:
+def test_taint_and_replace_create_the_object_again(new_project: NewProject) -> None:
     project = new_project(thing(size="1"))
     project.apply()
     _edit(project, "a", revision=7)
@@ -157,8 +157,8 @@ def test_private_bytes_come_back_in_every_step(new_project: NewProject) -> None:
 
 
 def test_a_provider_is_configured_with_what_the_same_apply_brings(new_project: NewProject) -> None:
-    folder = 'resource "terraform_data" "folder" {\n  input = "WORLD"\n}\n'
-    project = new_project(thing().replace('"WORLD"', "terraform_data.folder.output") + folder)
+    folder = 'resource "terraform_data" "folder" {\n  input = "OBJECTS"\n}\n'
+    project = new_project(thing().replace('"OBJECTS"', "terraform_data.folder.output") + folder)
     planned = project.plan()
     applied = project.apply()
 
@@ -197,5 +197,5 @@ resource "probe_thing" "many" {
 
 
 def _edit(project: Project, name: str, **values: object) -> None:
-    file = project.engine / f"{name}.json"
+    file = project.object_folder / f"{name}.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))

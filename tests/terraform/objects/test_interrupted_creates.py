@@ -1,0 +1,171 @@
+"""Objects that are there though what they wait for is not: kept, however often Terraform is run."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.patience import until
+from tests.terraform.command import finished
+from tests.terraform.objects.waits import BOTH, PATIENTLY, WAIT, address_known, service, timed_out
+from tests.terraform.objects.workspace import A, B, Workspace
+
+KEPT = [("warning", "The object is kept")]
+FIRST_MADE = "lifecycle { create_before_destroy = true }"
+
+
+def test_a_timeout_keeps_the_object_until_the_value_is_there(workspace: Workspace) -> None:
+    uid = timed_out(workspace, BOTH)
+    assert (list(workspace.project.instances()), address_known(workspace)) == ([A], None)
+    outcome = workspace.plan()
+    assert [(one.severity, one.summary) for one in outcome.diagnostics] == KEPT
+    assert outcome.actions == {A: "replace", B: "create"}
+
+    assert timed_out(workspace) == uid
+    assert timed_out(workspace) == uid
+    workspace.give_address("web", "192.0.2.1")
+    outcome = workspace.apply()
+    assert (outcome.code, [(one.severity, one.summary) for one in outcome.diagnostics]) == (0, KEPT)
+    workspace.is_settled()
+    assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")
+    workspace.destroyed()
+    assert workspace.get("services", "web") is None
+
+
+def test_an_object_that_may_not_be_kept_is_replaced(workspace: Workspace) -> None:
+    failing = service(more=f'{WAIT}\non_timeout = "fail"')
+    first = timed_out(workspace, failing)
+    second = timed_out(workspace)
+
+    assert first != second
+    assert workspace.plan().diagnostics == []
+    assert timed_out(workspace, service()) != second
+
+
+def test_a_pending_object_is_destroyed(workspace: Workspace) -> None:
+    timed_out(workspace, BOTH)
+    workspace.destroyed()
+
+    assert workspace.get("services", "web") is None
+    assert workspace.project.instances() == {}
+
+
+def test_a_pending_object_whose_resource_is_removed_is_deleted(workspace: Workspace) -> None:
+    timed_out(workspace, BOTH)
+    workspace.applied("\n")
+
+    assert workspace.get("services", "web") is None
+
+
+@pytest.mark.parametrize("more", ["", FIRST_MADE])
+def test_another_name_replaces_a_pending_object(workspace: Workspace, more: str) -> None:
+    timed_out(workspace, service(more=f"{WAIT}\n{more}"))
+    workspace.write(service(name="other", more=f"{PATIENTLY}\n{more}"))
+    with workspace.meanwhile("services", "other", lambda: workspace.give_address("other", "192.0.2.1")):
+        workspace.applied()
+
+    assert workspace.get("services", "web") is None
+
+
+def test_a_pending_object_is_safe_with_create_before_destroy(workspace: Workspace) -> None:
+    uid = timed_out(workspace, service(more=f"{WAIT}\n{FIRST_MADE}"))
+    assert timed_out(workspace) == uid
+    assert timed_out(workspace) == uid
+    workspace.give_address("web", "192.0.2.1")
+    outcome = workspace.apply()
+
+    assert outcome.code == 0, outcome.diagnostics
+    workspace.is_settled()
+    assert workspace.uid("services", "web") == uid
+    assert "deposed" not in workspace.project.instances()[A]
+
+
+def test_a_pending_object_can_be_changed(workspace: Workspace) -> None:
+    uid = timed_out(workspace, service())
+    assert timed_out(workspace, service(port=81)) == uid
+    workspace.give_address("web", "192.0.2.1")
+    workspace.write(service(port=82))
+    outcome = workspace.apply()
+
+    assert outcome.code == 0, outcome.diagnostics
+    workspace.is_settled()
+    assert (workspace.uid("services", "web"), workspace.get("services", "web")["spec"]["ports"][0]["port"]) == (uid, 82)
+
+
+def test_a_pending_object_is_kept_even_when_its_replacement_is_asked_for(workspace: Workspace) -> None:
+    # Terraform asks the very same for what is tainted already: `on_timeout = "fail"` is the way to have it replaced.
+    uid = timed_out(workspace, service())
+    outcome = workspace.apply(f"-replace={A}")
+
+    assert [one.summary for one in outcome.diagnostics] == ["The object is kept", "Wait timed out"]
+    assert workspace.uid("services", "web") == uid
+
+
+@pytest.mark.parametrize("more", ["", FIRST_MADE])
+def test_a_pending_object_is_not_lost_when_an_apply_cannot_even_begin(workspace: Workspace, more: str) -> None:
+    workspace.allow("alice")
+    as_alice = f'cluster = {{ config_path = "{workspace.access.kubeconfig_of("alice")}" }}'
+    uid = timed_out(workspace, service(more=f"{WAIT}\n{more}\n{as_alice}"))
+    assert workspace.plan("-out=plan").code == 2
+    workspace.forbid("alice")
+    outcome = workspace.project.run("apply", "-json", "plan")
+
+    assert (outcome.code, [one.summary for one in outcome.diagnostics]) == (1, ["Remote refused"])
+    workspace.allow("alice")
+    workspace.give_address("web", "192.0.2.1")
+    outcome = workspace.apply()
+    assert outcome.code == 0, outcome.diagnostics
+    workspace.is_settled()
+    assert workspace.uid("services", "web") == uid
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_ctrl_c_ends_a_wait_at_once_and_the_next_apply_goes_on(workspace: Workspace, is_new: bool) -> None:
+    if not is_new:
+        workspace.applied(service(port=79, more=""))
+    workspace.write(BOTH.replace("3s", "300s"))
+    process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
+    until(lambda: _port(workspace) == 80)
+    os.killpg(process.pid, signal.SIGINT)
+    # Nobody has the patience for the whole wait.
+    outcome = finished(process)
+
+    assert outcome.code == 1
+    assert "Interrupted" in [one.summary for one in outcome.diagnostics]
+    uid = workspace.uid("services", "web")
+    assert workspace.state()["object_ref"]["name"] == "web"
+    workspace.give_address("web", "192.0.2.1")
+    outcome = workspace.apply()
+    assert outcome.code == 0, outcome.diagnostics
+    workspace.is_settled()
+    assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")
+
+
+def _port(workspace: Workspace) -> int | None:
+    found = workspace.get("services", "web")
+    return None if found is None else int(found["spec"]["ports"][0]["port"])
+
+
+def _children(pid: int) -> list[int]:
+    """Whatever thread of it started them."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for one in lists for child in one.read_text().split()]
+
+
+def test_an_object_is_found_again_after_its_provider_was_killed_in_the_middle(workspace: Workspace) -> None:
+    workspace.write(BOTH.replace("3s", "300s"))
+    process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
+    until(lambda: _port(workspace) == 80)
+    for child in _children(process.pid):
+        os.kill(child, signal.SIGKILL)
+    assert finished(process).code == 1
+
+    uid = workspace.uid("services", "web")
+    assert workspace.project.instances() == {}
+    workspace.give_address("web", "192.0.2.1")
+    workspace.write(BOTH)
+    outcome = workspace.apply()
+    assert outcome.code == 0, outcome.diagnostics
+    workspace.is_settled()
+    assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")

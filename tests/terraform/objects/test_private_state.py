@@ -1,0 +1,27 @@
+"""Private state is stored with every Terraform state: its bytes stay the same from version to version."""
+
+import pytest
+
+from setpoint.terraform.resources.object_state import PrivateState, read_private_state
+
+STORED = [
+    (b"{}", PrivateState()),
+    (b'{"is_pending":true,"takes":"8f3a1c2b9d04/2"}', PrivateState(is_pending=True, takes="8f3a1c2b9d04/2")),
+    (b'{"adopts":"8f3a1c2b9d04/1"}', PrivateState(adopts="8f3a1c2b9d04/1")),
+    (b'{"satisfied_for":"uid/3/Ready"}', PrivateState(satisfied_for="uid/3/Ready")),
+    (
+        b'{"engine":{"observedGeneration":1,"output":{"state":"null"}},"is_pending":true}',
+        PrivateState({"observedGeneration": 1, "output": {"state": "null"}}, is_pending=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "state"), STORED)
+def test_it_is_read_and_written_as_ever(data: bytes, state: PrivateState) -> None:
+    assert read_private_state(data) == state
+    assert state.to_bytes() == data
+
+
+@pytest.mark.parametrize("data", [b"", b"no JSON", b'{"is_pending":"yes"}'])
+def test_what_cannot_be_decoded_is_empty(data: bytes) -> None:
+    assert read_private_state(data) == PrivateState()
