@@ -46,58 +46,58 @@ class StoreAccess(StrEnum):
 
     READ = "read"
     WRITE = "write"
-    # To write for as long as the process lives.
+    # To write for as long as the process runs.
     RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)
 class AppSettings:
-    """Where things are, as options and environment say."""
+    """The settings of the process, from options and the environment."""
 
     store: str = DEFAULT_STORE
     cookies: CookieLocation = CookieLocation.STATUS
     environment: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
-    # The only kinds that are handled; none for all of them.
+    # The only kinds that are reconciled; empty for all of them.
     kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedEngine:
-    """A world, and what its kinds may ask of services."""
+    """The engine, the rate limits of its clients, and figures for metrics."""
 
     engine: EngineContext
     budgets: QuotaBudgets
-    # How many requests there were, by method, host and what came of them: one for each way out.
+    # The number of requests by method, host and result; one mapping for each client.
     requests: Sequence[Mapping[tuple[str, str, str], int]] = ()
-    # The cluster of those who name none, once somebody asked.
+    # The default cluster, for resources that name none; empty before one was used.
     cluster: Callable[[], str] = str
     # Whether other processes may write to the same store.
     shared: bool = False
 
 
-# The way out to Google, and that to the store where it is a cluster's.
+# The clients by name: Google's, and that of a store in a cluster.
 GOOGLE: Final = "google"
 STORE: Final = "store"
-# Clients that nobody here knows of: a plugin's own.
+# Clients that are not opened here: a plugin's own.
 OTHER_CLIENTS: Final = "elsewhere"
 
 
-def _no_tap(_way: str) -> HttpInterceptor | None:
-    """Nothing stands on the way."""
+def _no_interceptor(_client: str) -> HttpInterceptor | None:
+    """Requests pass unchanged."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class ClientWiring:
-    """What stands on each way out: to Google, to the store, and to each cluster by its word."""
+    """How clients are wired: the interceptor of each by name, or a recorded store in place of all of them."""
 
-    interceptor: Callable[[str], HttpInterceptor | None] = _no_tap
-    # What is read in the place of a store and of services; then nobody is reached at all.
+    interceptor: Callable[[str], HttpInterceptor | None] = _no_interceptor
+    # The store of a recorded world; then no service is reached at all.
     recorded: Store | None = None
-    # The cluster of those who name none, if that is known.
+    # The default cluster, if it is known.
     cluster: str = ""
-    # What owners see of the environment, in the place of all of it.
+    # The environment that owners see, in place of the process' own.
     environment: Mapping[str, str] | None = None
 
 
@@ -107,31 +107,31 @@ _UNREACHABLE: Final = "http://recorded.invalid"
 
 @asynccontextmanager
 async def open_engine(settings: AppSettings, access: StoreAccess) -> AsyncIterator[EngineContext]:
-    """The world for one command: its store open, its clients at hand, all closed at the end."""
+    """The engine for one command: store and clients are opened, and closed at the end."""
     async with open_app(settings, access) as opened:
         yield opened.engine
 
 
 @asynccontextmanager
 async def open_engine_read_only(settings: AppSettings, blocked_writes: BlockedWrites) -> AsyncIterator[EngineContext]:
-    """The world as it is, to look at: whatever would write to a cloud or a cluster is stopped."""
+    """The engine with a write guard: every write to a cloud or a cluster is blocked."""
     with process_guarded_by(blocked_writes), intercepted_by(read_only(OTHER_CLIENTS, blocked_writes)):
         async with open_app(
-            settings, StoreAccess.READ, ClientWiring(lambda way: read_only(way, blocked_writes))
+            settings, StoreAccess.READ, ClientWiring(lambda client: read_only(client, blocked_writes))
         ) as opened:
             yield opened.engine
 
 
-def read_only(way: str, blocked_writes: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
-    """What lets only reads pass on a way out, and on the way to a cluster what that only rehearses."""
-    return WriteGuard(way, blocked_writes, is_cluster=way not in (GOOGLE, OTHER_CLIENTS), behind=behind)
+def read_only(client: str, blocked_writes: BlockedWrites, behind: HttpInterceptor | None = None) -> WriteGuard:
+    """The write guard of a client: only reads pass, and to a cluster dry runs as well."""
+    return WriteGuard(client, blocked_writes, is_cluster=client not in (GOOGLE, OTHER_CLIENTS), behind=behind)
 
 
 @asynccontextmanager
 async def open_app(
     settings: AppSettings, access: StoreAccess, wiring: ClientWiring = DIRECT_WIRING
 ) -> AsyncIterator[OpenedEngine]:
-    """The same with what a process that goes on for ever wants to show."""
+    """The same with rate limits and request counts, for a long-running process."""
     async with AsyncExitStack() as stack:
         http = HttpClient(interceptor=wiring.interceptor(GOOGLE))
         google = GoogleClient(http, _google(settings, wiring))
@@ -180,23 +180,23 @@ def _google(settings: AppSettings, wiring: ClientWiring) -> GoogleSettings:
 
 def definitions() -> Mapping[tuple[str, str], JsonObject]:
     """The CustomResourceDefinition of each kind, in the order of their names."""
-    # Only who asks for them pays for loading what makes them.
+    # Imported here: only this command needs it.
     from setpoint.kinds.field_docs import field_docs
     from setpoint.stores.kubernetes.crds import crd_for
 
-    # Nothing is asked of any service: what the kinds say of themselves is enough.
+    # No service is asked: the kinds describe themselves.
     google = GoogleClient(HttpClient(), GoogleSettings(auth=GoogleAuth.ANONYMOUS))
     resource_types = {**_kinds(google, Clusters(), SystemClock()), **_owners({})}
     return {name: crd_for(resource_types[name], field_docs) for name in sorted(resource_types)}
 
 
 def owners() -> Sequence[Owner]:
-    """Every owner, for what it says of itself."""
+    """Every owner, to be described."""
     return tuple(_owners({}).values())
 
 
 def select_kinds(words: Sequence[str], known: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
-    """The kinds that are named, in any case, singular or plural; all when none is."""
+    """The kinds that `words` name, in any case, singular or plural; all of them for no words."""
     by_name = {name.lower(): (group, name) for group, name in known}
     found: list[tuple[str, str]] = []
     for word in words:
@@ -211,20 +211,20 @@ def select_kinds(words: Sequence[str], known: Collection[tuple[str, str]]) -> Co
 
 
 def is_shared_store(settings: AppSettings) -> bool:
-    """Whether the store is a cluster's, where others write and a process of its own takes the steps."""
+    """Whether the store is in a cluster: other clients write to it, and a controller reconciles."""
     return settings.store.startswith("kubernetes")
 
 
 def store_file(settings: AppSettings) -> Path | None:
-    """The file that the store is kept in, in one spelling; None when it is not kept in any."""
+    """The absolute path of the store's file; None for a store without one."""
     path = _path(settings.store)
     return None if path is None else path.absolute().resolve()
 
 
 async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource:
-    """The resource that `manifest` would make; what is wrong with it is raised. Nothing is kept.
+    """The resource that an apply of `manifest` would result in; an invalid one raises. Nothing is written.
 
-    A cluster knows how it would be with what others say of it; elsewhere it is as if there were none yet.
+    A cluster answers with the fields of other field managers; elsewhere it is as if the resource were new.
     """
     if isinstance(engine.store, DryRunStore):
         return await engine.store.dry_run(manifest)
@@ -232,22 +232,22 @@ async def dry_run_apply(manifest: JsonObject, engine: EngineContext) -> Resource
 
 
 async def overlay_manifests(engine: EngineContext, manifests: Iterable[JsonObject]) -> EngineContext:
-    """The world as it would be with these manifests applied; nothing can be written to its store."""
-    drafts: dict[ResourceRef, Resource] = {}
+    """The engine as if these manifests were applied: its store is an overlay, which refuses writes."""
+    overlay: dict[ResourceRef, Resource] = {}
     for manifest in manifests:
         applied = await dry_run_apply(manifest, engine)
-        drafts[applied.ref] = _merge_onto_stored(applied, await engine.store.get(applied.ref))
-    return replace(engine, store=OverlayStore(engine.store, drafts))
+        overlay[applied.ref] = _merge_onto_stored(applied, await engine.store.get(applied.ref))
+    return replace(engine, store=OverlayStore(engine.store, overlay))
 
 
 def _merge_onto_stored(applied: Resource, stored: Resource | None) -> Resource:
-    """The author's new part on what the store knows of the resource."""
+    """The author's new part, with the status and metadata that the store has."""
     if stored is None:
         return applied
     metadata, before = _tree(applied.document["metadata"]), _tree(stored.document["metadata"])
     kept = {COOKIE_ANNOTATION: stored.annotations.get(COOKIE_ANNOTATION)}
     annotations = {**{key: text for key, text in kept.items() if text is not None}, **applied.annotations}
-    # A Secret with other values has to look like one that was rotated.
+    # A Secret with new values must count as rotated.
     changed = not same([applied.document.get("data")], [stored.document.get("data")])
     revision = "draft" if changed else stored.revision
     merged = {**before, "labels": dict(applied.labels), "annotations": annotations, "resourceVersion": revision}
@@ -269,7 +269,7 @@ async def _open_store(settings: AppSettings, access: StoreAccess) -> Store:
     if path is None:
         return MemoryStore(clock, _new_uid)
     if access is StoreAccess.READ and not path.exists():
-        # Nothing has been declared yet: an empty store to read from, and no file made for it.
+        # Nothing has been declared yet: an empty store to read from, without creating a file.
         return MemoryStore(clock, _new_uid)
     return await open_sqlite(path, clock, _new_uid, OpenMode.READ if access is StoreAccess.READ else OpenMode.WRITE)
 
@@ -277,7 +277,7 @@ async def _open_store(settings: AppSettings, access: StoreAccess) -> Store:
 def _cluster_client(
     settings: AppSettings, budgets: QuotaBudgets, interceptor: HttpInterceptor | None
 ) -> "KubernetesClient":
-    # Only who keeps resources in a cluster pays for loading what reaches it.
+    # Imported here: only a store in a cluster needs it.
     from setpoint.clients.kubernetes.client import KubernetesClient
     from setpoint.clients.kubernetes.contexts import connection_from_environment
     from setpoint.stores.kubernetes.factory import parse_cluster_address
@@ -294,12 +294,12 @@ def _open_cluster(
 ) -> Store:
     from setpoint.stores.kubernetes.factory import cluster_address_in, open_kubernetes
 
-    place = cluster_address_in(settings.store, settings.environment)
+    address = cluster_address_in(settings.store, settings.environment)
     handled = [resource_types[name] for name in select_kinds(settings.kinds, resource_types)]
-    # Nobody needs rights on what owners make who handles none of them.
-    besides = {one for sort in handled if isinstance(sort, Owner) for one in (*sort.makes, *sort.reads)}
+    # The kinds that owners make and read need RBAC only where an owner is reconciled.
+    related = {one for owner in handled if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)}
     return open_kubernetes(
-        place, client, (*resource_types.values(), *besides), settings.clock, lasting=access is StoreAccess.RUN
+        address, client, (*resource_types.values(), *related), settings.clock, lasting=access is StoreAccess.RUN
     )
 
 

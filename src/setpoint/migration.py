@@ -39,14 +39,14 @@ from setpoint.stores.kubernetes.crds import plural_of
 
 @dataclass(frozen=True, slots=True)
 class ResourceAdoption:
-    """What becomes of one resource: what was found, and annotations with which nothing is written, if there are any."""
+    """The adoption of one resource: its preview, and annotations with which nothing would be written, if any."""
 
     found: PreviewResult
     keeps: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def writes_nothing(self) -> bool:
-        """Whether it can be taken over without a write."""
+        """Whether it can be adopted without a write."""
         return self.found.writes_nothing
 
     def to_data(self) -> dict[str, Json]:
@@ -55,7 +55,7 @@ class ResourceAdoption:
 
 
 async def preview_adoption(ref: ResourceRef, engine: EngineContext) -> ResourceAdoption:
-    """What taking over `ref` would come to; nothing is written."""
+    """What adopting `ref` would write; nothing is written."""
     resource = await engine.store.get(ref)
     if resource is None:
         return ResourceAdoption(PreviewResult(ref, PreviewFinding.FAILED, trouble=f"{ref} is gone"))
@@ -67,16 +67,16 @@ async def preview_adoption(ref: ResourceRef, engine: EngineContext) -> ResourceA
 
 
 def without_cookies(resource: Resource) -> Resource:
-    """The resource as somebody sees it who knows nothing of those who looked after it before."""
-    forgotten = with_cookie(resource, None).document
-    metadata = forgotten["metadata"]
+    """The resource without the cookies of the controller that managed it before."""
+    bare = with_cookie(resource, None).document
+    metadata = bare["metadata"]
     assert isinstance(metadata, Mapping)
-    said = {name: text for name, text in resource.annotations.items() if name != COOKIE_ANNOTATION}
-    return Resource({**forgotten, "metadata": {**metadata, "annotations": said}})
+    annotations = {name: text for name, text in resource.annotations.items() if name != COOKIE_ANNOTATION}
+    return Resource({**bare, "metadata": {**metadata, "annotations": annotations}})
 
 
 async def _annotations_without_writes(plan: Plan, resource: Resource, engine: EngineContext) -> Mapping[str, str]:
-    """The first annotations, the narrowest first, with which nothing is written; none when there are none."""
+    """The narrowest annotations with which nothing would be written; empty when there are none."""
     for annotations in _candidates(plan, resource):
         try:
             left = await preview(resource.ref, _overlaid(with_annotations(resource, annotations), engine))
@@ -91,11 +91,11 @@ async def _annotations_without_writes(plan: Plan, resource: Resource, engine: En
 def _candidates(plan: Plan, resource: Resource) -> Iterator[Mapping[str, str]]:
     if any(write.action in (Action.CREATE, Action.DELETE) for write in plan.writes):
         return
-    said = [str(change.path) for change in plan.changes if change.rule is Rule.SPEC]
-    silent = [str(change.path) for change in plan.changes if change.rule is not Rule.SPEC]
-    unmanaged = {UNMANAGED: _joined(resource, UNMANAGED, said)} if said else {}
-    if silent:
-        yield {**unmanaged, DEFAULT_TO_GCP: _joined(resource, DEFAULT_TO_GCP, silent)}
+    specified = [str(change.path) for change in plan.changes if change.rule is Rule.SPEC]
+    unspecified = [str(change.path) for change in plan.changes if change.rule is not Rule.SPEC]
+    unmanaged = {UNMANAGED: _joined(resource, UNMANAGED, specified)} if specified else {}
+    if unspecified:
+        yield {**unmanaged, DEFAULT_TO_GCP: _joined(resource, DEFAULT_TO_GCP, unspecified)}
         yield {**unmanaged, IGNORE_UNSPECIFIED: "true"}
     elif unmanaged:
         yield unmanaged
@@ -121,13 +121,13 @@ def _overlaid(resource: Resource, engine: EngineContext) -> EngineContext:
 
 _GROUPS: Final = ".cnrm.cloud.google.com"
 _ABANDON: Final = "abandon"
-# Whether it was us who said so, and not the author.
+# Marks the deletion policy as set by the migration, not by the author.
 _MARK: Final = "setpoint.dev/abandoned-by-migration"
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationSource:
-    """Where Config Connector is: a cluster, and one namespace of it or all."""
+    """Where Config Connector runs: a cluster, and one namespace of it or all."""
 
     context: str | None
     namespace: str | None
@@ -140,34 +140,34 @@ class MigrationSource:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionReport:
-    """What taking over comes to for each resource, and what was tried to be written meanwhile."""
+    """The adoption of each resource, and the writes that were blocked during the preview."""
 
     each: tuple[ResourceAdoption, ...]
     blocked: tuple[str, ...] = ()
 
     @property
     def loud(self) -> tuple[ResourceAdoption, ...]:
-        """Those that cannot be taken over without a write."""
+        """Those that cannot be adopted without a write."""
         return tuple(one for one in self.each if not one.writes_nothing)
 
 
 async def preview_migration(
-    source: MigrationSource, settings: AppSettings, heard: Callable[[PreviewResult], None]
+    source: MigrationSource, settings: AppSettings, listener: Callable[[PreviewResult], None]
 ) -> AdoptionReport:
-    """What taking over everything in `source` would write; nothing is."""
-    async with open_preview(source.settings(settings)) as seen:
-        turns = asyncio.Semaphore(MAX_CONCURRENT)
+    """What adopting everything in `source` would write; nothing is written."""
+    async with open_preview(source.settings(settings)) as session:
+        slots = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def look(ref: ResourceRef) -> ResourceAdoption:
-            async with turns:
+        async def adopt(ref: ResourceRef) -> ResourceAdoption:
+            async with slots:
                 with on_behalf_of(ref, failed=False):
-                    found = await preview_adoption(ref, seen.engine)
-            heard(found.found)
+                    found = await preview_adoption(ref, session.engine)
+            listener(found.found)
             return found
 
-        refs = [ref for ref in await managed_refs(seen.engine) if _is_config_connectors(ref)]
-        each = await asyncio.gather(*map(look, refs))
-        return AdoptionReport(tuple(each), tuple(sorted(set(map(str, seen.blocked_writes.writes)))))
+        refs = [ref for ref in await managed_refs(session.engine) if _is_config_connectors(ref)]
+        each = await asyncio.gather(*map(adopt, refs))
+        return AdoptionReport(tuple(each), tuple(sorted(set(map(str, session.blocked_writes.writes)))))
 
 
 @asynccontextmanager
@@ -180,17 +180,16 @@ async def _config_connector(source: MigrationSource, settings: AppSettings) -> A
 
 
 async def config_connector_state(source: MigrationSource, settings: AppSettings) -> ConfigConnectorMode:
-    """What their controller does in the namespace."""
+    """Whether Config Connector's controller runs in the namespace."""
     assert source.namespace is not None
     async with _config_connector(source, settings) as theirs:
         return await theirs.controller(source.namespace)
 
 
 async def stop_config_connector(source: MigrationSource, settings: AppSettings) -> ConfigConnectorMode:
-    """Has their controller do nothing any more in the namespace; UserError when it cannot be told to.
+    """Pauses Config Connector in the namespace, and returns its mode of before; UserError when it cannot be paused.
 
-    What it did before is returned. Where the resources are to be kept elsewhere, their deletion means nothing from
-    then on: they are abandoned first.
+    If the resources move to another store, they are abandoned first: deleting them there leaves their objects alone.
     """
     assert source.namespace is not None
     async with _config_connector(source, settings) as theirs:
@@ -206,20 +205,20 @@ async def stop_config_connector(source: MigrationSource, settings: AppSettings) 
             await theirs.pause(source.namespace)
             if await theirs.controller(source.namespace) is not ConfigConnectorMode.PAUSED:
                 raise UserError(
-                    f"Config Connector goes on in {source.namespace}, though it was told to pause: somebody puts its "
-                    "ConfigConnectorContext back; pause it there, then hand over"
+                    f"Config Connector goes on in {source.namespace}, though it was told to pause: another writer puts "
+                    "its ConfigConnectorContext back; pause it there, then hand over"
                 )
         return before
 
 
 def is_same_store(source: MigrationSource, settings: AppSettings) -> bool:
-    """Whether the resources stay where they are: in the cluster that is our store, too."""
+    """Whether the resources stay where they are: Config Connector's cluster is our store, too."""
     theirs = source.settings(settings).store.partition("?")[0]
     return is_shared_store(settings) and settings.store.partition("?")[0] == theirs
 
 
 async def _abandon(source: MigrationSource, settings: AppSettings) -> None:
-    """Whoever deletes one of theirs from now on leaves the object alone."""
+    """Sets the deletion policy of all resources: from now on their deletion leaves the objects alone."""
     async with open_engine(source.settings(settings), StoreAccess.WRITE) as engine:
         for one in await _resources(engine):
             if one.annotations.get(DELETION_POLICY) != _ABANDON:
@@ -227,9 +226,9 @@ async def _abandon(source: MigrationSource, settings: AppSettings) -> None:
 
 
 async def require_no_conflicts(source: MigrationSource, settings: AppSettings) -> None:
-    """UserError for what our store has already, and otherwise; and for what is being deleted in either place.
+    """UserError for a resource that our store declares differently, or that is being deleted in either store.
 
-    That is before anything is stopped: whoever has stopped would never end a deletion.
+    It is called before anything is paused: a paused controller would never finish a deletion.
     """
     async with open_engine(source.settings(settings), StoreAccess.READ) as engine:
         theirs = await _resources(engine)
@@ -241,9 +240,9 @@ async def require_no_conflicts(source: MigrationSource, settings: AppSettings) -
 
 
 async def take_over(source: MigrationSource, settings: AppSettings) -> Sequence[ResourceRef]:
-    """Declares in our store what was declared there, with the Secrets that it refers to; both can run twice.
+    """Declares the resources in our store, with the Secrets that they refer to; idempotent.
 
-    What an export of ours paused, on the way back to them, goes on.
+    Resources that an earlier export paused are resumed.
     """
     if is_same_store(source, settings):
         async with open_engine(source.settings(settings), StoreAccess.WRITE) as engine:
@@ -260,9 +259,9 @@ async def take_over(source: MigrationSource, settings: AppSettings) -> Sequence[
 
 
 async def finish_migration(source: MigrationSource, settings: AppSettings) -> Sequence[ResourceRef]:
-    """Has nothing of theirs hold any resource in the namespace, once they are gone; can run twice.
+    """Removes Config Connector's finalizers in the namespace, once it is uninstalled; idempotent.
 
-    Where the resources are kept elsewhere by now, theirs are removed, and nothing else is: their objects are ours.
+    If the resources are in another store by now, those in the cluster are deleted; their objects stay.
     """
     assert source.namespace is not None
     async with (
@@ -277,14 +276,14 @@ async def finish_migration(source: MigrationSource, settings: AppSettings) -> Se
         held = [one for one in await _all_resources(engine) if {DELETION_DEFENDER, FINALIZER} & set(one.finalizers)]
         await _require_kinds(held, theirs, engine)
         if is_same_store(source, settings):
-            return await _freed(held, engine)
+            return await _remove_defenders(held, engine)
         async with open_engine(settings, StoreAccess.READ) as ours:
             await _require_declared(held, ours)
-        return await _removed(held, engine)
+        return await _delete_resources(held, engine)
 
 
 async def _require_kinds(held: Sequence[Resource], theirs: ConfigConnector, engine: EngineContext) -> None:
-    """UserError while a kind is being deleted: what holds its resources is all that saves their objects."""
+    """UserError while a CustomResourceDefinition is being deleted: only finalizers save the objects then."""
     for key in sorted({(one.ref.group, one.ref.kind) for one in held}):
         definition = f"{plural_of(engine.kinds[key])}.{key[0]}"
         if await theirs.is_being_deleted(definition):
@@ -301,16 +300,16 @@ async def _require_declared(held: Sequence[Resource], ours: EngineContext) -> No
             raise UserError(f"{one.ref} is not declared in our store: hand over first, then finish")
 
 
-async def _freed(held: Sequence[Resource], engine: EngineContext) -> Sequence[ResourceRef]:
+async def _remove_defenders(held: Sequence[Resource], engine: EngineContext) -> Sequence[ResourceRef]:
     defended = [one for one in held if DELETION_DEFENDER in one.finalizers]
     for one in defended:
         await engine.store.set_finalizers(one, tuple(name for name in one.finalizers if name != DELETION_DEFENDER))
     return [one.ref for one in defended]
 
 
-async def _removed(held: Sequence[Resource], engine: EngineContext) -> Sequence[ResourceRef]:
+async def _delete_resources(held: Sequence[Resource], engine: EngineContext) -> Sequence[ResourceRef]:
     for one in held:
-        # Its own end takes place here: nobody there is left to ask.
+        # No controller is left there that would remove the finalizers.
         rest = tuple(name for name in one.finalizers if name not in (DELETION_DEFENDER, FINALIZER))
         if await engine.store.set_finalizers(one, rest) is not None:
             await engine.store.delete(one.ref)
@@ -333,12 +332,12 @@ async def _require_same(manifest: JsonObject, ours: EngineContext) -> None:
 
 
 def _without_migration_marks(resource: Resource) -> Resource:
-    """Without what was put on it so that its deletion there means nothing."""
+    """The resource without the deletion policy that the migration set."""
     metadata = resource.document["metadata"]
     assert isinstance(metadata, dict)
     ours = (_MARK, DELETION_POLICY) if _MARK in resource.annotations else ()
-    said = {name: text for name, text in resource.annotations.items() if name not in ours}
-    return Resource({**resource.document, "metadata": {**metadata, "annotations": said}})
+    annotations = {name: text for name, text in resource.annotations.items() if name not in ours}
+    return Resource({**resource.document, "metadata": {**metadata, "annotations": annotations}})
 
 
 async def _all_resources(engine: EngineContext) -> list[Resource]:

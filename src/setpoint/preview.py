@@ -40,18 +40,18 @@ PreviewListener = Callable[[PreviewResult], None]
 
 @dataclass(frozen=True, slots=True)
 class PreviewSession:
-    """A world as of one moment, in which nothing can be written, and what tried to."""
+    """An engine at one point in time in which nothing can be written, and the writes that were blocked."""
 
     engine: EngineContext
     snapshot: StoreSnapshot
     blocked_writes: BlockedWrites
     http_recording: HttpRecording
-    # The cluster of those who name none, once somebody asked.
+    # The default cluster, once it was used.
     cluster: Callable[[], str] = str
 
-    async def survey(self, heard: PreviewListener) -> PreviewReport:
-        """What everything comes to, both ways."""
-        found = await preview_all(await managed_refs(self.engine), self.engine, self.blocked_writes, heard)
+    async def survey(self, listener: PreviewListener) -> PreviewReport:
+        """The preview of every resource, with and without its cookie."""
+        found = await preview_all(await managed_refs(self.engine), self.engine, self.blocked_writes, listener)
         return replace(found, missed=tuple(sorted(map(str, self.http_recording.missed))))
 
 
@@ -59,23 +59,23 @@ class PreviewSession:
 async def open_preview(
     settings: AppSettings, http_recording: HttpRecording | None = None
 ) -> AsyncIterator[PreviewSession]:
-    """The world as it is now: whatever would write to a cloud, a cluster or the store is stopped.
+    """A session on live services: every write to a cloud, a cluster or the store is blocked.
 
-    Each question is asked once, and its answer kept on `tape`: both looks see the same.
+    Each request is sent once, and its answer recorded: both previews of a resource see the same.
     """
     blocked_writes, http_recording = BlockedWrites(), HttpRecording() if http_recording is None else http_recording
     settings = replace(settings, clock=FixedClock(settings.clock.now()))
 
-    def interceptor(way: str) -> HttpInterceptor:
-        # The store is asked once as well, by the snapshot.
-        return read_only(way, blocked_writes, None if way == STORE else HttpRecorder(way, http_recording))
+    def interceptor(client: str) -> HttpInterceptor:
+        # The snapshot reads the store once as well.
+        return read_only(client, blocked_writes, None if client == STORE else HttpRecorder(client, http_recording))
 
     with (
         process_guarded_by(blocked_writes),
         intercepted_by(read_only(OTHER_CLIENTS, blocked_writes, HttpRecorder(OTHER_CLIENTS, http_recording))),
     ):
-        watched = RecordingEnvironment(settings.environment, http_recording.environment)
-        async with open_app(settings, StoreAccess.READ, ClientWiring(interceptor, environment=watched)) as opened:
+        environment = RecordingEnvironment(settings.environment, http_recording.environment)
+        async with open_app(settings, StoreAccess.READ, ClientWiring(interceptor, environment=environment)) as opened:
             snapshot = await take_snapshot(opened.engine.store, blocked_writes, is_whole=not opened.shared)
             yield PreviewSession(
                 replace(opened.engine, store=snapshot), snapshot, blocked_writes, http_recording, opened.cluster
@@ -84,17 +84,14 @@ async def open_preview(
 
 @asynccontextmanager
 async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> AsyncIterator[PreviewSession]:
-    """A world that was recorded, as of then. Nobody is asked: what is not on record is NotRecorded."""
-    blocked_writes, header, http_recording = (
-        BlockedWrites(),
-        recorded.header,
-        HttpRecording(recorded.http_recording.responses),
-    )
+    """A session on a recorded world, at its time. No service is asked: a request without a recorded answer raises."""
+    blocked_writes, header = BlockedWrites(), recorded.header
+    http_recording = HttpRecording(recorded.http_recording.responses)
     settings = replace(settings, clock=FixedClock(header.at))
     snapshot = _snapshot(recorded, blocked_writes)
 
-    def interceptor(way: str) -> HttpInterceptor:
-        return read_only(way, blocked_writes, HttpReplayer(way, http_recording))
+    def interceptor(client: str) -> HttpInterceptor:
+        return read_only(client, blocked_writes, HttpReplayer(client, http_recording))
 
     wiring = ClientWiring(interceptor, snapshot, header.cluster, ReplayEnvironment(header.environment))
     with process_guarded_by(blocked_writes), intercepted_by(interceptor(OTHER_CLIENTS)):
@@ -104,7 +101,7 @@ async def open_recorded(settings: AppSettings, recorded: RecordedWorld) -> Async
 
 @dataclass(frozen=True, slots=True)
 class WorldRecording:
-    """A world to be kept, as bytes; how much there is of it, and what everything comes to."""
+    """A recorded world as bytes, its size, and the report of its preview."""
 
     world: bytes
     resources: int
@@ -112,48 +109,48 @@ class WorldRecording:
     survey: PreviewReport
 
 
-async def make_recording(settings: AppSettings, heard: PreviewListener) -> WorldRecording:
-    """The world as it is now, to be kept. A look at what is kept says the same, or nothing is."""
+async def make_recording(settings: AppSettings, listener: PreviewListener) -> WorldRecording:
+    """Records the world as it is now. A Bug unless the recording gives the same report as the world itself."""
     masker = Masker()
     http_recording = HttpRecording(masker=masker)
-    async with open_preview(settings, http_recording) as seen:
-        refs = await managed_refs(seen.engine)
-        found = await seen.survey(heard)
-        before, made = await all_current_digests(refs, seen.engine), await generate_all(refs, seen.engine)
-        recorded = mask_world(_header(settings, seen), seen.snapshot, http_recording, masker)
-    async with open_recorded(settings, recorded) as again:
-        otherwise = await generate_all(refs, again.engine)
-        recorded = with_masked_children(recorded, made, otherwise)
-    async with open_recorded(settings, recorded) as again:
-        recorded = with_masked_digests(recorded, before, await all_current_digests(refs, again.engine))
+    async with open_preview(settings, http_recording) as session:
+        refs = await managed_refs(session.engine)
+        found = await session.survey(listener)
+        before, generated = await all_current_digests(refs, session.engine), await generate_all(refs, session.engine)
+        recorded = mask_world(_header(settings, session), session.snapshot, http_recording, masker)
+    async with open_recorded(settings, recorded) as replay:
+        masked = await generate_all(refs, replay.engine)
+        recorded = with_masked_children(recorded, generated, masked)
+    async with open_recorded(settings, recorded) as replay:
+        recorded = with_masked_digests(recorded, before, await all_current_digests(refs, replay.engine))
     kept = pack_world(recorded)
-    async with open_recorded(settings, unpack_world(kept, "what was kept")) as again:
-        said = await again.survey(lambda _: None)
-    texts = replaced_texts(made, otherwise)
-    require_same_survey(found, said, lambda value: replace_texts(masker.mask(value), texts))
-    return WorldRecording(kept, len(recorded.resources), len(http_recording.responses), said)
+    async with open_recorded(settings, unpack_world(kept, "what was kept")) as replay:
+        replayed = await replay.survey(lambda _: None)
+    texts = replaced_texts(generated, masked)
+    require_same_survey(found, replayed, lambda value: replace_texts(masker.mask(value), texts))
+    return WorldRecording(kept, len(recorded.resources), len(http_recording.responses), replayed)
 
 
-def require_same_survey(found: PreviewReport, said: PreviewReport, hidden: Callable[[Json], Json]) -> None:
-    """Bug unless what is kept gives the report of the world itself, apart from what nobody may see."""
-    pairs = zip(found.found, said.found, strict=True)
-    others = [str(one.ref) for one, other in pairs if not same(hidden(found.data_of(one)), said.data_of(other))]
-    if others:
-        told = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-        raise Bug(f"{told}: looks different when it is played back, so that nothing was kept: try again, or report it")
+def require_same_survey(found: PreviewReport, replayed: PreviewReport, masked: Callable[[Json], Json]) -> None:
+    """Bug unless the recording gives the report of the world itself, apart from masked secrets."""
+    pairs = zip(found.found, replayed.found, strict=True)
+    different = [str(one.ref) for one, other in pairs if not same(masked(found.data_of(one)), replayed.data_of(other))]
+    if different:
+        names = ", ".join(different[:3]) + (f" and {len(different) - 3} more" if len(different) > 3 else "")
+        raise Bug(f"{names}: looks different when it is played back, so that nothing was kept: try again, or report it")
 
 
-def _header(settings: AppSettings, seen: PreviewSession) -> WorldHeader:
-    snapshot, sort = seen.snapshot, settings.store.partition(":")[0]
+def _header(settings: AppSettings, session: PreviewSession) -> WorldHeader:
+    snapshot, scheme = session.snapshot, settings.store.partition(":")[0]
     return WorldHeader(
         __version__,
-        seen.engine.clock.now(),
-        sort,
+        session.engine.clock.now(),
+        scheme,
         snapshot.revision,
         snapshot.collects,
         snapshot.is_whole,
-        seen.cluster(),
-        dict(seen.http_recording.environment),
+        session.cluster(),
+        dict(session.http_recording.environment),
     )
 
 
@@ -171,7 +168,7 @@ def _snapshot(recorded: RecordedWorld, blocked_writes: BlockedWrites) -> StoreSn
 
 
 def with_kind_variants(engine: EngineContext, words: Mapping[str, str]) -> EngineContext:
-    """The world with some kinds handled otherwise: each by its name, as `stateless`, `stateful` or a revision."""
+    """The engine with other variants of some kinds: each by its name, as `stateless`, `stateful` or a revision."""
     kinds = dict(engine.kinds)
     names = {key[1].lower(): key for key in kinds}
     for name, word in words.items():
@@ -184,7 +181,7 @@ def with_kind_variants(engine: EngineContext, words: Mapping[str, str]) -> Engin
 
 
 def kind_variant(kind: AnyKind, word: str) -> AnyKind:
-    """The kind as `word` says; UserError for one that it does not have."""
+    """The variant of a kind that `word` names; UserError when the kind does not have it."""
     if word in tuple(Reconciliation):
         other = copy(kind)
         other.reconciliation = Reconciliation(word)

@@ -41,7 +41,7 @@ from setpoint.stores.memory import MemoryStore
 
 @dataclass(frozen=True, slots=True)
 class ClusterSession:
-    """One cluster, as one user."""
+    """The clients of one cluster, with one user's credentials."""
 
     client: KubernetesClient
     clusters: Clusters
@@ -49,19 +49,19 @@ class ClusterSession:
 
     @staticmethod
     def at(connection: ClusterConnection) -> "ClusterSession":
-        """The cluster of a connection; nothing is asked of it yet."""
+        """The session of a connection; no request is sent yet."""
         client = KubernetesClient(connection)
         return ClusterSession(client, Clusters(own=client), SystemClock())
 
 
-# How much of a digest is shown: enough to see that a value is another one.
+# How much of a digest is shown: enough to see that a value changed.
 _SHOWN: Final = 12
-# Say nothing that the object's own name does not say.
+# Fields that only repeat the identity of the object.
 _IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
 
 
 def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> dict[str, str]:
-    """What `manager` declares of an object: each value as text, by its place."""
+    """The fields of an object that `manager` owns: each value as text, by its path."""
     leaves = project(of, manager_fields(of, manager) or NO_FIELDS, foreign_fields(of)).leaves
     apart = (*left_out, *_IDENTITY)
     shown = {path: value for path, value in leaves.items() if not any(one.covers(path) for one in apart)}
@@ -69,13 +69,13 @@ def declared_fields(of: Json, manager: str, left_out: Iterable[Path] = ()) -> di
 
 
 def fields_at(of: Json, places: Sequence[str]) -> dict[str, str]:
-    """What stands at these places of an object now, whoever put it there; what is not there is left out."""
+    """The values at these paths of an object, whichever field manager owns them; a missing one is left out."""
     found: dict[str, str] = {}
     for place in places:
         try:
             path = Path.parse(place)
         except ManifestInvalid:
-            # Written by somebody who knew other places.
+            # A path of another version of setpoint.
             continue
         value = _value_at(of, path)
         if not isinstance(value, Missing):
@@ -91,7 +91,7 @@ def _value_at(of: Json, path: Path) -> Json | Missing:
 
 
 def _member(elements: Sequence[Json], text: str) -> Json | Missing:
-    """An element of a set, which is told by itself."""
+    """An element of a set, which is identified by its value."""
     return next((one for one in elements if scalar_text(one) == text), MISSING)
 
 
@@ -106,7 +106,7 @@ NO_STATE: Final[JsonObject] = {}
 
 @dataclass(slots=True)
 class _RecordingKind(KubernetesObjectKind):
-    """The kind, with what the cluster last said. What it has just said is not asked for again."""
+    """The kind, which keeps the last answers of the cluster and does not ask for them again."""
 
     live: Json = None
     foreseen: DryRunResult | None = None
@@ -122,7 +122,7 @@ class _RecordingKind(KubernetesObjectKind):
         return self.live
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
-        """Always the whole object."""
+        """See Kind; always decoded."""
         fresh, self._fresh = self._fresh, None
         is_fresh = fresh is not None and fresh[0] == location
         found = fresh[1] if fresh and is_fresh else await KubernetesObjectKind.observe(self, location)
@@ -145,16 +145,16 @@ class _RecordingKind(KubernetesObjectKind):
         self._fresh, self.live = (intent.location, after), after.whole
 
     async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
-        """See Rehearsable."""
-        # A forecast shows what becomes of every field. So whoever but changed one, and does not declare it, is no
-        # obstacle, whether or not the manifest has changed as well.
+        """See SupportsDryRun."""
+        # The dry run shows what becomes of every field. A field manager that only changed a field, and does not apply
+        # it, is therefore no conflict, whether or not the manifest has changed as well.
         self.foreseen = await self.remote.forecast(intent, look, Decision.DRIFTED)
         return self.foreseen.writes
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectForecast:
-    """What keeping the object would do: the plan, the object as it is, and as it would be."""
+    """What an apply would do: the plan, the object as it is, and as it would be."""
 
     plan: Plan
     live: Json
@@ -162,19 +162,19 @@ class ObjectForecast:
 
 
 class ObjectSession:
-    """An object that is to be as `spec`, the spec of a KubernetesObject, says. `name` is that of its keeper."""
+    """One object as `spec`, the spec of a KubernetesObject, declares it. `name` is that of the resource."""
 
     def __init__(self, site: ClusterSession, name: str, spec: JsonObject, memory: JsonObject = NO_STATE) -> None:
         self.ref: Final = ResourceRef(GROUP, NAME, site.client.connection.namespace, name)
         self.manager: Final = field_manager_of(self.ref)
         self._kind = _RecordingKind(site.clusters, site.clock)
         self._store = MemoryStore(site.clock, lambda: str(uuid.uuid4()))
-        self._world = EngineContext(self._store, site.clock, {(GROUP, NAME): self._kind})
+        self._engine = EngineContext(self._store, site.clock, {(GROUP, NAME): self._kind})
         self._spec = spec
         self._memory = memory
 
     async def check(self) -> None:
-        """ManifestInvalid for what no cluster could take. No cluster is asked."""
+        """ManifestInvalid for a spec that no cluster accepts. No request is sent."""
         check_manifest(await self._opened(), self._kind)
 
     async def look(self) -> Json:
@@ -182,23 +182,23 @@ class ObjectSession:
         return await self._kind.read(await self.location())
 
     async def location(self) -> Location:
-        """Where it is."""
-        return (await resolve_intent(await self._opened(), self._world)).location
+        """The location of the object."""
+        return (await resolve_intent(await self._opened(), self._engine)).location
 
     async def forecast(self) -> ObjectForecast:
-        """What `keep` would do now. What would stop it is raised."""
+        """What `keep` would do now; an error that would stop it is raised."""
         await self._opened()
-        plan = await preview(self.ref, self._world)
+        plan = await preview(self.ref, self._engine)
         live, foreseen = self._kind.live, self._kind.foreseen
         return ObjectForecast(plan, live, live if foreseen is None else foreseen.after)
 
     async def keep(self, seconds: float) -> SetpointError | None:
-        """Has the object be as it should, within so many seconds; what stood in the way, if anything did."""
+        """Reconciles the object within so many seconds; the error that stopped it, if any."""
         await self._opened()
         return await self._run(seconds)
 
     async def remove(self, seconds: float) -> SetpointError | None:
-        """Has the object go; what stood in the way, if anything did."""
+        """Deletes the object; the error that stopped it, if any."""
         resource = await self._opened()
         location = await self.location()
         memory = replace(StoredState.of(resource), location=location)
@@ -208,21 +208,21 @@ class ObjectSession:
         return await self._run(seconds)
 
     async def memory(self) -> JsonObject:
-        """What is to be handed in the next time."""
+        """The stored state, for the next session."""
         found = await self._store.get(self.ref)
         return self._memory if found is None else found.status
 
     @property
     def live(self) -> Json:
-        """The object, as it was last seen; None when there was none."""
+        """The object as last observed; None when there was none."""
         return self._kind.live
 
     def fields(self, of: Json, left_out: Sequence[Path] = ()) -> dict[str, str]:
-        """What is declared of an object here."""
+        """The fields of an object that this session declares."""
         return declared_fields(of, self.manager, left_out)
 
     async def _run(self, seconds: float) -> SetpointError | None:
-        run = StepRunner(self._world, trigger="its author's word", asked=True)
+        run = StepRunner(self._engine, trigger="its author's word", asked=True)
         outcome = (await run.until_done([self.ref], seconds)).get(self.ref)
         if outcome is None:
             return RemoteUnavailable(f"{self.ref}: nothing came of it within {seconds:g} s")

@@ -23,21 +23,21 @@ from setpoint.kinds.kubernetes_object.clusters import OWN, ObjectLocation
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.objects.session import ClusterSession
 
-# What is not there may be of a kind that nobody can be asked to tell of.
+# The kind of an object that does not exist may not be served yet, and then cannot be watched.
 _ABSENT_S: Final = 2.0
 _PRESENT_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class SatisfiedWait:
-    """A wait that is over: the value, where it was one that was waited for, and what it was satisfied for."""
+    """A wait that is satisfied: its value, for a field wait, and the key for which it stays satisfied."""
 
     value: Json
     key: str
 
 
 class ObjectWait:
-    """An object in a cluster, by its name."""
+    """A wait for one object of a cluster, by its name."""
 
     def __init__(self, site: ClusterSession, api_version: str, kind: str, names: tuple[str, str]) -> None:
         namespace, name = names
@@ -46,31 +46,31 @@ class ObjectWait:
         self._kind = KubernetesObjectKind(site.clusters, site.clock)
 
     async def look(self) -> Json:
-        """The object as it is; None when there is none."""
+        """The live object; None when there is none."""
         found = await self._kind.observe(self._place.location)
         return found.whole if isinstance(found, Present) else None
 
     def met(self, wait_for: WaitFor, live: Json) -> SatisfiedWait | None:
-        """The wait, if it is satisfied by that very object."""
+        """The result, if the wait is satisfied by this live object."""
         if not isinstance(judge_observation(wait_for.wait, ObjectFound(live), MISSING), Satisfied):
             return None
         output = output_of(wait_for.wait, ObjectFound(live), Null(), "")
         return SatisfiedWait(output.value if isinstance(output, Known) else None, self.key(wait_for, live))
 
     def key(self, wait_for: WaitFor, live: Json) -> str:
-        """What stays satisfied: this wait, of this object, as it is meant to be now."""
+        """The key for which the wait stays satisfied: the wait, the object and its generation."""
         found = satisfaction_key(wait_for.wait, live)
         return "" if isinstance(found, Missing) else str(found)
 
     async def until(self, wait_for: WaitFor) -> SatisfiedWait:
-        """The wait once it is satisfied; WaitTimedOut or WaitFailed say what is missing. One budget for all of it."""
-        ears = ObjectWatches(self._site.clock)
+        """The result once the wait is satisfied; WaitTimedOut or WaitFailed say what is missing."""
+        watches = ObjectWatches(self._site.clock)
         try:
-            return await self._until(wait_for, ears.watch(self._kind, self._place.location))
+            return await self._until(wait_for, watches.watch(self._kind, self._place.location))
         finally:
-            await ears.close()
+            await watches.close()
 
-    async def _until(self, wait_for: WaitFor, ear: ObjectWatch) -> SatisfiedWait:
+    async def _until(self, wait_for: WaitFor, watch: ObjectWatch) -> SatisfiedWait:
         clock = self._site.clock
         end = clock.monotonic() + wait_for.timeout_seconds
         uid: str | Missing = MISSING
@@ -86,7 +86,7 @@ class ObjectWait:
             if left <= 0:
                 missing = verdict.missing if isinstance(verdict, Unsatisfied) else ""
                 raise WaitTimedOut(f"not within {wait_for.timeout_seconds:g} s: {missing}")
-            await ear.wait_for_change(min(left, _ABSENT_S if live is None else _PRESENT_S))
+            await watch.wait_for_change(min(left, _ABSENT_S if live is None else _PRESENT_S))
 
     async def _judged(self, wait_for: WaitFor, uid: str | Missing) -> tuple[Json, WaitVerdict]:
         try:

@@ -35,7 +35,7 @@ S = TypeVar("S", bound=Struct)
 
 
 class ExportHeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where an export comes from. `paused`: from there, nobody touches the objects any more."""
+    """Where an export comes from. `paused`: the store it comes from does not touch the objects any more."""
 
     setpoint: str
     at: str
@@ -45,27 +45,27 @@ class ExportHeader(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ResourceFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a resource came to in its store."""
+    """What the old store knows about a resource."""
 
-    # The digest of its intent; none where what it refers to was not there.
+    # The digest of its intent; None when a dependency did not exist.
     intent: str | None
-    # The version that each secret had, by the field that it is for.
+    # The version of each secret, by its field.
     versions: dict[str, str]
-    # Whether the status speaks of the spec as it is.
+    # Whether the status is about the current spec.
     observed: bool
-    # Whether somebody has asked for its deletion.
+    # Whether its deletion was requested.
     deleting: bool = False
 
 
 class ObjectFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which state of a plain object this is: its uid and its revision."""
+    """The version of an exported object: its uid and its revision."""
 
     version: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedResource:
-    """A resource as its author wrote it and as the engine remembers it; `place` is where its document stands."""
+    """A resource with its status; `place` is the file and line of its document."""
 
     resource: Resource
     facts: ResourceFacts
@@ -79,7 +79,7 @@ class ExportedResource:
 
 @dataclass(frozen=True, slots=True)
 class ExportedObject:
-    """An object that nobody takes steps for, whole: a Secret with its values, a ConfigMap."""
+    """An object that is not reconciled, whole: a Secret with its values, a ConfigMap."""
 
     resource: Resource = field(repr=False)
     facts: ObjectFacts
@@ -87,7 +87,7 @@ class ExportedObject:
 
     @property
     def is_secret(self) -> bool:
-        """Whether it has values that nobody may see."""
+        """Whether its values are secret."""
         return (self.ref.group, self.ref.kind) == SECRET
 
     @property
@@ -101,7 +101,7 @@ ExportedItem: TypeAlias = ExportedObject | ExportedResource
 
 @dataclass(frozen=True, slots=True)
 class StoreExport:
-    """One export, or several that were handed over together."""
+    """One export, or several that are imported together."""
 
     headers: tuple[ExportHeader, ...]
     objects: tuple[ExportedObject, ...]
@@ -109,12 +109,12 @@ class StoreExport:
 
     @property
     def items(self) -> tuple[ExportedItem, ...]:
-        """All of it, plain objects first."""
+        """All of it, objects first."""
         return (*self.objects, *self.resources)
 
     @property
     def is_paused(self) -> bool:
-        """Whether nobody touches the objects any more from where this came from."""
+        """Whether no store that this comes from touches the objects any more."""
         return all(header.paused for header in self.headers)
 
 
@@ -122,7 +122,7 @@ class StoreExport:
 
 
 def export_documents(export: StoreExport) -> Iterator[JsonObject]:
-    """Everything that is to be written down, in order."""
+    """The documents of an export, in order."""
     (header,) = export.headers
     yield {"apiVersion": API_VERSION, "kind": HEADER, "format": FORMAT, **msgspec.to_builtins(header)}
     for item in export.items:
@@ -243,32 +243,32 @@ def _converted(value: object, type_: type[S], place: str, at: str = "") -> S:
 
 
 _OBSERVED: Final = "observedGeneration"
-# What a resource said of its management before an export paused it; empty when it said nothing.
+# The management of a resource before an export paused it; empty when it had none.
 MANAGEMENT_BEFORE: Final = "setpoint.dev/management-before-export"
-# Written by the engine, or on its behalf: no author's.
+# Annotations of the engine: no author writes them.
 ENGINE_ANNOTATIONS: Final = (COOKIE_ANNOTATION, RECONCILE_REQUESTED, MANAGEMENT_BEFORE)
 
 
 @dataclass(frozen=True, slots=True)
 class StateTranslation:
-    """What stands in the new store for what stood in the old one: intents by their digest, secrets by their version."""
+    """Old terms to new ones: digests of intents, versions of secrets, and digests of live objects."""
 
     intents: Mapping[str, str] = field(default_factory=dict)
-    # By the field that the secret is for, and its old version.
+    # By the field of the secret, and its old version.
     versions: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    # Live objects by their digest, and by that of their bytes, where they read differently.
+    # By the digest of the live object, and by that of its bytes, where they differ between the stores.
     lives: Mapping[str, str] = field(default_factory=dict)
 
     def intent(self, digest: str) -> str:
-        """The digest in the new store; the old one where nothing there is known to be the same."""
+        """The digest in the new store; the old one when none is proved equal."""
         return self.intents.get(digest, digest)
 
     def cookie(self, cookie: Cookie) -> Cookie:
-        """The cookie in the new store: the live object is the same, however it reads there."""
+        """The cookie in the new store."""
         return Cookie(self.intent(cookie.intent), self.live(cookie.live))
 
     def live(self, digest: str) -> str:
-        """The digest of the same live object, however it reads there."""
+        """The digest of the same live object in the new store."""
         return self.lives.get(digest, digest)
 
     def secrets(self, versions: Mapping[str, str]) -> Mapping[str, str]:
@@ -277,7 +277,7 @@ class StateTranslation:
 
 
 def initial_status(item: ExportedResource, generation: int) -> JsonObject:
-    """The status as it can be written before anything is known of what is around: it speaks of `generation`, or not."""
+    """The status before its translation is proved: observed at `generation` if it was current, else at an older one."""
     status = item.resource.status
     if _OBSERVED not in status:
         return status
@@ -285,7 +285,7 @@ def initial_status(item: ExportedResource, generation: int) -> JsonObject:
 
 
 def translated_status(item: ExportedResource, generation: int, translation: StateTranslation) -> JsonObject:
-    """The status in the terms of the new store; the cookie stays where it was kept."""
+    """The status in the terms of the new store; the cookie stays in the status or the annotation."""
     status = initial_status(item, generation)
     if not status:
         return status
@@ -293,38 +293,40 @@ def translated_status(item: ExportedResource, generation: int, translation: Stat
 
 
 def translated_annotations(item: ExportedResource, translation: StateTranslation) -> Mapping[str, str | None]:
-    """The annotations that are not left to an apply, as they are to be; None for those that are to go."""
-    said = item.resource.annotations
-    found: dict[str, str | None] = {name: said.get(name) for name in (*ENGINE_ANNOTATIONS, MANAGEMENT)}
-    cookie = Cookie.parse(said.get(COOKIE_ANNOTATION))
+    """The annotations that `apply` does not set, as they have to be; None for those to remove."""
+    annotations = item.resource.annotations
+    found: dict[str, str | None] = {name: annotations.get(name) for name in (*ENGINE_ANNOTATIONS, MANAGEMENT)}
+    cookie = Cookie.parse(annotations.get(COOKIE_ANNOTATION))
     return found if cookie is None else {**found, COOKIE_ANNOTATION: str(translation.cookie(cookie))}
 
 
 def manifest_of(resource: Resource) -> JsonObject:
-    """The author's part of an exported resource, or Secret."""
+    """The author's part of an exported resource or object."""
     annotations = {name: text for name, text in resource.annotations.items() if name not in ENGINE_ANNOTATIONS}
     metadata = {"name": resource.ref.name, "namespace": resource.ref.namespace}
     author = {name: value for name, value in resource.document.items() if name not in ("metadata", "status")}
     return {**author, "metadata": {**metadata, "labels": dict(resource.labels), "annotations": annotations}}
 
 
-def translate_state(memory: StoredState, translation: StateTranslation) -> StoredState:
-    """The memory in the terms that hold elsewhere."""
+def translate_state(state: StoredState, translation: StateTranslation) -> StoredState:
+    """The stored state in the terms of the new store."""
     return replace(
-        memory,
-        cookie=None if memory.cookie is None else translation.cookie(memory.cookie),
-        attempt=None if memory.attempt is None else _attempt(memory.attempt, translation),
-        secrets=translation.secrets(memory.secrets),
-        contests=_contests(memory.contests, translation),
-        body=None if memory.body is None else translation.live(memory.body),
-        creating=None if memory.creating is None else translation.secrets(memory.creating),
-        wait=None if memory.wait is None else replace(memory.wait, intent=translation.intent(memory.wait.intent)),
+        state,
+        cookie=None if state.cookie is None else translation.cookie(state.cookie),
+        attempt=None if state.attempt is None else _attempt(state.attempt, translation),
+        secrets=translation.secrets(state.secrets),
+        contests=_oscillations(state.contests, translation),
+        body=None if state.body is None else translation.live(state.body),
+        creating=None if state.creating is None else translation.secrets(state.creating),
+        wait=None if state.wait is None else replace(state.wait, intent=translation.intent(state.wait.intent)),
     )
 
 
-def _contests(contests: Oscillations, translation: StateTranslation) -> Oscillations:
-    fields = (one if one.begun is None else replace(one, begun=translation.live(one.begun)) for one in contests.fields)
-    return Oscillations(translation.intent(contests.intent), tuple(fields))
+def _oscillations(oscillations: Oscillations, translation: StateTranslation) -> Oscillations:
+    fields = (
+        one if one.begun is None else replace(one, begun=translation.live(one.begun)) for one in oscillations.fields
+    )
+    return Oscillations(translation.intent(oscillations.intent), tuple(fields))
 
 
 def _attempt(attempt: WriteAttempt, translation: StateTranslation) -> WriteAttempt:

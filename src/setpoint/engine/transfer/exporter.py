@@ -29,27 +29,27 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 async def gather_export(
     resources: Sequence[Resource], engine: EngineContext
 ) -> tuple[tuple[ExportedObject, ...], tuple[ExportedResource, ...]]:
-    """The plain objects that the resources need, and the resources, each as it is here with what it came to.
+    """The unreconciled objects that the resources need, and the resources, each with its facts in this store.
 
-    The former are the Secrets that a spec refers to, and the relatives of owners.
+    The former are the Secrets that a spec refers to, and the related objects of owners.
     """
     objects = await _objects_of(resources, engine)
-    # Whatever happens meanwhile: the facts are about the very states that go along.
-    seen = replace(engine, store=OverlayStore(engine.store, {one.ref: one for one in (*resources, *objects)}))
-    taken = [ExportedResource(_portable(one), await _facts(one, seen)) for one in resources]
-    named = [ExportedObject(_portable(one), ObjectFacts(f"{one.uid}/{one.revision}")) for one in objects]
-    return tuple(named), tuple(taken)
+    # The facts are about exactly the states that are exported, even if the store changes meanwhile.
+    overlaid = replace(engine, store=OverlayStore(engine.store, {one.ref: one for one in (*resources, *objects)}))
+    exported = [ExportedResource(_portable(one), await _facts(one, overlaid)) for one in resources]
+    related = [ExportedObject(_portable(one), ObjectFacts(f"{one.uid}/{one.revision}")) for one in objects]
+    return tuple(related), tuple(exported)
 
 
 async def pause_for_export(resource: Resource, store: Store) -> None:
-    """From here on nothing is read or written for `resource`; what it said of its management is on record."""
+    """Pauses `resource` and records its management of before."""
     if not is_paused_by_export(resource):
         before = resource.annotations.get(MANAGEMENT, "")
         await store.annotate(resource, {MANAGEMENT: Management.PAUSED.value, MANAGEMENT_BEFORE: before})
 
 
 async def resume_after_export(resource: Resource, store: Store) -> None:
-    """What an export paused is managed as it was before; what its author paused stays so."""
+    """Undoes `pause_for_export`; a resource that its author paused stays paused."""
     if is_paused_by_export(resource):
         before = resource.annotations[MANAGEMENT_BEFORE] or None
         await store.annotate(resource, {MANAGEMENT: before, MANAGEMENT_BEFORE: None})
@@ -62,7 +62,7 @@ def is_paused_by_export(resource: Resource) -> bool:
 
 
 def secret_keys(resource: Resource, kind: ResourceType) -> tuple[SecretKeyReference, ...]:
-    """The keys of Secrets that the spec names; none in one that cannot be read."""
+    """The keys of Secrets that the spec names; none for a spec that is invalid."""
     try:
         return tuple(
             dependency for dependency in kind.dependencies(resource) if isinstance(dependency, SecretKeyReference)
@@ -74,15 +74,15 @@ def secret_keys(resource: Resource, kind: ResourceType) -> tuple[SecretKeyRefere
 async def _objects_of(resources: Sequence[Resource], engine: EngineContext) -> list[Resource]:
     refs = {dependency.secret for one in resources for dependency in secret_keys(one, engine.resource_type_of(one))}
     found = [await engine.store.get(ref) for ref in sorted(refs)]
-    relatives = [relative for one in resources for relative in await related_objects(one, engine)]
-    by_ref = {one.ref: one for one in (*found, *relatives) if one is not None}
+    related = [other for one in resources for other in await related_objects(one, engine)]
+    by_ref = {one.ref: one for one in (*found, *related) if one is not None}
     return [by_ref[ref] for ref in sorted(by_ref)]
 
 
 async def _facts(resource: Resource, engine: EngineContext) -> ResourceFacts:
     is_observed = resource.status.get("observedGeneration") == resource.generation
     if (resource.ref.group, resource.ref.kind) in engine.owners:
-        # What its children are made of names the owner by its uid, which is another elsewhere.
+        # The intent of an owner covers its uid, which is another one in every store.
         return ResourceFacts(None, {}, is_observed, resource.is_deleting)
     try:
         intent = await resolve_ignoring_readiness(resource, engine)
@@ -94,7 +94,7 @@ async def _facts(resource: Resource, engine: EngineContext) -> ResourceFacts:
 
 
 def _portable(resource: Resource) -> Resource:
-    """What goes along: neither what only this store means something by, nor an owner, who is another elsewhere."""
+    """The resource without what only this store understands: versions, uids, owner references."""
     members: dict[str, Json] = {
         "name": resource.ref.name,
         "namespace": resource.ref.namespace,
@@ -107,7 +107,7 @@ def _portable(resource: Resource) -> Resource:
 
 
 def _annotations(resource: Resource) -> dict[str, Json]:
-    """As the author left them: that an export paused it is nobody's word on how a resource is managed."""
+    """The annotations as the author left them: without the pause of an export."""
     left_behind = (_LAST_APPLIED, MANAGEMENT_BEFORE, *((MANAGEMENT,) if is_paused_by_export(resource) else ()))
     found: dict[str, Json] = {name: text for name, text in resource.annotations.items() if name not in left_behind}
     before = resource.annotations.get(MANAGEMENT_BEFORE)

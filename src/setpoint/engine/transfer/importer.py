@@ -53,28 +53,28 @@ _Versions: TypeAlias = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class ProvenTranslation:
-    """What can be carried over, and what people should know where something cannot."""
+    """The translation that is proved, and remarks for people about what is not."""
 
     translation: StateTranslation
     remarks: tuple[str, ...] = ()
 
 
 async def prove_translation(
-    item: ExportedResource, there: Resource, secrets: _Secrets, engine: EngineContext
+    item: ExportedResource, imported: Resource, secrets: _Secrets, engine: EngineContext
 ) -> ProvenTranslation:
-    """The way of one resource: `there` is how it stands in the new store, with all that it refers to."""
-    if isinstance(engine.resource_type_of(there), Owner):
-        # Its children are compared with what was generated last, and that went along in its status.
+    """The translation of one resource; `imported` is the resource in the new store, where its dependencies exist."""
+    if isinstance(engine.resource_type_of(imported), Owner):
+        # An owner goes by its last generated state, which is carried over in the status.
         return ProvenTranslation(StateTranslation(), _remarks(item, "", {}))
-    kind = engine.kind_of(there)
-    keys = secret_keys(there, kind)
+    kind = engine.kind_of(imported)
+    keys = secret_keys(imported, kind)
     versions = _carried_secrets(item, keys, await resolve_available(keys, engine.store), secrets)
     try:
-        intent = await resolve_ignoring_readiness(there, engine)
+        intent = await resolve_ignoring_readiness(imported, engine)
     except (NotReady, UserError) as error:
         return ProvenTranslation(StateTranslation({}, versions), _remarks(item, str(error), versions))
-    versions = {**versions, **_carried_values(item, there, keys, intent)}
-    why = _why_not_proved(item, there, kind, intent)
+    versions = {**versions, **_carried_values(item, imported, keys, intent)}
+    why = _why_not_proved(item, imported, kind, intent)
     is_whole = all((name, version) in versions for name, version in item.facts.versions.items())
     intents = {item.facts.intent: intent.digest} if item.facts.intent and is_whole and not why else {}
     return ProvenTranslation(
@@ -85,7 +85,7 @@ async def prove_translation(
 def _carried_secrets(
     item: ExportedResource, keys: Sequence[SecretKeyReference], here: ResolvedReferences, secrets: _Secrets
 ) -> _Versions:
-    """The versions of secrets whose values are surely those that there are here."""
+    """The versions of the secrets whose values are proved to be equal in both stores."""
     old = {key: item.facts.versions.get(key.field) for key in keys}
     return {
         (key.field, version): here.versions[key.field]
@@ -95,7 +95,7 @@ def _carried_secrets(
 
 
 def _is_same(key: SecretKeyReference, version: str, here: ResolvedReferences, secret: ExportedObject | None) -> bool:
-    """Whether this is the very Secret, or its value went along and is the one that there is here."""
+    """Whether this is the same Secret, or its exported value equals the one in this store."""
     if version == here.versions[key.field]:
         return True
     if secret is None or version != f"{secret.facts.version}/{key.key}":
@@ -104,34 +104,34 @@ def _is_same(key: SecretKeyReference, version: str, here: ResolvedReferences, se
 
 
 def _carried_values(
-    item: ExportedResource, there: Resource, keys: Sequence[SecretKeyReference], intent: Intent
+    item: ExportedResource, imported: Resource, keys: Sequence[SecretKeyReference], intent: Intent
 ) -> _Versions:
-    """The versions of values that stand in the spec itself: the same spec holds the same."""
-    if there.author_digest != item.resource.author_digest:
+    """The versions of secret values in the spec itself: the same spec has the same values."""
+    if imported.author_digest != item.resource.author_digest:
         return {}
     in_secrets = {key.field for key in keys}
     own = {name: new for name, new in intent.resolved.versions.items() if name not in in_secrets}
     return {(name, old): own[name] for name, old in item.facts.versions.items() if name in own}
 
 
-def _why_not_proved(item: ExportedResource, there: Resource, kind: AnyKind, intent: Intent) -> str:
+def _why_not_proved(item: ExportedResource, imported: Resource, kind: AnyKind, intent: Intent) -> str:
     """Why the intent is not proved to be the same; empty when it is.
 
-    With the old versions of its secrets in the place of the new ones, it has to come to the old digest: then nothing
-    else that an intent covers has changed, neither spec nor labels, annotations, references or the kind itself.
+    With the old versions of its secrets in place of the new ones, it must have the old digest: then nothing else that
+    an intent covers has changed, neither spec nor labels, annotations, references or the kind itself.
     """
     if item.facts.intent is None:
         return f"what it refers to was not there where it came from: {_LOOK}"
-    if there.author_digest != item.resource.author_digest:
+    if imported.author_digest != item.resource.author_digest:
         return f"its spec reads differently here: {_LOOK}"
-    before = intent_of(there, kind, replace(intent.resolved, versions=item.facts.versions))
+    before = intent_of(imported, kind, replace(intent.resolved, versions=item.facts.versions))
     if before.digest != item.facts.intent:
         return f"its labels, what it refers to, or its kind mean something else here: {_LOOK}"
     return ""
 
 
 def _why_compared_again(item: ExportedResource, kind: AnyKind, why: str) -> str:
-    """Why the next step of a resource that keeps a cookie cannot go by it; empty when it can."""
+    """Why the next step of a stateful kind has to compare everything; empty when the cookie still matches."""
     if kind.reconciliation is Reconciliation.STATELESS:
         return ""
     cookie = StoredState.of(item.resource).cookie
@@ -141,32 +141,34 @@ def _why_compared_again(item: ExportedResource, kind: AnyKind, why: str) -> str:
     return "not settled where it came from: what was left to do is left to do here"
 
 
-def _remarks(item: ExportedResource, doubt: str, versions: _Versions) -> tuple[str, ...]:
-    """What people should know before the next step."""
+def _remarks(item: ExportedResource, why: str, versions: _Versions) -> tuple[str, ...]:
+    """The remarks about one resource."""
     facts, sent = item.facts, StoredState.of(item.resource).secrets
     if facts.deleting:
         return ("its deletion goes on here",)
     again = [name for name, old in facts.versions.items() if sent.get(name) == old and (name, old) not in versions]
-    told = f"{join_names(again)} is not known to be the same here: it counts as new, and is sent once" if again else ""
-    return tuple(remark for remark in (doubt, told) if remark)
+    resent = (
+        f"{join_names(again)} is not known to be the same here: it counts as new, and is sent once" if again else ""
+    )
+    return tuple(remark for remark in (why, resent) if remark)
 
 
-# What an apply would come to, or raise; nothing is written.
+# The resource that an apply would result in, or its error; nothing is written.
 DryRunApply: TypeAlias = Callable[[JsonObject], Awaitable[Resource]]
 
 
 class ImportTarget(Enum):
-    """What an import finds in the place of a resource."""
+    """What the store has already under the name of an exported item."""
 
     NOTHING = "nothing"
-    # The same, or what an earlier run of this import left behind.
+    # The same, or what an earlier run of this import wrote.
     OURS = "ours"
     OTHER = "something else"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedResource:
-    """A resource that is here now: whether anything was written, and what to know before its next step."""
+    """A resource that was imported: whether anything was written, and remarks about its next step."""
 
     ref: ResourceRef
     is_new: bool
@@ -175,48 +177,48 @@ class ImportedResource:
 
 @dataclass(frozen=True, slots=True)
 class ImportFinding:
-    """What is there, and in which state; no state for nothing."""
+    """What the store has already, and its revision; None for nothing."""
 
-    there: ImportTarget
+    target: ImportTarget
     revision: Revision | None
 
 
 async def check_import(
     export: StoreExport, engine: EngineContext, dry_run: DryRunApply, *, overwrite: bool = False
 ) -> "CheckedImport":
-    """The import, when nothing stands in its way; UserError for whatever does. Nothing is written.
+    """The import, if it can be done; UserError for what is in its way. Nothing is written.
 
-    `overwrite`: what is there and says something else gives way.
+    `overwrite`: what the store has under the same names is replaced.
     """
     check = _ImportCheck(export, engine, dry_run)
     dependencies = {item.ref: check.dependencies(item) for item in export.resources}
     order = reconcile_order(dependencies)
-    await check.require_needs(dependencies)
+    await check.require_dependencies(dependencies)
     found = {item.ref: await check.find(item) for item in export.items}
-    others = [str(ref) for ref, finding in found.items() if finding.there is ImportTarget.OTHER]
-    if others and not overwrite:
+    conflicting = [str(ref) for ref, finding in found.items() if finding.target is ImportTarget.OTHER]
+    if conflicting and not overwrite:
         raise UserError(
-            f"{join_names(others)}: here already, and not as in the export; nothing was written. "
+            f"{join_names(conflicting)}: here already, and not as in the export; nothing was written. "
             "Leave it out of the export, or give up what is here with --overwrite"
         )
     by_ref = {item.ref: item for item in export.resources}
-    return CheckedImport(check.crossings, [by_ref[ref] for ref in order], found)
+    return CheckedImport(check.translations, [by_ref[ref] for ref in order], found)
 
 
 @dataclass(frozen=True, slots=True)
 class _ImportCheck:
-    """What is looked at before anything is written."""
+    """The checks before anything is written."""
 
     export: StoreExport
     engine: EngineContext
     dry_run: DryRunApply
 
     @property
-    def crossings(self) -> "_Translations":
+    def translations(self) -> "_Translations":
         return _Translations(self.engine, {one.ref: one for one in self.export.objects})
 
     def dependencies(self, item: ExportedResource) -> Sequence[Dependency]:
-        """What the spec refers to; ManifestInvalid for one that cannot be taken here."""
+        """The dependencies of a resource; ManifestInvalid for one that is invalid here."""
         try:
             kind = self.engine.resource_type_of(item.resource)
             check_manifest(item.resource, kind)
@@ -224,8 +226,8 @@ class _ImportCheck:
         except UserError as error:
             raise ManifestInvalid(f"{item.place}: {error}") from error
 
-    async def require_needs(self, dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> None:
-        """UserError for what a resource had at hand where it comes from, and would not have here."""
+    async def require_dependencies(self, dependencies: Mapping[ResourceRef, Sequence[Dependency]]) -> None:
+        """UserError for a dependency that existed in the old store and would not exist here."""
         here = {item.ref for item in self.export.items}
         had = [item.ref for item in self.export.resources if item.facts.intent is not None]
         targets = dict.fromkeys(dependency_target(dependency) for ref in had for dependency in dependencies[ref])
@@ -233,21 +235,20 @@ class _ImportCheck:
         if missing:
             raise UserError(
                 f"{join_names(missing)}: referred to, and neither in the export nor in this store. "
-                "Put it there first, or "
-                "export it, too: Secrets with --with-secrets"
+                "Put it there first, or export it, too: Secrets with --with-secrets"
             )
 
     async def find(self, item: ExportedItem) -> ImportFinding:
-        """What is in its place; ManifestInvalid where it cannot be put there, whatever gives way."""
+        """What the store has under this name; ManifestInvalid when it cannot be imported even with `overwrite`."""
         present = await self.engine.store.get(item.ref)
         try:
             if isinstance(item, ExportedObject):
-                there = await self._object(item, present)
+                target = await self._object(item, present)
             else:
-                there = await self._resource(item, present)
+                target = await self._resource(item, present)
         except (UserError, NotReady) as error:
             raise ManifestInvalid(f"{item.place}: {error}") from error
-        return ImportFinding(there, None if present is None else present.revision)
+        return ImportFinding(target, None if present is None else present.revision)
 
     async def _object(self, item: ExportedObject, present: Resource | None) -> ImportTarget:
         if not is_unreconciled(item.ref, self.engine):
@@ -261,57 +262,57 @@ class _ImportCheck:
         if present is None:
             await self.dry_run(manifest_of(item.resource))
             return ImportTarget.NOTHING
-        # What is being deleted takes no manifest any more: then the one that it had is the one to compare with.
+        # A resource that is being deleted accepts no manifest: then its own is the one to compare.
         declared = item.resource if present.is_deleting else await self.dry_run(manifest_of(item.resource))
-        if _says_the_same(present, declared, item) and await self._is_left_by_us(present, item):
+        if _is_same_declaration(present, declared, item) and await self._is_import_status(present, item):
             return ImportTarget.OURS
         _require_replaceable(present, item)
         return ImportTarget.OTHER
 
-    async def _is_left_by_us(self, present: Resource, item: ExportedResource) -> bool:
-        """Whether its status is none, or what an import writes: nobody has a memory of its own here."""
+    async def _is_import_status(self, present: Resource, item: ExportedResource) -> bool:
+        """Whether its status is empty, or one that this import writes: no step was taken here."""
         generation = present.generation
-        crossing = await self.crossings.of(item, present)
+        proven = await self.translations.of(item, present)
         written: tuple[JsonObject, ...] = (
             {},
             initial_status(item, generation),
-            translated_status(item, generation, crossing.translation),
+            translated_status(item, generation, proven.translation),
         )
         return any(same(present.status, one) for one in written)
 
 
 @dataclass(frozen=True, slots=True)
 class _Translations:
-    """The way of each resource into a store."""
+    """Proves the translation of each resource."""
 
     engine: EngineContext
     objects: Mapping[ResourceRef, ExportedObject]
 
-    async def of(self, item: ExportedResource, there: Resource) -> ProvenTranslation:
-        return await prove_translation(item, there, self.objects, self.engine)
+    async def of(self, item: ExportedResource, imported: Resource) -> ProvenTranslation:
+        return await prove_translation(item, imported, self.objects, self.engine)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedImport:
-    """An import that nothing stands in the way of."""
+    """An import whose checks have passed."""
 
-    crossings: _Translations
+    translations: _Translations
     order: Sequence[ExportedResource]
     found: Mapping[ResourceRef, ImportFinding]
 
     async def run_import(self) -> tuple[ImportedResource, ...]:
-        """Everything is there: plain objects first, then each resource after those it needs."""
-        for one in self.crossings.objects.values():
-            if self.found[one.ref].there is not ImportTarget.OURS:
+        """Writes everything: objects first, then each resource after its dependencies."""
+        for one in self.translations.objects.values():
+            if self.found[one.ref].target is not ImportTarget.OURS:
                 await self._store.apply(manifest_of(one.resource))
         for item in self.order:
-            await self._put(item)
-        # Only now everything is here that another may refer to.
-        return tuple([await self._settle(item) for item in self.order])
+            await self._write(item)
+        # Only now every dependency exists, which the translation needs.
+        return tuple([await self._translate(item) for item in self.order])
 
-    async def _put(self, item: ExportedResource) -> None:
-        """The resource as its author wrote it, held as it was, its status not yet in the terms of this store."""
-        store, found = self._store, self.found[item.ref].there
+    async def _write(self, item: ExportedResource) -> None:
+        """Writes the manifest, the finalizer, and the status in the terms of the old store."""
+        store, found = self._store, self.found[item.ref].target
         there = await (
             self._present(item.ref) if found is ImportTarget.OURS else store.apply(manifest_of(item.resource))
         )
@@ -322,15 +323,15 @@ class CheckedImport:
         if found is ImportTarget.OTHER or not there.status:
             await store.update_status(there, initial_status(item, there.generation))
 
-    async def _settle(self, item: ExportedResource) -> ImportedResource:
-        """The resource with its memory in the terms of this store; a deletion that was asked for is asked for here."""
+    async def _translate(self, item: ExportedResource) -> ImportedResource:
+        """Writes the status in the terms of this store, and requests the deletion that was requested in the old one."""
         store, there = self._store, await self._present(item.ref)
-        crossing = await self.crossings.of(item, there)
-        there = await store.annotate(there, translated_annotations(item, crossing.translation))
-        there = await store.update_status(there, translated_status(item, there.generation, crossing.translation))
+        proven = await self.translations.of(item, there)
+        there = await store.annotate(there, translated_annotations(item, proven.translation))
+        there = await store.update_status(there, translated_status(item, there.generation, proven.translation))
         if item.facts.deleting and not there.is_deleting:
             await store.delete(item.ref)
-        return ImportedResource(item.ref, self.found[item.ref].revision != there.revision, crossing.remarks)
+        return ImportedResource(item.ref, self.found[item.ref].revision != there.revision, proven.remarks)
 
     async def _present(self, ref: ResourceRef) -> Resource:
         found = await self._store.get(ref)
@@ -340,11 +341,11 @@ class CheckedImport:
 
     @property
     def _store(self) -> Store:
-        return self.crossings.engine.store
+        return self.translations.engine.store
 
 
 def _has_all_values(present: Resource, wanted_object: Resource) -> bool:
-    """Whether every value of an exported object is there: of a ConfigMap or Secret each key, of any other the whole."""
+    """Whether the store has every value of an exported object: each key of a ConfigMap or Secret, else all of it."""
     there, wanted = present.document.get("data"), wanted_object.document.get("data")
     if "data" not in wanted_object.document:
         return present.author_digest == wanted_object.author_digest
@@ -352,8 +353,8 @@ def _has_all_values(present: Resource, wanted_object: Resource) -> bool:
     return not isinstance(wanted, dict) or same({key: there.get(key) for key in wanted}, wanted)
 
 
-def _says_the_same(present: Resource, declared: Resource, item: ExportedResource) -> bool:
-    """Whether an apply would change nothing, and nobody else has said how far steps may go."""
+def _is_same_declaration(present: Resource, declared: Resource, item: ExportedResource) -> bool:
+    """Whether an apply would change nothing, and the management is that of the export."""
     return (
         present.author_digest == declared.author_digest
         and present.labels == declared.labels
@@ -368,7 +369,7 @@ def _author_annotations(resource: Resource) -> Mapping[str, str]:
 
 
 def _require_replaceable(present: Resource, item: ExportedResource) -> None:
-    """UserError for what must not be forgotten, whoever asks for it: an object would be left behind."""
+    """UserError for a resource that must not be overwritten: its live object would be left behind."""
     if present.is_deleting:
         raise NotReady(f"{item.ref} is being deleted here: wait until it is gone")
     here, there = StoredState.of(present).location, StoredState.of(item.resource).location
