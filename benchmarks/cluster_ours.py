@@ -101,14 +101,14 @@ class _Process:
         """Everything has been heard of, and nobody takes a step; the event comes after so many edits."""
         heard, enough = 0, asyncio.Event()
 
-        def hear(news: ResourceEvent) -> None:
+        def handle_event(news: ResourceEvent) -> None:
             nonlocal heard
-            self.manager.hear(news)
-            heard += not news.is_first
+            self.manager.handle_event(news)
+            heard += not news.is_initial
             if heard == edits:
                 enough.set()
 
-        informer = Informer(self.store, self.manager.heads, SystemClock(), hear)
+        informer = Informer(self.store, self.manager.index, SystemClock(), handle_event)
         task = asyncio.create_task(informer.run())
         try:
             await informer.synced.wait()
@@ -140,12 +140,12 @@ class _Process:
     def _is_at_rest(self) -> bool:
         queues = [one.queue.snapshot() for one in self.manager.controllers.values()]
         is_idle = not any(queue.processing or any(queue.depth.values()) for queue in queues)
-        return is_idle and sum(queue.delayed for queue in queues) == len(self.manager.heads)
+        return is_idle and sum(queue.delayed for queue in queues) == len(self.manager.index)
 
     def look_at_all(self) -> None:
         """Every next regular look is due."""
-        for ref in tuple(self.manager.heads):
-            self.manager.controllers[ref.group, ref.kind].call(ref, RESYNC)
+        for ref in tuple(self.manager.index):
+            self.manager.controllers[ref.group, ref.kind].enqueue(ref, RESYNC)
 
     async def require_in_sync(self, looks: int) -> None:
         """Disagreement unless there were so many looks, none of which found anything to do."""
@@ -166,7 +166,7 @@ async def start(order: Order) -> Found:
     meter = Meter()
     process = _Process(order, google)
     async with process.informed(edits=0):
-        return meter.read(len(process.manager.heads), process.http.sent)
+        return meter.read(len(process.manager.index), process.http.sent)
 
 
 async def first_look(order: Order) -> Found:
@@ -178,7 +178,7 @@ async def first_look(order: Order) -> Found:
         meter, sent = Meter(), process.http.sent
         google.word.set()
         await process.until_at_rest()
-        number = len(process.manager.heads)
+        number = len(process.manager.index)
         await process.require_in_sync(number)
         return meter.read(number, process.http.sent - sent)
 
@@ -192,7 +192,7 @@ async def later_look(order: Order) -> Found:
     async with process.going_on():
         await process.until_at_rest()
         looks = [await _look_again(process) for _ in range(_LOOKS)]
-        await process.require_in_sync(len(process.manager.heads) * (1 + _LOOKS))
+        await process.require_in_sync(len(process.manager.index) * (1 + _LOOKS))
     best = min(looks, key=lambda found: found.cpu)
     return msgspec.structs.replace(
         best, memory=looks[-1].memory - services, requests=sum(found.requests for found in looks)
@@ -203,7 +203,7 @@ async def _look_again(process: _Process) -> Found:
     meter, sent = Meter(), process.http.sent
     process.look_at_all()
     await process.until_at_rest()
-    return meter.read(len(process.manager.heads), process.http.sent - sent)
+    return meter.read(len(process.manager.index), process.http.sent - sent)
 
 
 async def storm(order: Order) -> Found:

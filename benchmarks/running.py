@@ -73,7 +73,7 @@ class Running:
 
     def seconds_until_looks(self) -> float:
         """How long after everything was looked at the first is looked at again."""
-        return min(jittered_resync(ref, DEFAULT_RESYNC_SECONDS) for ref in self.manager.heads)
+        return min(jittered_resync(ref, DEFAULT_RESYNC_SECONDS) for ref in self.manager.index)
 
     def decisions(self) -> Mapping[str, int]:
         """How many looks of each decision there were so far, and came to a good end."""
@@ -115,13 +115,15 @@ class Running:
     @property
     def _is_at_rest(self) -> bool:
         queue = self.controller.queue.snapshot()
-        is_idle = not queue.processing and not any(queue.depth.values()) and not self.controller.lister.under_way
-        return is_idle and queue.delayed == len(self.manager.heads)
+        is_idle = (
+            not queue.processing and not any(queue.depth.values()) and not self.controller.list_resync.running_listings
+        )
+        return is_idle and queue.delayed == len(self.manager.index)
 
     async def _pass_over(self, refs: Sequence[ResourceRef]) -> None:
         controller = self.controller
         for ref in refs:
-            controller.call(ref, RESYNC)
+            controller.enqueue(ref, RESYNC)
         while not self._is_at_rest:
             await controller.queue.drained()
             await asyncio.sleep(0)
@@ -134,7 +136,7 @@ class Running:
         await asyncio.sleep(0)
         while not self._is_at_rest:
             await controller.queue.drained()
-            await controller.lister.drained()
+            await controller.list_resync.drained()
             await asyncio.sleep(0)
 
     def _require_life(self) -> None:

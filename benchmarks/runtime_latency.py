@@ -33,8 +33,8 @@ def cold_start(path: Path, count: int, size: Size) -> tuple[Reading, ...]:
             process.until_ready()
             best_cpu = min(best_cpu, time.process_time() - cpu)
             best_wall = min(best_wall, time.monotonic() - wall)
-            if len(process.manager.heads) != count:
-                raise Disagreement(f"the process knows of {len(process.manager.heads)} buckets, not {count}")
+            if len(process.manager.index) != count:
+                raise Disagreement(f"the process knows of {len(process.manager.index)} buckets, not {count}")
         if time.monotonic() - began > _ENOUGH_SECONDS:
             break
     return (

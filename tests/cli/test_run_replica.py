@@ -38,7 +38,7 @@ def test_a_shared_store_makes_it_one_of_many_under_a_name_of_its_own() -> None:
     replica = replica_for(opened(shared=True), orders())
 
     assert replica is not None
-    assert replica.number == 8
+    assert replica.shard_count == 8
     assert replica.identity.startswith("pod-1-")
 
 

@@ -234,9 +234,9 @@ def test_looks_that_were_replaced_do_not_pile_up(plans: list[tuple[int, float, b
     for number, (key, seconds, is_dropped) in enumerate(plans * 20):
         now = number / 20
         for look in looks.due(now):
-            assert looks.answer(look)
+            assert looks.claim(look)
             assert wanted.pop(look.key) == look.due <= now
-        looks.plan(key, now + seconds, RESYNC, "test")
+        looks.schedule(key, now + seconds, RESYNC, "test")
         wanted[key] = now + seconds
         if is_dropped:
             looks.drop(key)

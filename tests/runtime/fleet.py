@@ -156,7 +156,7 @@ class Fleet:
 
     def holders(self, shard: int) -> list[str]:
         """All that would begin a step in it now, those that do not run included."""
-        return [name for name, one in self.processes.items() if shard in one.replica.held]
+        return [name for name, one in self.processes.items() if shard in one.replica.held_shards]
 
     @property
     def is_shared_out(self) -> bool:
@@ -215,7 +215,7 @@ class Fleet:
 
     def _witness(self, process: str, verb: str, ref: ResourceRef) -> None:
         """Whoever writes has to hold the lease of the shard, and that of the layout which says what a shard is."""
-        number = self.processes[process].replica.number
+        number = self.processes[process].replica.shard_count
         shard, layout = (
             self.store._leases.get(f"setpoint-{name}") for name in (f"shard-{shard_of(ref, number)}", "layout")
         )

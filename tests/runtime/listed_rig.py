@@ -80,10 +80,10 @@ class ListedRig:
     kind: ListedKind
 
     @property
-    def lister(self) -> ListResync:
+    def list_resync(self) -> ListResync:
         (controller,) = self.rig.manager.controllers.values()
-        assert isinstance(controller.lister, ListResync)
-        return controller.lister
+        assert isinstance(controller.list_resync, ListResync)
+        return controller.list_resync
 
     @property
     def listings(self) -> list[tuple[str, int]]:

@@ -52,7 +52,7 @@ class Owner:
     daemon: AdminClient = field(init=False)
     is_ready: bool = True
     troubles: dict[ResourceRef, SetpointError] = field(default_factory=dict)
-    dead: Sequence[str] = ()
+    failed_tasks: Sequence[str] = ()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Owner"]:

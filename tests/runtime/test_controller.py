@@ -57,7 +57,7 @@ def test_what_is_deleted_goes_and_is_forgotten() -> None:
 
         assert rig.service.objects == {}
         assert len(rig.kind.looks) == looks
-        assert len(rig.manager.heads) == 0
+        assert len(rig.manager.index) == 0
 
     play(scenario)
 

@@ -27,7 +27,7 @@ def test_one_process_has_everything() -> None:
         fleet.start("one")
         await settle_all(fleet)
 
-        assert fleet.processes["one"].replica.held == {0, 1, 2, 3}
+        assert fleet.processes["one"].replica.held_shards == {0, 1, 2, 3}
 
     play(scenario)
 
@@ -61,7 +61,7 @@ def test_each_resource_is_stepped_by_the_holder_of_its_shard_and_queued_nowhere_
         for name, process in fleet.processes.items():
             share = [one for one in NAMES if fleet.holder_of(one) == name]
             assert _adds(fleet, name) - adds[name] == len(share)
-            assert len(process.manager.heads) == len(NAMES)
+            assert len(process.manager.index) == len(NAMES)
 
     play(scenario, shards=16)
 
@@ -75,7 +75,7 @@ def test_a_stand_by_takes_over_when_the_leader_was_killed_and_looks_at_everythin
     async def scenario(fleet: Fleet) -> None:
         leader, stand_by = fleet.start("leader"), fleet.start("stand-by")
         await fleet.shared_out()
-        if not leader.replica.held:
+        if not leader.replica.held_shards:
             leader, stand_by = stand_by, leader
         await settle_all(fleet)
         fleet.kill(leader.name)
@@ -84,7 +84,7 @@ def test_a_stand_by_takes_over_when_the_leader_was_killed_and_looks_at_everythin
         seconds = await fleet.shared_out()
         carried_out = await fleet.settled(*NAMES)
 
-        assert stand_by.replica.held == {0}
+        assert stand_by.replica.held_shards == {0}
         assert 9.0 < seconds < LEASE + A_LITTLE
         assert carried_out < SOON
 
@@ -213,10 +213,10 @@ def test_a_process_that_cannot_reach_the_store_loses_its_shards_in_time_and_live
         await settle_all(fleet)
         await fleet.clock.sleep(SOON)
         lost = fleet.holder_of(NAMES[0])
-        share = fleet.processes[lost].replica.held
+        share = fleet.processes[lost].replica.held_shards
         fleet.cut_off(lost, how)
         await fleet.clock.sleep(10)
-        after_ten = fleet.processes[lost].replica.held
+        after_ten = fleet.processes[lost].replica.held_shards
         for name in NAMES:
             await fleet.edit(name)
         seconds = await fleet.shared_out()
@@ -228,7 +228,7 @@ def test_a_process_that_cannot_reach_the_store_loses_its_shards_in_time_and_live
         # A request without an answer is carried out all the same, as long as there are any.
         is_heard = how in (Trouble.UNANSWERED, Trouble.SLOW)
         assert seconds < LEASE + A_LITTLE + (4 if is_heard else -10)
-        assert fleet.processes[lost].replica.held == share
+        assert fleet.processes[lost].replica.held_shards == share
         assert not fleet.processes[lost].task.done()
         assert fleet.is_done_once
 
@@ -299,7 +299,7 @@ def test_processes_with_another_number_of_shards_wait_until_the_last_of_the_othe
         await settle_all(fleet)
         new = fleet.start("new", shards=7)
         await fleet.clock.sleep(60)
-        ready, held = new.manager.is_ready, new.replica.held
+        ready, held = new.manager.is_ready, new.replica.held_shards
         await fleet.stop("old-1")
         for name in NAMES:
             await fleet.edit(name)
@@ -308,7 +308,7 @@ def test_processes_with_another_number_of_shards_wait_until_the_last_of_the_othe
         await fleet.clock.sleep(LEASE + A_LITTLE)
 
         assert (ready, held) == (True, frozenset())
-        assert new.replica.held == frozenset(range(7))
+        assert new.replica.held_shards == frozenset(range(7))
 
     play(scenario)
 
@@ -353,7 +353,7 @@ def test_a_shard_that_was_lost_is_not_ours_again_while_something_that_we_sent_is
         await fleet.clock.sleep(1)
         process.wire.trouble = lambda request: None
         fleet.cut_off("one", Trouble.REFUSED)
-        while process.replica.held:
+        while process.replica.held_shards:
             await fleet.clock.sleep(0.1)
         fleet.mend("one")
         await fleet.settled("g0")

@@ -5,11 +5,11 @@ import pytest
 from setpoint.clients.http import HttpRequest
 from setpoint.engine.context import EngineContext
 from setpoint.errors import LeaseLost, SetpointError, StoreInUse
-from setpoint.runtime.controller import Controller, WorkerPool
+from setpoint.runtime.controller import Controller, ends_process
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.predicates import RESYNC
 from setpoint.runtime.sharding.assignment import shard_of, shard_winner
-from setpoint.runtime.sharding.replica import ControllerReplica, ReconcileScope
+from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.stores.memory import MemoryStore
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 from tests.runtime.fleet import LEASE, Fleet, Process, play
@@ -114,13 +114,13 @@ def test_what_is_let_go_does_not_wait_in_the_queue() -> None:
         clock, kind = VirtualClock(), GadgetKind(Service())
         engine = EngineContext(MemoryStore(clock, lambda: "uid"), clock, {(kind.group, kind.name): kind})
         controller = Controller(
-            WorkerPool(kind, 2), engine, ResourceIndex(engine.kinds), Tally(), ReconcileScope(lambda error: None)
+            kind, engine, ResourceIndex(engine.kinds), workers=2, metrics=Tally(), stop=lambda error: None
         )
         for name in NAMES:
-            controller.call(gadget_ref(name), RESYNC)
+            controller.enqueue(gadget_ref(name), RESYNC)
         depths = [sum(controller.queue.snapshot().depth.values())]
         for name in NAMES[:5]:
-            controller.let_go(gadget_ref(name))
+            controller.release(gadget_ref(name))
         return [*depths, sum(controller.queue.snapshot().depth.values())]
 
     assert run(main()) == [12, 7]
@@ -148,11 +148,9 @@ def test_whoever_ends_in_good_order_leaves_no_lease_behind_whenever_it_was_asked
 def test_a_lost_lease_ends_a_process_that_has_nothing_else(
     error: SetpointError, ends_alone: bool, ends_among_others: bool
 ) -> None:
-    async def main() -> list[SetpointError]:
-        clock, ended = VirtualClock(), list[SetpointError]()
+    async def main() -> list[bool]:
+        clock = VirtualClock()
         replica = ControllerReplica(MemoryStore(clock, lambda: "uid"), clock, "one", 4)
-        for scope in (ReconcileScope(ended.append), ReconcileScope(ended.append, replica)):
-            scope.end(error)
-        return ended
+        return [ends_process(error, one) for one in (None, replica)]
 
-    assert run(main()) == [error] * (ends_alone + ends_among_others)
+    assert run(main()) == [ends_alone, ends_among_others]

@@ -96,7 +96,7 @@ def test_a_process_that_may_not_have_leases_is_never_ready() -> None:
         await fleet.clock.sleep(5)
 
         assert (before, process.manager.phase) == (Phase.STARTING, Phase.RUNNING)
-        assert process.manager.dead == []
+        assert process.manager.failed_tasks == []
 
     play(scenario)
 
@@ -107,7 +107,7 @@ def test_a_stand_by_is_ready_and_one_that_leaves_is_not() -> None:
             fleet.start(name)
         await fleet.clock.sleep(LEASE)
         ready = [one.manager.is_ready for one in fleet.live]
-        held = sorted(len(one.replica.held) for one in fleet.live)
+        held = sorted(len(one.replica.held_shards) for one in fleet.live)
         fleet.begin_to_stop("one")
         await fleet.clock.sleep(0.01)
 

@@ -45,7 +45,7 @@ class Desk:
 
     store: Flaky = field(default_factory=Flaky)
     news: list[ResourceEvent] = field(default_factory=list)
-    heads: ResourceIndex = field(
+    index: ResourceIndex = field(
         default_factory=lambda: ResourceIndex({("test.setpoint.dev", "Gadget"): GadgetKind(Service())})
     )
 
@@ -61,7 +61,7 @@ def _word(news: ResourceEvent) -> str:
     if news.after is None:
         return "gone"
     if news.before is None:
-        return "first" if news.is_first else "new"
+        return "first" if news.is_initial else "new"
     return "changed"
 
 
@@ -71,7 +71,7 @@ def _listen(scenario: Callable[[Desk], Awaitable[None]], *breaks: tuple[int, Sto
 
     async def main() -> None:
         await desk.put("old")
-        informer = Informer(desk.store, desk.heads, VirtualClock(), desk.news.append)
+        informer = Informer(desk.store, desk.index, VirtualClock(), desk.news.append)
         task = asyncio.create_task(informer.run())
         await informer.synced.wait()
         await scenario(desk)
@@ -161,7 +161,7 @@ def test_in_the_end_the_heads_are_those_of_the_store(breaks: list[tuple[int, boo
 
     errors = [(after, RevisionExpired("old") if expired else StoreError("cut")) for after, expired in breaks]
     desk = _listen(change, *errors)
-    kept = {ref: desk.heads.revision(ref) for ref in desk.heads}
+    kept = {ref: desk.index.revision(ref) for ref in desk.index}
 
     async def stored() -> dict[object, object]:
         return {one.ref: one.revision for one in (await desk.store.list()).resources}
@@ -169,8 +169,8 @@ def test_in_the_end_the_heads_are_those_of_the_store(breaks: list[tuple[int, boo
     assert kept == run(stored())
     told = {one.ref for one in desk.news if one.after is not None}
     assert set(kept) <= told
-    waiting = {ref: set(desk.heads.dependants_of(ref)) for ref in (gadget_ref("g0"), gadget_ref("g1"))}
-    dependencies = {ref: head.dependencies for ref in desk.heads if (head := desk.heads.get(ref)) is not None}
+    waiting = {ref: set(desk.index.dependants_of(ref)) for ref in (gadget_ref("g0"), gadget_ref("g1"))}
+    dependencies = {ref: head.dependencies for ref in desk.index if (head := desk.index.get(ref)) is not None}
     assert waiting == {
         dependency: {ref for ref, found in dependencies.items() if dependency in found} for dependency in waiting
     }

@@ -33,7 +33,7 @@ class Trying:
 
     async def taken(self) -> HeldLease:
         """The lease is ours."""
-        held_lease = await self.mine.ask(NAME, "me")
+        held_lease = await self.mine.acquire(NAME, "me")
         assert held_lease is not None
         return held_lease
 
@@ -73,11 +73,11 @@ async def refuse(_now: float) -> None:
 def test_a_lease_is_renewed_in_time_for_ever() -> None:
     async def scenario(trying: Trying) -> None:
         held_lease = await trying.taken()
-        keeping = asyncio.create_task(trying.mine.keep(held_lease))
+        keeping = asyncio.create_task(trying.mine.renew_until_expired(held_lease))
         await trying.clock.sleep(3600)
 
-        assert not held_lease.is_over
-        assert await trying.yours.ask(NAME, "you") is None
+        assert not held_lease.is_expired
+        assert await trying.yours.acquire(NAME, "you") is None
         assert trying.asked[:4] == [0, 5, 10, 15]
         keeping.cancel()
 
@@ -88,7 +88,7 @@ def test_processes_that_began_together_do_not_go_on_together() -> None:
     async def scenario(trying: Trying) -> None:
         jitters = cycle([0.0, 0.5, 1.0])
         leases = LeaseManager(trying.store, trying.clock, jitter=lambda: next(jitters))
-        keeping = asyncio.create_task(leases.keep(await trying.taken()))
+        keeping = asyncio.create_task(leases.renew_until_expired(await trying.taken()))
         await trying.clock.sleep(20)
 
         assert trying.asked == [0, 5, 9.5, 13.5, 18.5]
@@ -101,9 +101,9 @@ def test_a_failed_renewal_is_tried_again_until_it_is_too_late() -> None:
     async def scenario(trying: Trying) -> None:
         held_lease = await trying.taken()
         trying.failing = refuse
-        await trying.mine.keep(held_lease)
+        await trying.mine.renew_until_expired(held_lease)
 
-        assert (held_lease.is_over, trying.clock.monotonic()) == (True, 10.0)
+        assert (held_lease.is_expired, trying.clock.monotonic()) == (True, 10.0)
         assert trying.asked == [0, 5, 6, 7, 8, 9]
         assert trying.mine.failures == {"shard": 5}
 
@@ -117,10 +117,10 @@ def test_a_store_that_does_not_answer_has_failed() -> None:
 
         held_lease = await trying.taken()
         trying.failing = hang
-        await trying.mine.keep(held_lease)
+        await trying.mine.renew_until_expired(held_lease)
         ended = trying.clock.monotonic()
         with pytest.raises(StoreError, match="the store did not answer within 3 s, and its leases run out"):
-            await trying.mine.ask(NAME, "me")
+            await trying.mine.acquire(NAME, "me")
 
         assert (trying.asked[:3], ended) == ([0, 5, 9], 10.0)
 
@@ -135,7 +135,7 @@ def test_a_lease_counts_from_when_it_was_asked_for_and_so_does_a_renewal() -> No
         trying.failing = take_two_seconds
         held_lease = await trying.taken()
         at_first = held_lease.seconds_left
-        keeping = asyncio.create_task(trying.mine.keep(held_lease))
+        keeping = asyncio.create_task(trying.mine.renew_until_expired(held_lease))
         await trying.clock.sleep(7.5)
 
         # Asked for at 0, and again at 7.
@@ -149,10 +149,10 @@ def test_what_another_took_meanwhile_is_over() -> None:
     async def scenario(trying: Trying) -> None:
         held_lease = await trying.taken()
         await trying.store.release(held_lease.lease)
-        assert await trying.yours.ask(NAME, "you") is not None
-        await trying.mine.keep(held_lease)
+        assert await trying.yours.acquire(NAME, "you") is not None
+        await trying.mine.renew_until_expired(held_lease)
 
-        assert (held_lease.is_over, trying.clock.monotonic()) == (True, 5.0)
+        assert (held_lease.is_expired, trying.clock.monotonic()) == (True, 5.0)
 
     play(scenario)
 
@@ -161,12 +161,12 @@ def test_what_another_had_in_between_is_over_though_we_have_it_again() -> None:
     async def scenario(trying: Trying) -> None:
         held_lease = await trying.taken()
         await trying.store.release(held_lease.lease)
-        theirs = await trying.yours.ask(NAME, "you")
+        theirs = await trying.yours.acquire(NAME, "you")
         assert theirs is not None
-        await trying.yours.give_back(theirs)
-        await trying.mine.keep(held_lease)
+        await trying.yours.release(theirs)
+        await trying.mine.renew_until_expired(held_lease)
 
-        assert held_lease.is_over
+        assert held_lease.is_expired
 
     play(scenario)
 
@@ -177,7 +177,7 @@ def test_what_is_over_stays_over_whatever_a_late_answer_says() -> None:
         await trying.clock.sleep(10)
         held_lease.renew(held_lease.lease, trying.clock.monotonic())
 
-        assert held_lease.is_over
+        assert held_lease.is_expired
         with pytest.raises(LeaseLost):
             held_lease.check(WRITE)
 
@@ -196,7 +196,7 @@ def test_a_write_may_be_begun_for_ten_seconds_and_is_over_before_another_can_hav
         message = "^PUT /b/logs: not sent, for the lease setpoint-shard-3 is not ours any more; its next holder goes on"
         with fenced_by(held_lease), pytest.raises(LeaseLost, match=message):
             seconds_allowed(WRITE)
-        while await trying.yours.ask(NAME, "you") is None:
+        while await trying.yours.acquire(NAME, "you") is None:
             await trying.clock.sleep(0.05)
 
         assert allowed == [(0.9, 14), (3.9, 11), (6.9, 8), (9.9, 5)]
@@ -208,11 +208,11 @@ def test_a_write_may_be_begun_for_ten_seconds_and_is_over_before_another_can_hav
 def test_a_lease_that_was_given_back_is_another_s_at_once() -> None:
     async def scenario(trying: Trying) -> None:
         held_lease = await trying.taken()
-        was_given_back = await trying.mine.give_back(held_lease)
+        was_given_back = await trying.mine.release(held_lease)
 
         assert was_given_back
-        assert held_lease.is_over
-        assert await trying.yours.ask(NAME, "you") is not None
+        assert held_lease.is_expired
+        assert await trying.yours.acquire(NAME, "you") is not None
 
     play(scenario)
 
@@ -224,9 +224,9 @@ def test_a_lease_is_given_back_after_a_renewal_that_is_under_way() -> None:
 
         held_lease = await trying.taken()
         trying.failing = take_two_seconds
-        keeping = asyncio.create_task(trying.mine.keep(held_lease))
+        keeping = asyncio.create_task(trying.mine.renew_until_expired(held_lease))
         await trying.clock.sleep(6)
-        await trying.mine.give_back(held_lease)
+        await trying.mine.release(held_lease)
         await keeping
 
         assert trying.clock.monotonic() == 7.0
@@ -240,8 +240,8 @@ def test_a_lease_that_cannot_be_given_back_is_over_and_runs_out() -> None:
         held_lease = await trying.taken()
         await trying.store.close()
 
-        assert await trying.mine.give_back(held_lease) is False
-        assert held_lease.is_over
+        assert await trying.mine.release(held_lease) is False
+        assert held_lease.is_expired
 
     play(scenario)
 
@@ -249,14 +249,14 @@ def test_a_lease_that_cannot_be_given_back_is_over_and_runs_out() -> None:
 def test_leases_are_asked_for_whatever_holds_for_the_writes_of_a_step() -> None:
     async def scenario(trying: Trying) -> None:
         over = await trying.taken()
-        over.end()
+        over.expire()
 
         async def as_if_sent(_now: float) -> None:
             seconds_allowed(WRITE)
 
         trying.failing = as_if_sent
         with fenced_by(over):
-            assert await trying.mine.ask(NAME, "me") is not None
+            assert await trying.mine.acquire(NAME, "me") is not None
 
     play(scenario)
 

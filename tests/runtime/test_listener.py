@@ -136,6 +136,6 @@ def test_whoever_cannot_hear_tries_again_later_and_goes_on_looking(trouble: Exce
         await rig.clock.sleep(REWATCH_SECONDS)
 
         assert (begun, kind.begun) == (["a"], ["a", "a"])
-        assert rig.manager.dead == []
+        assert rig.manager.failed_tasks == []
 
     play(scenario)

@@ -11,11 +11,11 @@ def test_a_list_is_read_for_what_is_looked_at_here_and_says_nothing_of_the_rest(
     async def scenario(listed: ListedRig) -> None:
         ours, theirs = TWENTY[:12], TWENTY[12:]
         await listed.declare(*TWENTY)
-        listed.lister.covers = lambda ref: ref.name in ours
+        listed.list_resync.is_reconciled_here = lambda ref: ref.name in ours
         listed.forget_looks()
         await listed.rig.clock.sleep(FIRST)
         told = list(listed.listings)
-        listed.lister.covers = lambda ref: ref.name in ours[:9]
+        listed.list_resync.is_reconciled_here = lambda ref: ref.name in ours[:9]
         listed.forget_looks()
         await listed.rig.clock.sleep(FIRST)
 

@@ -207,11 +207,11 @@ def test_the_end_comes_in_the_middle_of_a_listing() -> None:
 
             listed.kind.before_page = never
             await listed.rig.clock.sleep(400)
-            assert listed.lister.under_way == 1
+            assert listed.list_resync.running_listings == 1
             stopped_at = listed.rig.clock.monotonic()
         # No step was in work: nothing had to be waited for.
         assert listed.rig.clock.monotonic() == stopped_at
-        assert listed.lister.under_way == 0
+        assert listed.list_resync.running_listings == 0
         assert listed.listings == []
 
     run(main())
@@ -232,7 +232,7 @@ def test_a_process_that_is_cut_short_anywhere_in_its_first_listing_leaves_nothin
             await _cut(task)
             assert listed.rig.service.objects == objects
             assert await _revisions(listed) == before
-            assert listed.lister.under_way == 0
+            assert listed.list_resync.running_listings == 0
             turns += 1
         assert turns > 10
 
@@ -250,7 +250,7 @@ def test_a_process_that_is_cut_short_anywhere_in_a_regular_listing_is_followed_b
             listed.rig.service.objects["a-007"]["size"] = 9
             await _next_page(listed)
             await _turn(turns)
-            is_over = not listed.lister.under_way and listed.rig.service.objects["a-007"]["size"] == 1
+            is_over = not listed.list_resync.running_listings and listed.rig.service.objects["a-007"]["size"] == 1
             await _cut(task)
             following = new_listed_rig(listed)
             async with running(following.rig):

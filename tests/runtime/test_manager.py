@@ -26,7 +26,7 @@ def test_is_ready_once_everything_has_been_heard_of() -> None:
         phases = [rig.manager.phase]
 
         task = await _started(rig)
-        heard = len(rig.manager.heads)
+        heard = len(rig.manager.index)
         rig.manager.stop()
         await task
 
@@ -147,7 +147,7 @@ def test_what_nobody_handles_is_left_alone() -> None:
             await rig.clock.sleep(1_000)
 
             assert rig.tally.steps == []
-            assert len(rig.manager.heads) == 2
-            assert rig.manager.heads.get(gadget_ref("c")) is None
+            assert len(rig.manager.index) == 2
+            assert rig.manager.index.get(gadget_ref("c")) is None
 
     run(main())

@@ -143,7 +143,7 @@ def test_a_family_goes_with_its_head() -> None:
         await rig.clock.sleep(A_MOMENT)
 
         assert [one.ref for one in (await rig.store.list()).resources] == [SOURCE]
-        assert set(rig.manager.heads) == {SOURCE}
+        assert set(rig.manager.index) == {SOURCE}
 
     play(scenario)
 
@@ -285,12 +285,12 @@ def stranger(name: str) -> dict[str, Any]:
 
 def test_what_is_nobodys_business_calls_nobody_and_is_not_kept_in_mind() -> None:
     async def scenario(rig: Rig) -> None:
-        before = set(rig.manager.heads)
+        before = set(rig.manager.index)
         ref = ResourceRef("", "ConfigMap", "web", "stranger")
 
         assert await rig.called(rig.store.apply(stranger("stranger"))) == []
         assert await rig.called(rig.edit(ref, Path(("data", "a")), "c")) == []
-        assert set(rig.manager.heads) == before
+        assert set(rig.manager.index) == before
         assert await rig.called(rig.store.delete(ref)) == []
 
     play(scenario)
@@ -304,7 +304,7 @@ def test_a_child_of_an_owner_that_nobody_looks_after_is_nobodys_business() -> No
 
         assert await rig.called(rig.store.create(document)) == []
 
-        assert ResourceRef("", "ConfigMap", "web", "pod") not in rig.manager.heads
+        assert ResourceRef("", "ConfigMap", "web", "pod") not in rig.manager.index
 
     play(scenario)
 
@@ -328,9 +328,9 @@ def test_how_a_child_stands_does() -> None:
     play(scenario)
 
 
-@pytest.mark.parametrize("changed_hands", [True, False])
-def test_a_child_that_changes_hands_concerns_its_owners_though_nothing_else_is_new(changed_hands: bool) -> None:
+@pytest.mark.parametrize("owner_changed", [True, False])
+def test_a_child_that_changes_hands_concerns_its_owners_though_nothing_else_is_new(owner_changed: bool) -> None:
     head = index_entry(Resource(stranger("child")), {})
-    news = ResourceEvent(PAGE, head, head, owners=frozenset({WEBSITE}), changed_hands=changed_hands)
+    news = ResourceEvent(PAGE, head, head, owners=frozenset({WEBSITE}), owner_changed=owner_changed)
 
-    assert affects_owners(news) is changed_hands
+    assert affects_owners(news) is owner_changed

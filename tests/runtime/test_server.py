@@ -23,7 +23,7 @@ class Process:
 
     phase: Phase = Phase.RUNNING
     is_ready: bool = True
-    dead: tuple[str, ...] = ()
+    failed_tasks: tuple[str, ...] = ()
 
 
 @asynccontextmanager
@@ -58,7 +58,7 @@ def test_a_process_is_alive_while_everything_goes_on_that_should(phase: Phase) -
 
 
 def test_a_process_of_which_a_part_is_dead_says_which() -> None:
-    status, _, text = _ask("/healthz", Process(dead=("informer", "StorageBucket")))
+    status, _, text = _ask("/healthz", Process(failed_tasks=("informer", "StorageBucket")))
 
     assert (status, text) == (503, "not running any more: informer, StorageBucket\n")
 

@@ -22,13 +22,13 @@ from setpoint.engine.kind import Reconciliation
 from setpoint.engine.ports import Store
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable
-from setpoint.runtime.controller import Controller, WorkerPool
+from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
 from setpoint.runtime.metrics.exposition import KindKey
 from setpoint.runtime.metrics.telemetry import Telemetry
-from setpoint.runtime.sharding.replica import ControllerReplica, ReconcileScope
+from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
 from tests.clients.made_up_time import ManualClock
@@ -46,7 +46,7 @@ class Shown:
     """What a manager shows, without one that runs."""
 
     engine: EngineContext
-    heads: ResourceIndex = field(default_factory=lambda: ResourceIndex({}))
+    index: ResourceIndex = field(default_factory=lambda: ResourceIndex({}))
     controllers: Mapping[KindKey, Controller] = field(default_factory=dict)
     replica: ControllerReplica | None = None
 
@@ -59,7 +59,7 @@ def _shown(*kinds: GadgetKind) -> Shown:
     engine = EngineContext(_store(), FakeClock(), {(kind.group, kind.name): kind for kind in kinds})
     shown = Shown(engine, ResourceIndex(engine.kinds))
     shown.controllers = {
-        key: Controller(WorkerPool(kind, 10), engine, shown.heads, Telemetry(), ReconcileScope(lambda error: None))
+        key: Controller(kind, engine, shown.index, workers=10, metrics=Telemetry(), stop=lambda error: None)
         for key, kind in engine.kinds.items()
     }
     return shown
@@ -240,7 +240,7 @@ def test_resources_are_counted_by_kind_and_readiness_and_what_no_kind_handles_is
     telemetry, shown = Telemetry(), _shown(GadgetKind(Service()))
     telemetry.watch(shown)
     for resource in (_resource("a"), _resource("b"), _resource("c", ready="False"), _resource("d", kind="Other")):
-        shown.heads.put(resource)
+        shown.index.put(resource)
 
     assert _told(telemetry, "setpoint_resources") == {("Gadget", "true"): 2.0, ("Gadget", "false"): 1.0}
 
@@ -249,9 +249,9 @@ def test_what_comes_goes_and_gets_ready_is_counted() -> None:
     telemetry, shown = Telemetry(), _shown(GadgetKind(Service()))
     telemetry.watch(shown)
     for resource in (_resource("a", ready="False"), _resource("b", ready="False"), _resource("a"), _resource("b")):
-        shown.heads.put(resource)
-    shown.heads.drop(gadget_ref("b"))
-    shown.heads.drop(gadget_ref("never there"))
+        shown.index.put(resource)
+    shown.index.drop(gadget_ref("b"))
+    shown.index.drop(gadget_ref("never there"))
 
     assert _told(telemetry, "setpoint_resources") == {("Gadget", "true"): 1.0, ("Gadget", "false"): 0.0}
 

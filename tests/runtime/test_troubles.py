@@ -54,11 +54,11 @@ def test_what_is_in_work_can_be_seen() -> None:
         await rig.apply("a")
         await rig.clock.sleep(1)
         (controller,) = rig.manager.controllers.values()
-        during = {ref: trigger for ref, (trigger, _) in controller.working.items()}
+        during = {ref: trigger for ref, (trigger, _) in controller.running_steps.items()}
         await rig.settled("a")
         await rig.clock.sleep(0.1)
 
         assert during == {A: "its declaration"}
-        assert controller.working == {}
+        assert controller.running_steps == {}
 
     play(scenario)

@@ -163,9 +163,9 @@ def test_done_without_get_is_a_bug_and_changes_nothing() -> None:
     async def scenario(queue: Queue) -> None:
         queue.add("a", EDIT, "edit")
 
-        with pytest.raises(Bug, match="a is done without being in work"):
+        with pytest.raises(Bug, match="a is done without being processed"):
             queue.done("a")
-        with pytest.raises(Bug, match="b is done without being in work"):
+        with pytest.raises(Bug, match="b is done without being processed"):
             queue.done("b")
         assert await take(queue, 1) == ["a"]
 
@@ -281,7 +281,7 @@ def test_a_look_counts_as_added_when_it_was_due_though_nobody_was_there() -> Non
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
 def test_a_look_at_no_time_is_a_bug(seconds: float) -> None:
     async def scenario(queue: Queue) -> None:
-        with pytest.raises(Bug, match=f"the next look at a cannot be in {seconds} seconds"):
+        with pytest.raises(Bug, match=f"the next add of a cannot be in {seconds} seconds"):
             queue.schedule("a", seconds, RESYNC, "resync")
 
     play(scenario)

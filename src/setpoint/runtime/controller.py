@@ -5,6 +5,7 @@ Its worker pool limits how many workers failing resources may occupy.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from setpoint.clients.ratelimit.fair_queue import ConcurrencyLimit, on_behalf_of
@@ -17,6 +18,7 @@ from setpoint.engine.step.reconcile import step
 from setpoint.errors import (
     Blocked,
     DependencyNotReady,
+    LeaseLost,
     OperationRunning,
     Retry,
     SetpointError,
@@ -29,19 +31,239 @@ from setpoint.runtime.list_resync.lister import ListResync, NoListResync
 from setpoint.runtime.metrics.convergence import ControllerMetrics, ConvergenceTracker
 from setpoint.runtime.predicates import RESYNC, ReconcileTrigger, trigger_for
 from setpoint.runtime.remote_watch import NoRemoteWatch, RemoteWatch
-from setpoint.runtime.sharding.replica import ReconcileScope
+from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.queue import QueueItem, ShutDown, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
 
+_log: Final = logging.getLogger(__name__)
+# After these an event triggers the next step: a dependency or the live object changed.
+_WOKEN_BY_EVENT: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
+_STEPS_BEFORE_YIELD: Final = 16
+
+
+class Controller:
+    """Reconciles the resources of one kind: all of them, or with a `replica` those of the shards that it holds.
+
+    `stop` ends the process because of an error after which no step may go on.
+    """
+
+    def __init__(
+        self,
+        kind: ResourceType,
+        engine: EngineContext,
+        index: ResourceIndex,
+        *,
+        workers: int,
+        metrics: ControllerMetrics,
+        stop: Callable[[SetpointError], None],
+        replica: ControllerReplica | None = None,
+    ) -> None:
+        self.name = kind.name
+        self.queue: WorkQueue[ResourceRef] = WorkQueue(engine.clock)
+        # The last error of each resource that is retried; the status shows it only where it is the resource's state.
+        self.last_errors: dict[ResourceRef, SetpointError] = {}
+        # The trigger of each running step, and when it started.
+        self.running_steps: dict[ResourceRef, tuple[str, float]] = {}
+        self._engine = engine
+        self._index = index
+        self._convergence = ConvergenceTracker(self.name, metrics, engine.clock)
+        self._pool = WorkerPool(workers)
+        self._stop = stop
+        self._replica = replica
+        self.list_resync = self._new_list_resync(kind)
+        self.remote_watch = (
+            RemoteWatch(kind, engine.clock, self.enqueue) if isinstance(kind, SupportsWatch) else NoRemoteWatch()
+        )
+
+    def _new_list_resync(self, kind: ResourceType) -> ListResync | NoListResync:
+        """A LIST is of use only with a cache of what was observed before."""
+        has_cache = self._engine.idle_cache is not None and self._engine.listed_objects is not None
+        if has_cache and isinstance(kind, SupportsList):
+            return ListResync(
+                kind,
+                self._engine,
+                self._index,
+                queue=self.queue,
+                convergence=self._convergence,
+                is_reconciled_here=self._is_reconciled_here,
+            )
+        return NoListResync()
+
+    @property
+    def workers(self) -> int:
+        """How many steps may run at once."""
+        return self._pool.size
+
+    @property
+    def processing(self) -> int:
+        """How many steps are running."""
+        return self._pool.in_use
+
+    # --- Queueing -----------------------------------------------------------------------------------------------------
+
+    def handle_event(self, event: ResourceEvent) -> None:
+        """A resource of this kind changed."""
+        self.list_resync.handle_event(event)
+        self.remote_watch.handle_event(event)
+        if event.after is None:
+            self._forget(event.ref)
+            return
+        trigger = trigger_for(event)
+        if trigger is None or not self._is_reconciled_here(event.ref):
+            return
+        if trigger.priority is Priority.EDIT:
+            # The author may have fixed the cause of earlier failures: the backoff starts again.
+            self._convergence.edited(event.ref)
+            self.queue.forget(event.ref)
+        self.enqueue(event.ref, trigger)
+
+    def enqueue(self, ref: ResourceRef, trigger: ReconcileTrigger) -> None:
+        """Queues `ref`, if it is reconciled here."""
+        if not self._is_reconciled_here(ref):
+            return
+        self.list_resync.invalidate(ref)
+        self.queue.add(ref, *trigger)
+        if self._pool.unpark(ref):
+            # It was parked among failing resources: the queue has it again, with the new trigger.
+            self.queue.done(ref)
+
+    def release(self, ref: ResourceRef) -> None:
+        """`ref` is not reconciled here any more; a running step goes on."""
+        self.list_resync.invalidate(ref)
+        self.queue.discard(ref)
+        if self._pool.unpark(ref):
+            self.queue.done(ref)
+        self._forget(ref)
+
+    def _is_reconciled_here(self, ref: ResourceRef) -> bool:
+        return self._replica is None or self._replica.holds(ref)
+
+    # --- Reconciling --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Reconciles until the queue is shut down and every running step has ended."""
+        async with asyncio.TaskGroup() as group:
+            self.list_resync.start(group)
+            self.remote_watch.start(group)
+            for _ in range(self._pool.size):
+                group.create_task(self._work())
+
+    def shut_down(self) -> None:
+        """Starts no further step."""
+        self.queue.shut_down()
+        self.list_resync.stop()
+        self.remote_watch.stop()
+        for ref in self._pool.unpark_all():
+            self.queue.done(ref)
+
+    async def _work(self) -> None:
+        steps = 0
+        while (item := await self._next()) is not None:
+            try:
+                if not self.list_resync.defers(item):
+                    await self._step(item)
+            finally:
+                self.queue.done(item.key)
+            steps += 1
+            if steps % _STEPS_BEFORE_YIELD == 0:
+                # Neither the queue nor a step may have to wait: without this, other tasks would starve.
+                await asyncio.sleep(0)
+
+    async def _next(self) -> QueueItem[ResourceRef] | None:
+        """The next item; one that keeps failing only while enough workers are left for the rest. None at the end."""
+        while True:
+            parked = self._pool.next_parked()
+            if parked is not None:
+                return parked
+            item = await self.queue.get()
+            if isinstance(item, ShutDown):
+                return None
+            if self.queue.failures(item.key) == 0 or self._pool.has_worker_for_failing:
+                return item
+            self._pool.park(item)
+
+    async def _step(self, item: QueueItem[ResourceRef]) -> None:
+        ref, failed = item.key, self.queue.failures(item.key) > 0
+        self.running_steps[ref] = (item.trigger, self._engine.clock.monotonic())
+        self._pool.begin(failed=failed)
+        self.list_resync.step_started(ref)
+        try:
+            with on_behalf_of(ref, failed=failed):
+                outcome = await self._run_step(ref, item.trigger)
+        finally:
+            self._pool.end(failed=failed)
+            self.list_resync.step_finished(ref)
+            del self.running_steps[ref]
+        self.last_errors.pop(ref, None)
+        self._convergence.step_finished(ref, outcome)
+        self._schedule_next(ref, outcome)
+
+    async def _run_step(self, ref: ResourceRef, trigger: str) -> StepOutcome:
+        """The outcome of the step; Stopped by LeaseLost when the shard of `ref` is not held, or was lost."""
+        if self._replica is None:
+            return await step(ref, self._engine, trigger=trigger)
+        return await self._replica.run_step(ref, lambda: step(ref, self._engine, trigger=trigger))
+
+    # --- The next step ------------------------------------------------------------------------------------------------
+
+    def _schedule_next(self, ref: ResourceRef, outcome: StepOutcome) -> None:
+        if not self._is_reconciled_here(ref):
+            # Its shard was handed over or lost meanwhile: the next holder schedules the next step.
+            self._forget(ref)
+            return
+        match outcome:
+            case Gone():
+                self._forget(ref)
+            case Settled():
+                self.queue.forget(ref)
+                self._schedule_resync(ref, is_done=outcome.ready.status == "True", at_the_latest=outcome.again)
+            case Stopped(error):
+                self._schedule_after_error(ref, error)
+
+    def _schedule_after_error(self, ref: ResourceRef, error: SetpointError) -> None:
+        if error.retry is Retry.STOP:
+            if ends_process(error, self._replica):
+                self._stop(error)
+        elif error.retry is Retry.ON_EDIT or isinstance(error, _WOKEN_BY_EVENT):
+            # An edit, or an event of what it waits for, triggers the next step. The resync is for missed events.
+            self.queue.forget(ref)
+            self._schedule_resync(ref, is_done=False)
+        else:
+            what = "an operation" if isinstance(error, OperationRunning) else f"a retry after {type(error).__name__}"
+            delay = self.queue.retry(ref, error, Priority.DRIFT, what)
+            self.last_errors[ref] = error
+            _log.info("step to be retried", extra={"ref": str(ref), "why": str(error), "seconds": round(delay, 3)})
+
+    def _schedule_resync(self, ref: ResourceRef, *, is_done: bool, at_the_latest: float | None = None) -> None:
+        entry = self._index.get(ref)
+        mean = DEFAULT_RESYNC_SECONDS if entry is None else entry.resync_seconds
+        if mean == 0:
+            if is_done:
+                return
+            mean = DEFAULT_RESYNC_SECONDS
+        seconds = jittered_resync(ref, mean)
+        self.queue.schedule(ref, seconds if at_the_latest is None else min(seconds, at_the_latest), *RESYNC)
+
+    def _forget(self, ref: ResourceRef) -> None:
+        self.queue.forget(ref)
+        self._convergence.forget(ref)
+        self.last_errors.pop(ref, None)
+        if self._engine.idle_cache is not None:
+            self._engine.idle_cache.drop(ref)
+
+
+def ends_process(error: SetpointError, replica: ControllerReplica | None) -> bool:
+    """Whether an error after which no step may go on ends the process. A lost lease ends only the work of its shard."""
+    return replica is None or not isinstance(error, LeaseLost)
+
 
 class WorkerPool(ConcurrencyLimit):
-    """The workers of a kind. Items that failed last time are parked while their share of the workers is in use."""
+    """The workers of a controller. Items that failed last time are parked while their share of workers is in use."""
 
-    __slots__ = ("_parked", "kind")
+    __slots__ = ("_parked",)
 
-    def __init__(self, kind: ResourceType, size: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__(size)
-        self.kind = kind
         # A dict for its order.
         self._parked: dict[ResourceRef, QueueItem[ResourceRef]] = {}
 
@@ -54,214 +276,18 @@ class WorkerPool(ConcurrencyLimit):
         """Sets an item aside until there is a worker for it."""
         self._parked[item.key] = item
 
-    def next_failing(self) -> QueueItem[ResourceRef] | None:
+    def next_parked(self) -> QueueItem[ResourceRef] | None:
         """The item that was parked first, when there is a worker for it."""
         if not self._parked or not self.has_room_for_failed:
             return None
         return self._parked.pop(next(iter(self._parked)))
 
-    def release(self, ref: ResourceRef) -> bool:
+    def unpark(self, ref: ResourceRef) -> bool:
         """Forgets a parked item; whether `ref` was parked."""
         return self._parked.pop(ref, None) is not None
 
-    def release_all(self) -> tuple[ResourceRef, ...]:
+    def unpark_all(self) -> tuple[ResourceRef, ...]:
         """Forgets all parked items, and returns them."""
         parked = tuple(self._parked)
         self._parked.clear()
         return parked
-
-
-_log: Final = logging.getLogger(__name__)
-# After these somebody tells when there is something new.
-_WOKEN_BY_EVENT: Final = (Blocked, DependencyNotReady, WaitTimedOut, WaitFailed)
-_STEPS_BEFORE_YIELD: Final = 16
-
-
-class Controller:
-    """The resources of one kind, as far as they are this process's to look at."""
-
-    def __init__(
-        self,
-        crew: WorkerPool,
-        engine: EngineContext,
-        heads: ResourceIndex,
-        measures: ControllerMetrics,
-        scope: ReconcileScope,
-    ) -> None:
-        self.name = crew.kind.name
-        self.queue: WorkQueue[ResourceRef] = WorkQueue(engine.clock)
-        self._world = engine
-        self._heads = heads
-        self._convergence = ConvergenceTracker(self.name, measures, engine.clock)
-        self._scope = scope
-        self._pool = crew
-        self.lister = self._new_lister(crew.kind)
-        kind = crew.kind
-        self.listener = (
-            RemoteWatch(kind, engine.clock, self.call) if isinstance(kind, SupportsWatch) else NoRemoteWatch()
-        )
-        # Why each of those that are to be retried stopped; the status says so only where that is the resource's state.
-        self.troubles: dict[ResourceRef, SetpointError] = {}
-        # What is in work: why, and since when.
-        self.working: dict[ResourceRef, tuple[str, float]] = {}
-
-    def _new_lister(self, kind: ResourceType) -> ListResync | NoListResync:
-        """A list says something only to those who remember what was there before."""
-        is_remembered = self._world.idle_cache is not None and self._world.listed_objects is not None
-        if is_remembered and isinstance(kind, SupportsList):
-            lister = ListResync(kind, self._world, self._heads, self.queue, self._convergence)
-            lister.covers = self._scope.covers
-            return lister
-        return NoListResync()
-
-    @property
-    def workers(self) -> int:
-        """How many steps may be taken at once."""
-        return self._pool.size
-
-    @property
-    def processing(self) -> int:
-        """How many steps are being taken."""
-        return self._pool.in_use
-
-    # --- What there is to do -----------------------------------------------------------------------------------------
-
-    def hear(self, news: ResourceEvent) -> None:
-        """A resource of this kind changed."""
-        self.lister.hear(news)
-        self.listener.hear(news)
-        if news.after is None:
-            self._forget(news.ref)
-            return
-        reason = trigger_for(news)
-        if reason is None or not self._scope.covers(news.ref):
-            return
-        if reason.priority is Priority.EDIT:
-            # The author did something about it: what failed before may not fail again.
-            self._convergence.edited(news.ref)
-            self.queue.forget(news.ref)
-        self.call(news.ref, reason)
-
-    def call(self, ref: ResourceRef, reason: ReconcileTrigger) -> None:
-        """`ref` is to be looked at, if that is to be done here."""
-        if not self._scope.covers(ref):
-            return
-        self.lister.invalidate(ref)
-        self.queue.add(ref, *reason)
-        if self._pool.release(ref):
-            # It waited for its turn among those that fail: the queue has it again, with its new reason.
-            self.queue.done(ref)
-
-    def let_go(self, ref: ResourceRef) -> None:
-        """`ref` is not looked at here any more; a step in work goes on."""
-        self.lister.invalidate(ref)
-        self.queue.discard(ref)
-        if self._pool.release(ref):
-            self.queue.done(ref)
-        self._forget(ref)
-
-    # --- Doing it ----------------------------------------------------------------------------------------------------
-
-    async def run(self) -> None:
-        """Takes steps until the queue is shut down and everything in work is done."""
-        async with asyncio.TaskGroup() as group:
-            self.lister.start(group)
-            self.listener.start(group)
-            for _ in range(self._pool.size):
-                group.create_task(self._work())
-
-    def shut_down(self) -> None:
-        """Begins no step any more."""
-        self.queue.shut_down()
-        self.lister.stop()
-        self.listener.stop()
-        for ref in self._pool.release_all():
-            self.queue.done(ref)
-
-    async def _work(self) -> None:
-        steps = 0
-        while (item := await self._next()) is not None:
-            try:
-                if not self.lister.takes(item):
-                    await self._step(item)
-            finally:
-                self.queue.done(item.key)
-            steps += 1
-            if steps % _STEPS_BEFORE_YIELD == 0:
-                # Neither the queue nor a step has to wait for anything: others would never have their turn.
-                await asyncio.sleep(0)
-
-    async def _next(self) -> QueueItem[ResourceRef] | None:
-        """The next one to step; those that keep failing only while enough hands are left for the others."""
-        while True:
-            waiting = self._pool.next_failing()
-            if waiting is not None:
-                return waiting
-            item = await self.queue.get()
-            if isinstance(item, ShutDown):
-                return None
-            if self.queue.failures(item.key) == 0 or self._pool.has_worker_for_failing:
-                return item
-            self._pool.park(item)
-
-    async def _step(self, item: QueueItem[ResourceRef]) -> None:
-        ref, failed = item.key, self.queue.failures(item.key) > 0
-        self.working[ref] = (item.trigger, self._world.clock.monotonic())
-        self._pool.begin(failed=failed)
-        self.lister.begin_step(ref)
-        try:
-            with on_behalf_of(ref, failed=failed):
-                outcome = await self._scope.take(ref, lambda: step(ref, self._world, trigger=item.trigger))
-        finally:
-            self._pool.end(failed=failed)
-            self.lister.end_step(ref)
-            del self.working[ref]
-        self.troubles.pop(ref, None)
-        self._convergence.step_finished(ref, outcome)
-        self._plan_next(ref, outcome)
-
-    # --- What comes next ---------------------------------------------------------------------------------------------
-
-    def _plan_next(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        if not self._scope.covers(ref):
-            # Its shard was handed over or lost meanwhile: whoever holds it plans the next look.
-            self._forget(ref)
-            return
-        match outcome:
-            case Gone():
-                self._forget(ref)
-            case Settled():
-                self.queue.forget(ref)
-                self._look_again(ref, is_done=outcome.ready.status == "True", at_the_latest=outcome.again)
-            case Stopped(error):
-                self._after(ref, error)
-
-    def _after(self, ref: ResourceRef, error: SetpointError) -> None:
-        if error.retry is Retry.STOP:
-            self._scope.end(error)
-        elif error.retry is Retry.ON_EDIT or isinstance(error, _WOKEN_BY_EVENT):
-            # The author, or news of what it waits for, will call; the regular look is for what nobody tells us.
-            self.queue.forget(ref)
-            self._look_again(ref, is_done=False)
-        else:
-            what = "an operation" if isinstance(error, OperationRunning) else f"a retry after {type(error).__name__}"
-            delay = self.queue.retry(ref, error, Priority.DRIFT, what)
-            self.troubles[ref] = error
-            _log.info("step to be retried", extra={"ref": str(ref), "why": str(error), "seconds": round(delay, 3)})
-
-    def _look_again(self, ref: ResourceRef, *, is_done: bool, at_the_latest: float | None = None) -> None:
-        head = self._heads.get(ref)
-        mean = DEFAULT_RESYNC_SECONDS if head is None else head.mean
-        if mean == 0:
-            if is_done:
-                return
-            mean = DEFAULT_RESYNC_SECONDS
-        seconds = jittered_resync(ref, mean)
-        self.queue.schedule(ref, seconds if at_the_latest is None else min(seconds, at_the_latest), *RESYNC)
-
-    def _forget(self, ref: ResourceRef) -> None:
-        self.queue.forget(ref)
-        self._convergence.forget(ref)
-        self.troubles.pop(ref, None)
-        if self._world.idle_cache is not None:
-            self._world.idle_cache.drop(ref)

@@ -20,23 +20,23 @@ from setpoint.errors import SetpointError
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """One resource. The two hashes mean nothing outside this process."""
+    """The summary of one resource. The two hashes are valid in this process only."""
 
     revision: Revision
     uid: str
     generation: int
-    # Of everything else that its author says: labels, annotations, that it is to go.
-    said: int
-    # Of everything that others go by: whether it is ready, and its outputs.
-    shown: int
+    # Of the author's metadata: labels, annotations, deletion.
+    metadata_hash: int
+    # Of what dependants read: readiness and outputs; for a child also the condition that its owner repeats.
+    dependant_hash: int
     is_ready: bool
     is_deleting: bool
-    # Whether it may not go yet.
+    # Whether a finalizer holds it.
     is_held: bool
-    # The mean time between two looks.
-    mean: float
+    # The mean time between two resyncs; 0 for none.
+    resync_seconds: float
     dependencies: tuple[ResourceRef, ...]
-    # Where its object is, once that is on record.
+    # The location of its object, once it is recorded.
     location: Location | None
 
 
@@ -45,7 +45,7 @@ _NO_OWNERS: Final[OwnersByKind] = MappingProxyType({})
 
 
 def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> IndexEntry:
-    """The head of `resource`; none of the kinds handles Secrets and the like, which others need all the same."""
+    """The summary of `resource`. Kinds without a controller, such as Secrets, are indexed for their dependants."""
     is_handled = (resource.ref.group, resource.ref.kind) in kinds
     annotations = {key: text for key, text in resource.annotations.items() if key != COOKIE_ANNOTATION}
     ready = is_ready(resource)
@@ -53,13 +53,13 @@ def index_entry(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind =
         revision=resource.revision,
         uid=resource.uid,
         generation=resource.generation,
-        said=hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting)),
-        shown=_dependant_hash(resource, is_ready=ready) if is_handled else hash(resource.revision),
+        metadata_hash=hash((frozenset(annotations.items()), frozenset(resource.labels.items()), resource.is_deleting)),
+        dependant_hash=_dependant_hash(resource, is_ready=ready) if is_handled else hash(resource.revision),
         is_ready=ready,
         is_deleting=resource.is_deleting,
         is_held=is_deletion_held(resource),
-        mean=_resync_seconds(annotations),
-        dependencies=_needs(resource, kinds, owners) if is_handled else (),
+        resync_seconds=_resync_seconds(annotations),
+        dependencies=_dependencies(resource, kinds, owners) if is_handled else (),
         location=location_in(resource.status),
     )
 
@@ -71,7 +71,7 @@ def _dependant_hash(resource: Resource, *, is_ready: bool) -> int:
 
 
 def _ready_hash(resource: Resource) -> int:
-    """How it stands with a child, in words: its owner repeats them."""
+    """Of the Ready condition of a child: its owner repeats it."""
     ready = condition_of(resource, ConditionType.READY)
     return 0 if ready is None else hash((resource.status.get("observedGeneration"), ready.reason, ready.message))
 
@@ -80,11 +80,11 @@ def _resync_seconds(annotations: Mapping[str, str]) -> float:
     try:
         return resync_seconds(annotations)
     except SetpointError:
-        # The step says what is wrong with it.
+        # The step reports what is wrong.
         return DEFAULT_RESYNC_SECONDS
 
 
-def _needs(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind) -> tuple[ResourceRef, ...]:
+def _dependencies(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind) -> tuple[ResourceRef, ...]:
     owner = owners.get((resource.ref.group, resource.ref.kind))
     if owner is None and not may_have_dependencies(resource):
         return ()
@@ -92,101 +92,101 @@ def _needs(resource: Resource, kinds: ResourceTypes, owners: OwnersByKind) -> tu
         dependencies = map(dependency_target, dependencies_of(resource, kinds))
         return tuple(dict.fromkeys((*dependencies, *(() if owner is None else owner.sources(resource)))))
     except SetpointError:
-        # The step says what is wrong with it; until that is mended, it waits for nobody.
+        # The step reports what is wrong; until that is fixed, it depends on nothing.
         return ()
 
 
 class ResourceIndex:
-    """The heads of all resources, and who waits for whom."""
+    """The summaries of all resources, with their dependants and owners."""
 
     def __init__(self, kinds: ResourceTypes, owners: OwnersByKind = _NO_OWNERS) -> None:
         self._kinds = kinds
         self._owners = owners
-        self._heads: dict[ResourceRef, IndexEntry] = {}
-        self._needed_by: dict[ResourceRef, set[ResourceRef]] = {}
-        self._owned_by: dict[ResourceRef, ResourceRef] = {}
-        # How many there are of each kind that is handled, ready and not.
-        self._numbers = {(*key, ready): 0 for key in kinds for ready in (True, False)}
+        self._entries: dict[ResourceRef, IndexEntry] = {}
+        self._dependants: dict[ResourceRef, set[ResourceRef]] = {}
+        self._owners_of: dict[ResourceRef, ResourceRef] = {}
+        # How many resources of each kind with a controller are ready, and how many are not.
+        self._counts = {(*key, ready): 0 for key in kinds for ready in (True, False)}
 
     def __len__(self) -> int:
-        return len(self._heads)
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[ResourceRef]:
-        return iter(self._heads)
+        return iter(self._entries)
 
     def get(self, ref: ResourceRef) -> IndexEntry | None:
-        """The head of `ref`, if it is there."""
-        return self._heads.get(ref)
+        """The summary of `ref`, if it is there."""
+        return self._entries.get(ref)
 
     @property
-    def numbers(self) -> Mapping[tuple[str, str, bool], int]:
+    def counts(self) -> Mapping[tuple[str, str, bool], int]:
         """How many resources there are, by API group, kind, and whether they are ready."""
-        return self._numbers
+        return self._counts
 
     def revision(self, ref: ResourceRef) -> Revision | None:
-        """See engine.rest.Heads."""
-        head = self._heads.get(ref)
-        return None if head is None else head.revision
+        """See RevisionIndex."""
+        entry = self._entries.get(ref)
+        return None if entry is None else entry.revision
 
     def put(self, resource: Resource) -> tuple[IndexEntry | None, IndexEntry]:
-        """The heads before and after `resource` was heard of."""
+        """The summaries before and after this state of `resource`."""
         ref = resource.ref
-        before, after = self._heads.get(ref), index_entry(resource, self._kinds, self._owners)
-        self._own(resource)
+        before, after = self._entries.get(ref), index_entry(resource, self._kinds, self._owners)
+        self._set_owner(resource)
         if not self._is_kept(ref):
-            return self._heads.pop(ref, None), after
-        self._heads[ref] = after
+            return self._entries.pop(ref, None), after
+        self._entries[ref] = after
         self._count(ref, before, -1)
         self._count(ref, after, 1)
         self._link(ref, before.dependencies if before else (), after.dependencies)
         return before, after
 
     def drop(self, ref: ResourceRef) -> IndexEntry | None:
-        """The head of what is no more."""
-        before = self._heads.pop(ref, None)
-        self._owned_by.pop(ref, None)
+        """Removes `ref`; its last summary."""
+        before = self._entries.pop(ref, None)
+        self._owners_of.pop(ref, None)
         if before is not None:
             self._count(ref, before, -1)
             self._link(ref, before.dependencies, ())
         return before
 
     def owner_of(self, ref: ResourceRef) -> ResourceRef | None:
-        """Whose child it is, when that is one of those that are looked after here."""
-        return self._owned_by.get(ref)
+        """The owner of `ref`, when it is of a kind that is reconciled here."""
+        return self._owners_of.get(ref)
 
-    def _own(self, resource: Resource) -> None:
+    def _set_owner(self, resource: Resource) -> None:
         owner = resource.controller if self._owners else None
         if owner is not None and (owner.group, owner.kind) in self._owners:
-            self._owned_by[resource.ref] = owner
+            self._owners_of[resource.ref] = owner
         else:
-            self._owned_by.pop(resource.ref, None)
+            self._owners_of.pop(resource.ref, None)
 
     def _is_kept(self, ref: ResourceRef) -> bool:
-        """Whether it may be anybody's business: a cluster has many objects that are not."""
+        """Whether it is reconciled, referenced or owned here: most objects of a cluster are not."""
         is_ours = (ref.group, ref.kind) in self._kinds or (ref.group, ref.kind) == SECRET
-        return is_ours or not self._owners or ref in self._owned_by or ref in self._needed_by
+        return is_ours or not self._owners or ref in self._owners_of or ref in self._dependants
 
     @property
-    def needed(self) -> Iterable[ResourceRef]:
-        """All that anybody needs, whether it is there or not."""
-        return tuple(self._needed_by)
+    def referenced(self) -> Iterable[ResourceRef]:
+        """Every resource with dependants, whether it is there or not."""
+        return tuple(self._dependants)
 
     def dependants_of(self, ref: ResourceRef) -> Iterable[ResourceRef]:
-        """Those that need `ref`, whether it is there or not."""
-        return tuple(self._needed_by.get(ref, ()))
+        """The resources that reference `ref`, whether it is there or not."""
+        return tuple(self._dependants.get(ref, ()))
 
-    def _count(self, ref: ResourceRef, head: IndexEntry | None, by: int) -> None:
-        key = (ref.group, ref.kind, head is not None and head.is_ready)
-        if head is not None and key in self._numbers:
-            self._numbers[key] += by
+    def _count(self, ref: ResourceRef, entry: IndexEntry | None, by: int) -> None:
+        key = (ref.group, ref.kind, entry is not None and entry.is_ready)
+        if entry is not None and key in self._counts:
+            self._counts[key] += by
 
     def _link(self, ref: ResourceRef, old: tuple[ResourceRef, ...], new: tuple[ResourceRef, ...]) -> None:
         for dependency in old:
             if dependency not in new:
-                behind = self._needed_by[dependency]
-                behind.discard(ref)
-                if not behind:
-                    del self._needed_by[dependency]
+                dependants = self._dependants[dependency]
+                dependants.discard(ref)
+                if not dependants:
+                    del self._dependants[dependency]
         for dependency in new:
             if dependency not in old:
-                self._needed_by.setdefault(dependency, set()).add(ref)
+                self._dependants.setdefault(dependency, set()).add(ref)

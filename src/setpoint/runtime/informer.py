@@ -18,46 +18,46 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResourceEvent:
-    """A resource that changed. Without `before` it is new; without `after` it is no more."""
+    """A change of a resource. Without `before` it is new; without `after` it is gone."""
 
     ref: ResourceRef
     before: IndexEntry | None
     after: IndexEntry | None
-    # Found by the list with which the process began.
-    is_first: bool = False
-    # Whose child it was, and is.
+    # From the initial list.
+    is_initial: bool = False
+    # The owners before and after the change.
     owners: frozenset[ResourceRef] = frozenset()
-    # Whether it is another's now, or nobody's any more.
-    changed_hands: bool = False
+    # Whether it has another owner now, or none any more.
+    owner_changed: bool = False
 
 
 ResourceEventHandler: TypeAlias = Callable[[ResourceEvent], None]
 
 
 class Informer:
-    """Keeps `heads` up to date with `store` while it runs; `listener` hears of every change once.
+    """Keeps `index` up to date with `store` while it runs; `handler` is called once for every change.
 
-    A watch that breaks off is taken up where it ended; when the store does not know that place any more, everything
-    is listed again, and what came, changed or went in between is told as if it had been watched.
+    A watch that breaks is resumed at its last revision. When that revision has expired, everything is relisted, and
+    the differences are passed on as if they had been watched.
     """
 
-    def __init__(self, store: Store, heads: ResourceIndex, clock: Clock, listener: ResourceEventHandler) -> None:
+    def __init__(self, store: Store, index: ResourceIndex, clock: Clock, handler: ResourceEventHandler) -> None:
         self._store = store
-        self._heads = heads
+        self._index = index
         self._clock = clock
-        self._listener = listener
-        # Set once everything that was there has been heard of.
+        self._handler = handler
+        # Set once the initial list is in the index.
         self.synced = asyncio.Event()
 
     async def run(self, query: ResourceQuery = EVERYTHING) -> None:
-        """Goes on until it is cancelled."""
+        """Runs until it is cancelled."""
         backoff, since = error_backoff(), None
         while True:
             try:
                 since = await self._list(query) if since is None else since
                 async for event in self._store.watch(since, query):
                     since, backoff = event.revision, error_backoff()
-                    self._hear(event)
+                    self._handle_change(event)
             except StoreError as error:
                 if isinstance(error, RevisionExpired):
                     since = None
@@ -66,7 +66,7 @@ class Informer:
                 await self._clock.sleep(delay)
 
     async def _list(self, query: ResourceQuery) -> Revision:
-        # What is read is let go at once: looking for cycles in it would cost more than the reading.
+        # The pages are dropped at once: garbage collection would cost more than reading them.
         gc.disable()
         try:
             return await self._list_all(query)
@@ -74,40 +74,40 @@ class Informer:
             gc.enable()
 
     async def _list_all(self, query: ResourceQuery) -> Revision:
-        # Of what is needed nothing may be on record here, and those that need it should hear all the same.
-        gone = {*self._heads, *self._heads.needed}
+        # A referenced resource may never have been in the index, and its dependants get the event all the same.
+        gone = {*self._index, *self._index.referenced}
         since = Revision("")
         async for page in self._store.pages(query):
             since = page.revision
             for resource in page.resources:
                 gone.discard(resource.ref)
-                self._put(resource, is_first=not self.synced.is_set())
+                self._put(resource, is_initial=not self.synced.is_set())
             await asyncio.sleep(0)
         for ref in sorted(gone):
             self._drop(ref)
         self.synced.set()
         return since
 
-    def _hear(self, event: ResourceChange) -> None:
+    def _handle_change(self, event: ResourceChange) -> None:
         if event.change is ResourceChangeType.DELETED:
             self._drop(event.resource.ref)
         else:
             self._put(event.resource)
 
-    def _put(self, resource: Resource, *, is_first: bool = False) -> None:
-        ref, was = resource.ref, self._heads.owner_of(resource.ref)
-        before, after = self._heads.put(resource)
+    def _put(self, resource: Resource, *, is_initial: bool = False) -> None:
+        ref, was = resource.ref, self._index.owner_of(resource.ref)
+        before, after = self._index.put(resource)
         if before is None or before.revision != after.revision:
-            owner = self._heads.owner_of(ref)
-            self._listener(
-                ResourceEvent(ref, before, after, is_first, _present((was, owner)), changed_hands=was != owner)
+            owner = self._index.owner_of(ref)
+            self._handler(
+                ResourceEvent(ref, before, after, is_initial, _present((was, owner)), owner_changed=was != owner)
             )
 
     def _drop(self, ref: ResourceRef) -> None:
-        owners = _present((self._heads.owner_of(ref),))
-        before = self._heads.drop(ref)
-        if before is not None or self._heads.dependants_of(ref):
-            self._listener(ResourceEvent(ref, before, None, owners=owners))
+        owners = _present((self._index.owner_of(ref),))
+        before = self._index.drop(ref)
+        if before is not None or self._index.dependants_of(ref):
+            self._handler(ResourceEvent(ref, before, None, owners=owners))
 
 
 def _present(owners: Iterable[ResourceRef | None]) -> frozenset[ResourceRef]:

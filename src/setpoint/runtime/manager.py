@@ -11,23 +11,23 @@ from setpoint.engine.context import EngineContext
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import SetpointError
-from setpoint.runtime.controller import Controller, WorkerPool
+from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.informer import Informer, ResourceEvent
 from setpoint.runtime.metrics.convergence import ControllerMetrics
 from setpoint.runtime.predicates import SHARD_ACQUIRED, affects_dependants, affects_owners, trigger_for_dependants
 from setpoint.runtime.sharding.fencing import FencedStore
-from setpoint.runtime.sharding.replica import ControllerReplica, ReconcileScope
+from setpoint.runtime.sharding.replica import ControllerReplica
 
 _log: Final = logging.getLogger(__name__)
-# Less than the half minute after which Kubernetes loses patience.
+# Less than the 30 s after which Kubernetes kills a pod.
 GRACE_SECONDS: Final = 25.0
-# For each kind: a step mostly waits for answers, and may have to wait for its turn to ask.
+# For each kind: a step spends most of its time waiting for a service or its rate limiter.
 WORKERS_PER_KIND: Final = 20
 
 
 class Phase(Enum):
-    """How far the process has come."""
+    """The lifecycle phase of the process."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -36,31 +36,38 @@ class Phase(Enum):
 
 
 class Manager:
-    """Runs everything until `stop`. What is in work then is finished; what is not begun waits for the next process.
+    """Runs the informer and all controllers until `stop`. Running steps are finished; queued ones are left.
 
-    With a `replica`, others do the same over the same store: all hear of everything, and each takes steps for the
-    shards that it holds. Without one, everything is ours.
+    With a `replica`, several processes share the store: each of them watches everything, and reconciles the resources
+    of the shards that it holds. Without one, this process reconciles all of them.
     """
 
     def __init__(
         self,
         engine: EngineContext,
-        measures: ControllerMetrics,
+        metrics: ControllerMetrics,
         grace: float = GRACE_SECONDS,
         workers: int = WORKERS_PER_KIND,
         replica: ControllerReplica | None = None,
     ) -> None:
-        self.heads = ResourceIndex(engine.resource_types, engine.owners)
+        self.index = ResourceIndex(engine.resource_types, engine.owners)
         store = engine.store if replica is None else FencedStore(engine.store)
-        self.engine = replace(engine, store=store, idle_cache=IdleCache(self.heads), listed_objects=ListedObjects())
+        self.engine = replace(engine, store=store, idle_cache=IdleCache(self.index), listed_objects=ListedObjects())
         self.replica = replica
         self.phase = Phase.STARTING
-        scope = ReconcileScope(self._stop_because, replica)
         self.controllers = {
-            key: Controller(WorkerPool(engine.resource_types[key], workers), self.engine, self.heads, measures, scope)
+            key: Controller(
+                engine.resource_types[key],
+                self.engine,
+                self.index,
+                workers=workers,
+                metrics=metrics,
+                stop=self._stop_because,
+                replica=replica,
+            )
             for key in sorted(engine.resource_types)
         }
-        self._informer = Informer(engine.store, self.heads, engine.clock, self.hear)
+        self._informer = Informer(engine.store, self.index, engine.clock, self.handle_event)
         self._grace = grace
         self._stopping = asyncio.Event()
         self._because: SetpointError | None = None
@@ -68,53 +75,53 @@ class Manager:
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything that was there at the start has been heard of, and the end has not begun."""
+        """Whether the informer and the replica are in sync, and the process is not stopping."""
         return self.phase is Phase.RUNNING
 
     @property
-    def dead(self) -> Sequence[str]:
-        """The parts that ended though nobody asked for the end."""
-        is_going_on = self.phase in (Phase.STARTING, Phase.RUNNING) and not self._stopping.is_set()
-        return [task.get_name() for task in self._tasks if task.done()] if is_going_on else []
+    def failed_tasks(self) -> Sequence[str]:
+        """The names of the tasks that ended while the process was to go on."""
+        is_to_run = self.phase in (Phase.STARTING, Phase.RUNNING) and not self._stopping.is_set()
+        return [task.get_name() for task in self._tasks if task.done()] if is_to_run else []
 
     @property
     def processing(self) -> int:
-        """How many steps are being taken."""
+        """How many steps are running."""
         return sum(one.processing for one in self.controllers.values())
 
     def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
-        """Why the last step of `ref` stopped, when it is to be taken again."""
+        """The error of the last step of `ref`, when it is to be retried."""
         controller = self.controllers.get((ref.group, ref.kind))
-        return None if controller is None else controller.troubles.get(ref)
+        return None if controller is None else controller.last_errors.get(ref)
 
     def stop(self) -> None:
-        """Asks for the end. It comes when what is in work is done, or after the time of grace."""
+        """Starts the shutdown. It ends when the running steps have finished, or after the grace period."""
         self._stopping.set()
 
-    def hear(self, news: ResourceEvent) -> None:
-        """A resource changed: it is looked at, and so are those that need it, and its owner."""
-        controller = self.controllers.get((news.ref.group, news.ref.kind))
+    def handle_event(self, event: ResourceEvent) -> None:
+        """A resource changed: queues it, its dependants and its owners, as the predicates say."""
+        controller = self.controllers.get((event.ref.group, event.ref.kind))
         if controller is not None:
-            controller.hear(news)
-        if affects_dependants(news):
-            for ref in self.heads.dependants_of(news.ref):
-                self.controllers[ref.group, ref.kind].call(ref, trigger_for_dependants(news))
-        if news.owners and affects_owners(news):
-            for ref in news.owners:
-                self.controllers[ref.group, ref.kind].call(ref, trigger_for_dependants(news))
+            controller.handle_event(event)
+        if affects_dependants(event):
+            for ref in self.index.dependants_of(event.ref):
+                self.controllers[ref.group, ref.kind].enqueue(ref, trigger_for_dependants(event))
+        if event.owners and affects_owners(event):
+            for ref in event.owners:
+                self.controllers[ref.group, ref.kind].enqueue(ref, trigger_for_dependants(event))
 
-    def gained(self, shards: Collection[int]) -> None:
-        """See replica.Keeper."""
+    def shards_gained(self, shards: Collection[int]) -> None:
+        """See ShardCallbacks."""
         for ref, controller in self._in_shards(shards):
-            controller.call(ref, SHARD_ACQUIRED)
+            controller.enqueue(ref, SHARD_ACQUIRED)
 
-    def lost(self, shard: int) -> None:
-        """See replica.Keeper."""
+    def shard_lost(self, shard: int) -> None:
+        """See ShardCallbacks."""
         for ref, controller in self._in_shards((shard,)):
-            controller.let_go(ref)
+            controller.release(ref)
 
     async def run(self) -> None:
-        """Returns after an orderly end; raises what ended everything otherwise."""
+        """Returns after an orderly shutdown; raises the error that ended the process otherwise."""
         async with asyncio.TaskGroup() as group:
             self._tasks = [group.create_task(self._informer.run(), name="informer")]
             ready = group.create_task(self._become_ready(group))
@@ -132,10 +139,10 @@ class Manager:
         self._tasks += [group.create_task(one.run(), name=one.name) for one in self.controllers.values()]
         if self.replica is not None:
             self._tasks.append(group.create_task(self.replica.run(self, self._grace), name="replica"))
-            # Whoever is not allowed to have leases is never ready, and those that are go on until then.
-            await self.replica.leases.answered.wait()
+            # A process that may not access leases never gets ready, so a rolling update stops at it.
+            await self.replica.leases.store_answered.wait()
         self.phase = Phase.RUNNING
-        _log.info("running", extra={"resources": len(self.heads), "kinds": len(self.controllers)})
+        _log.info("running", extra={"resources": len(self.index), "kinds": len(self.controllers)})
 
     async def _drain(self) -> None:
         self.phase = Phase.DRAINING
@@ -159,12 +166,12 @@ class Manager:
 
     async def _leave(self) -> None:
         if self.replica is not None:
-            await self.replica.leave(self, self._grace)
+            await self.replica.leave()
 
     def _in_shards(self, shards: Collection[int]) -> Iterator[tuple[ResourceRef, Controller]]:
-        """All resources of these shards, and who looks after them."""
+        """All resources of these shards, each with its controller."""
         assert self.replica is not None
-        for ref in tuple(self.heads):
+        for ref in tuple(self.index):
             controller = self.controllers.get((ref.group, ref.kind))
             if controller is not None and self.replica.shard_of(ref) in shards:
                 yield ref, controller

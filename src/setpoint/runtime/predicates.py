@@ -7,7 +7,7 @@ from setpoint.runtime.workqueue.scheduling import Priority
 
 
 class ReconcileTrigger(NamedTuple):
-    """Why a resource is looked at, for the queue and for people."""
+    """Why a resource is reconciled: the priority for the queue, and the text that `setpoint explain` shows."""
 
     priority: Priority
     trigger: str
@@ -19,42 +19,44 @@ SHARD_ACQUIRED: Final = ReconcileTrigger(Priority.START_UP, "the acquisition of 
 _START_UP: Final = ReconcileTrigger(Priority.START_UP, "the start of the process")
 
 
-def trigger_for(news: ResourceEvent) -> ReconcileTrigger | None:
-    """Why to look; None when nobody but the engine changed anything, or the resource is no more."""
-    before, after = news.before, news.after
+def trigger_for(event: ResourceEvent) -> ReconcileTrigger | None:
+    """The trigger for the resource itself; None when only the engine changed it, or it is gone."""
+    before, after = event.before, event.after
     if after is None:
         return None
-    if news.is_first:
-        # Once up to date, it is to be left alone.
-        return None if after.mean == 0 and after.is_ready else _START_UP
+    if event.is_initial:
+        # Without a resync, a resource that is in sync is not reconciled again.
+        return None if after.resync_seconds == 0 and after.is_ready else _START_UP
     if before is None or before.uid != after.uid:
         return ReconcileTrigger(Priority.EDIT, "its declaration")
     if before.generation != after.generation:
         return ReconcileTrigger(Priority.EDIT, "a change of its spec")
     if (before.is_deleting, before.is_held) != (after.is_deleting, after.is_held):
         return ReconcileTrigger(Priority.EDIT, "its deletion")
-    if before.said != after.said:
+    if before.metadata_hash != after.metadata_hash:
         return ReconcileTrigger(Priority.EDIT, "a change of its annotations or labels")
     return None
 
 
-def affects_dependants(news: ResourceEvent) -> bool:
-    """Whether those that need the resource may find it different: it came, went, got ready or shows other outputs."""
-    before, after = news.before, news.after
+def affects_dependants(event: ResourceEvent) -> bool:
+    """Whether dependants may see a difference: the resource came, went, got ready or has other outputs."""
+    before, after = event.before, event.after
     if before is None or after is None:
         return True
-    return (before.uid, before.shown) != (after.uid, after.shown)
+    return (before.uid, before.dependant_hash) != (after.uid, after.dependant_hash)
 
 
-def affects_owners(news: ResourceEvent) -> bool:
-    """Whether the owner of a child may have something to do or to say: not when only the child's own memory moved."""
-    before, after = news.before, news.after
-    if before is None or after is None or news.changed_hands:
+def affects_owners(event: ResourceEvent) -> bool:
+    """Whether the owner of a child is to be reconciled: not when only the child's own stored state changed."""
+    before, after = event.before, event.after
+    if before is None or after is None or event.owner_changed:
         return True
-    return (before.generation, before.said) != (after.generation, after.said) or affects_dependants(news)
+    return (before.generation, before.metadata_hash) != (after.generation, after.metadata_hash) or affects_dependants(
+        event
+    )
 
 
-def trigger_for_dependants(news: ResourceEvent) -> ReconcileTrigger:
-    """Why those that need the resource look again."""
-    what = "is gone" if news.after is None else "is ready" if news.after.is_ready else "has changed"
-    return ReconcileTrigger(Priority.DEPENDENCY, f"{news.ref} {what}")
+def trigger_for_dependants(event: ResourceEvent) -> ReconcileTrigger:
+    """The trigger for dependants and owners of the resource."""
+    what = "is gone" if event.after is None else "is ready" if event.after.is_ready else "has changed"
+    return ReconcileTrigger(Priority.DEPENDENCY, f"{event.ref} {what}")

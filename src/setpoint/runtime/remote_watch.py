@@ -19,96 +19,96 @@ from setpoint.runtime.workqueue.scheduling import Priority
 _log: Final = logging.getLogger(__name__)
 LIVE_CHANGED: Final = ReconcileTrigger(Priority.DRIFT, "a change of the live object")
 WATCH_STARTED: Final = ReconcileTrigger(Priority.RESYNC, "the beginning of a watch")
-# What changes again and again is looked at so often at most.
+# An object that changes all the time is reconciled at most this often.
 COALESCE_SECONDS: Final = 0.5
-# How long to wait before listening again to what cannot be heard.
+# How long to wait before a failed watch is started again.
 REWATCH_SECONDS: Final = 60.0
 
 
 class NoRemoteWatch:
-    """The listener of a kind whose service tells nothing."""
+    """For a kind whose service offers no watch."""
 
     def start(self, group: asyncio.TaskGroup) -> None:
-        """See Listener."""
+        """See RemoteWatch."""
 
     def stop(self) -> None:
-        """See Listener."""
+        """See RemoteWatch."""
 
-    def hear(self, news: ResourceEvent) -> None:
-        """See Listener."""
+    def handle_event(self, event: ResourceEvent) -> None:
+        """See RemoteWatch."""
 
 
 class RemoteWatch:
-    """Listens to the topics of all resources of one kind whose object is on record. `call` asks for a look."""
+    """Watches the live objects of one kind, one watch for each topic, and queues resources whose object changed."""
 
     def __init__(
-        self, kind: SupportsWatch, clock: Clock, call: Callable[[ResourceRef, ReconcileTrigger], None]
+        self, kind: SupportsWatch, clock: Clock, enqueue: Callable[[ResourceRef, ReconcileTrigger], None]
     ) -> None:
         self._kind = kind
         self._clock = clock
-        self._call = call
-        self._members: defaultdict[WatchTopic, dict[Location, ResourceRef]] = defaultdict(dict)
+        self._enqueue = enqueue
+        self._topics: defaultdict[WatchTopic, dict[Location, ResourceRef]] = defaultdict(dict)
         self._tasks: dict[WatchTopic, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._flushing: asyncio.Task[None] | None = None
+        self._flush_task: asyncio.Task[None] | None = None
         self._changed: dict[ResourceRef, ReconcileTrigger] = {}
         self._is_changed = asyncio.Event()
 
     def start(self, group: asyncio.TaskGroup) -> None:
-        """From now on it listens, in tasks of `group`."""
+        """Starts the watches, in tasks of `group`."""
         self._group = group
-        self._flushing = group.create_task(self._flush())
-        for topic in self._members:
-            self._begin(topic)
+        self._flush_task = group.create_task(self._flush())
+        for topic in self._topics:
+            self._start_watch(topic)
 
     def stop(self) -> None:
-        """Listens no longer."""
+        """Stops all watches."""
         self._group = None
-        for task in (*self._tasks.values(), self._flushing):
+        for task in (*self._tasks.values(), self._flush_task):
             if task is not None:
                 task.cancel()
 
-    def hear(self, news: ResourceEvent) -> None:
-        """A resource changed: its object may be another one, or no more."""
-        before = None if news.before is None else news.before.location
-        after = None if news.after is None else news.after.location
+    def handle_event(self, event: ResourceEvent) -> None:
+        """A resource changed: its object may have another location, or none."""
+        before = None if event.before is None else event.before.location
+        after = None if event.after is None else event.after.location
         if before == after:
             return
         if before is not None:
             self._drop(before)
         if after is not None:
             topic = self._kind.watch_topic(after)
-            self._members[topic][after] = news.ref
-            self._begin(topic)
+            self._topics[topic][after] = event.ref
+            self._start_watch(topic)
 
-    def _begin(self, topic: WatchTopic) -> None:
+    def _start_watch(self, topic: WatchTopic) -> None:
         if self._group is not None and topic not in self._tasks:
-            self._tasks[topic] = self._group.create_task(self._listen(topic))
+            self._tasks[topic] = self._group.create_task(self._watch(topic))
 
     def _drop(self, location: Location) -> None:
         topic = self._kind.watch_topic(location)
-        self._members[topic].pop(location, None)
-        if not self._members[topic]:
-            del self._members[topic]
+        self._topics[topic].pop(location, None)
+        if not self._topics[topic]:
+            del self._topics[topic]
             task = self._tasks.pop(topic, None)
             if task is not None:
                 task.cancel()
 
-    async def _listen(self, topic: WatchTopic) -> None:
-        """Goes on whatever happens: regular looks find what nobody tells of."""
+    async def _watch(self, topic: WatchTopic) -> None:
+        """Restarts the watch whatever happens: the resync finds changes that it missed."""
         while True:
             try:
                 async with aclosing(self._kind.changes(topic)) as changes:
                     async for where in changes:
-                        self._take_note(topic, where)
+                        self._mark_changed(topic, where)
             except SetpointError as error:
                 _log.warning("changes cannot be heard", extra={"topic": topic, "why": str(error)})
-            except Exception:  # noqa: BLE001 - whatever it was, looks go on without
+            except Exception:  # noqa: BLE001 - reconciling goes on without the watch
                 _log.exception("listening broke", extra={"topic": topic})
             await self._clock.sleep(REWATCH_SECONDS)
 
-    def _take_note(self, topic: WatchTopic, where: Location | None) -> None:
-        members = self._members.get(topic, {})
+    def _mark_changed(self, topic: WatchTopic, where: Location | None) -> None:
+        members = self._topics.get(topic, {})
         if where is None:
             for one in members.values():
                 self._changed.setdefault(one, WATCH_STARTED)
@@ -122,6 +122,6 @@ class RemoteWatch:
             await self._is_changed.wait()
             self._is_changed.clear()
             changed, self._changed = self._changed, {}
-            for ref, reason in changed.items():
-                self._call(ref, reason)
+            for ref, trigger in changed.items():
+                self._enqueue(ref, trigger)
             await self._clock.sleep(COALESCE_SECONDS)

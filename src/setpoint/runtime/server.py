@@ -34,7 +34,7 @@ class HealthSource(Protocol):
         ...
 
     @property
-    def dead(self) -> Sequence[str]:
+    def failed_tasks(self) -> Sequence[str]:
         """What should go on and does not, by name; nothing while it has yet to begin, or was asked to end."""
         ...
 
@@ -118,8 +118,8 @@ class HttpServer:
         _log.info("serving", extra={"address": address})
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        dead = self._health.dead
-        return _plain(503, f"not running any more: {', '.join(dead)}") if dead else _plain(200, "ok")
+        failed_tasks = self._health.failed_tasks
+        return _plain(503, f"not running any more: {', '.join(failed_tasks)}") if failed_tasks else _plain(200, "ok")
 
     async def _readyz(self, request: web.Request) -> web.Response:
         return _plain(200, "ok") if self._health.is_ready else _plain(503, self._health.phase.value)

@@ -108,19 +108,19 @@ def snapshot_process(
         steps=steps,
         services=budgets.snapshot(),
         survey=survey,
-        shards=None if manager.replica is None else (len(manager.replica.held), manager.replica.number),
+        shards=None if manager.replica is None else (len(manager.replica.held_shards), manager.replica.shard_count),
     )
 
 
 def _running_steps(manager: Manager) -> tuple[RunningStep, ...]:
     now = manager.engine.clock.monotonic()
-    working = [pair for one in manager.controllers.values() for pair in one.working.items()]
-    found = [RunningStep(ref, trigger, now - since) for ref, (trigger, since) in working]
+    running_steps = [pair for one in manager.controllers.values() for pair in one.running_steps.items()]
+    found = [RunningStep(ref, trigger, now - since) for ref, (trigger, since) in running_steps]
     return tuple(sorted(found, key=lambda one: -one.seconds))
 
 
 def _retrying(manager: Manager) -> tuple[tuple[ResourceRef, str], ...]:
-    troubles = [pair for one in manager.controllers.values() for pair in one.troubles.items()]
+    troubles = [pair for one in manager.controllers.values() for pair in one.last_errors.items()]
     return tuple((ref, str(error)) for ref, error in troubles)
 
 
@@ -128,10 +128,10 @@ async def summarize_store(manager: Manager, most: int) -> StoreSummary:
     """Everything counted, and at most so many troubles and notes."""
     counts: Counter[tuple[str, str]] = Counter()
     unready: list[ResourceRef] = []
-    for number, ref in enumerate(tuple(manager.heads), start=1):
-        head = manager.heads.get(ref)
-        if head is not None and (ref.group, ref.kind) in manager.controllers:
-            how = DELETING if head.is_deleting else READY if head.is_ready else NOT_READY
+    for number, ref in enumerate(tuple(manager.index), start=1):
+        entry = manager.index.get(ref)
+        if entry is not None and (ref.group, ref.kind) in manager.controllers:
+            how = DELETING if entry.is_deleting else READY if entry.is_ready else NOT_READY
             counts[ref.kind, how] += 1
             if how != READY and len(unready) < most:
                 unready.append(ref)

@@ -23,15 +23,15 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.errors import RemoteUnavailable, SetpointError
 from setpoint.runtime.index import IndexEntry, ResourceIndex
 from setpoint.runtime.informer import ResourceEvent
-from setpoint.runtime.list_resync.listed_collections import (
+from setpoint.runtime.list_resync.listed_scopes import (
     MIN_MEMBERS,
     RECOUNT_SECONDS,
     RELIST_SECONDS,
-    CollectionListing,
     ItemVerdict,
-    ListedCollection,
-    ListedCollections,
     ListedItems,
+    ListedScope,
+    ListedScopes,
+    ScopeListing,
 )
 from setpoint.runtime.metrics.convergence import ConvergenceTracker
 from setpoint.runtime.predicates import LISTED_CHANGE, RESYNC, ReconcileTrigger
@@ -39,13 +39,13 @@ from setpoint.runtime.workqueue.queue import QueueItem, WorkQueue
 from setpoint.runtime.workqueue.scheduling import Priority
 
 _log: Final = logging.getLogger(__name__)
-# How long a look waits for a listing; never longer than half of what its author wants between two.
+# How long a resync waits for a listing; never longer than half of its interval.
 MAX_DEFER_SECONDS: Final = 60.0
 _ITEMS_BEFORE_YIELD: Final = 32
 
 
 class ListingResult(StrEnum):
-    """What became of a listing."""
+    """How a listing ended: the label `ending` of its metric."""
 
     COMPLETE = "complete"
     USELESS = "useless"
@@ -55,268 +55,268 @@ class ListingResult(StrEnum):
 
 
 class NoListResync:
-    """The lister of a kind whose objects cannot be listed: every look is taken."""
+    """For a kind whose objects cannot be listed: every resync is a step."""
 
-    under_way = 0
+    running_listings = 0
 
     async def drained(self) -> None:
-        """See Lister."""
+        """See ListResync."""
 
     def start(self, group: asyncio.TaskGroup) -> None:
-        """See Lister."""
+        """See ListResync."""
 
     def stop(self) -> None:
-        """See Lister."""
+        """See ListResync."""
 
-    def hear(self, news: ResourceEvent) -> None:
-        """See Lister."""
+    def handle_event(self, event: ResourceEvent) -> None:
+        """See ListResync."""
 
     def invalidate(self, ref: ResourceRef) -> None:
-        """See Lister."""
+        """See ListResync."""
 
-    def begin_step(self, ref: ResourceRef) -> None:
-        """See Lister."""
+    def step_started(self, ref: ResourceRef) -> None:
+        """See ListResync."""
 
-    def end_step(self, ref: ResourceRef) -> None:
-        """See Lister."""
+    def step_finished(self, ref: ResourceRef) -> None:
+        """See ListResync."""
 
-    def takes(self, item: QueueItem[ResourceRef]) -> bool:
-        """See Lister."""
+    def defers(self, item: QueueItem[ResourceRef]) -> bool:
+        """See ListResync."""
         return False
 
 
 class ListResync:
-    """Lists the shelves of one kind when that pays. A controller asks it between its queue and its steps."""
+    """Lists the scopes of one kind when that is cheaper than a step for each. Sits between queue and steps."""
 
     def __init__(
         self,
         kind: SupportsList,
         engine: EngineContext,
-        heads: ResourceIndex,
+        index: ResourceIndex,
+        *,
         queue: WorkQueue[ResourceRef],
-        ages: ConvergenceTracker,
+        convergence: ConvergenceTracker,
+        is_reconciled_here: Callable[[ResourceRef], bool],
     ) -> None:
         assert engine.idle_cache is not None
         assert engine.listed_objects is not None
-        # Which resources are this process's to look at. Others lie on the same shelves.
-        self.covers: Callable[[ResourceRef], bool] = lambda ref: True
+        # Objects of resources that other replicas reconcile are in the same lists.
+        self.is_reconciled_here = is_reconciled_here
         self._kind = kind
-        self._rests = engine.idle_cache
-        self._sightings = engine.listed_objects
+        self._idle_cache = engine.idle_cache
+        self._listed_objects = engine.listed_objects
         self._clock = engine.clock
-        self._heads = heads
+        self._index = index
         self._queue = queue
-        self._convergence = ages
-        self._shelves = ListedCollections(kind)
+        self._convergence = convergence
+        self._scopes = ListedScopes(kind)
         self._items = ListedItems(kind)
-        # Those of which a listing said nothing though they waited for it: they wait for no other.
-        self._left_out: set[ResourceRef] = set()
+        # Resources that waited for a listing in which they were not: they wait for no other.
+        self._not_listed: set[ResourceRef] = set()
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def under_way(self) -> int:
-        """How many listings there are now."""
+    def running_listings(self) -> int:
+        """How many listings are running."""
         return len(self._tasks)
 
     async def drained(self) -> None:
-        """Returns when nothing is being listed."""
+        """Returns when no listing is running."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    # --- What the controller tells -----------------------------------------------------------------------------------
+    # --- Called by the controller -------------------------------------------------------------------------------------
 
     def start(self, group: asyncio.TaskGroup) -> None:
-        """From now on shelves are listed, as tasks of `group`."""
+        """From now on scopes are listed, in tasks of `group`."""
         self._group = group
 
     def stop(self) -> None:
-        """Nothing is listed any more."""
+        """Stops all listings."""
         self._group = None
         for task in self._tasks:
             task.cancel()
 
-    def hear(self, news: ResourceEvent) -> None:
+    def handle_event(self, event: ResourceEvent) -> None:
         """A resource changed."""
-        if news.after is None:
-            self.invalidate(news.ref)
-        self._shelves.hear(news)
+        if event.after is None:
+            self.invalidate(event.ref)
+        self._scopes.handle_event(event)
 
     def invalidate(self, ref: ResourceRef) -> None:
-        """Something happened to `ref`: it is to be looked at by itself."""
-        self._sightings.drop(ref)
-        self.begin_step(ref)
+        """Something happened to `ref`: it needs a step of its own."""
+        self._listed_objects.drop(ref)
+        self.step_started(ref)
 
-    def begin_step(self, ref: ResourceRef) -> None:
-        """A step is at work on `ref`, with what was shown to it: a listing under way may show what was before."""
+    def step_started(self, ref: ResourceRef) -> None:
+        """A step of `ref` starts: a running listing may show a state from before it."""
         self._items.forget(ref)
-        if self._left_out:
-            self._left_out.discard(ref)
-        list_scope = self._shelf_of(ref) if self._tasks else None
-        if list_scope is not None and list_scope.listing is not None:
-            list_scope.listing.disturbed.add(ref)
-            list_scope.listing.waiting.pop(ref, None)
+        if self._not_listed:
+            self._not_listed.discard(ref)
+        scope = self._scope_of(ref) if self._tasks else None
+        if scope is not None and scope.listing is not None:
+            scope.listing.stepped.add(ref)
+            scope.listing.waiting.pop(ref, None)
 
-    def end_step(self, ref: ResourceRef) -> None:
-        """The step is over, whether it took up what was shown to it or not."""
-        self._sightings.drop(ref)
+    def step_finished(self, ref: ResourceRef) -> None:
+        """The step has ended, whether it used the listed object or not."""
+        self._listed_objects.drop(ref)
 
-    # --- Which looks are spared --------------------------------------------------------------------------------------
+    # --- Which resyncs wait for a listing -----------------------------------------------------------------------------
 
-    def takes(self, item: QueueItem[ResourceRef]) -> bool:
-        """Whether nobody has to look now: a listing answered after the look was due, or is to answer."""
+    def defers(self, item: QueueItem[ResourceRef]) -> bool:
+        """Whether no step is needed now: a listing has answered since the resync was due, or is going to."""
         if item.priority < Priority.RESYNC:
-            # Somebody waits for it.
+            # An edit, a dependency or drift does not wait.
             return False
         ref, now = item.key, self._clock.monotonic()
         if self._items.was_unchanged_since(ref, now - item.waited):
             return True
-        list_scope = self._shelf_of(ref)
+        scope = self._scope_of(ref)
         if (
-            list_scope is None
-            or not list_scope.is_worth_listing(now)
-            or ref in self._left_out
+            scope is None
+            or not scope.is_worth_listing(now)
+            or ref in self._not_listed
             or not self._is_listable(ref, now)
         ):
             return False
-        listing = list_scope.listing or self._begin(list_scope, ref, now)
+        listing = scope.listing or self._start_listing(scope, ref, now)
         if listing is None or listing.waiting.pop(ref, None) is not None:
-            # It is not worth it; or the look has waited long enough.
+            # A listing does not pay; or the resync has waited long enough.
             return False
-        self._put_off(ref, ReconcileTrigger(item.priority, item.trigger), listing)
+        self._defer(ref, ReconcileTrigger(item.priority, item.trigger), listing)
         return True
 
-    def _shelf_of(self, ref: ResourceRef) -> ListedCollection | None:
-        head = self._heads.get(ref)
-        return None if head is None or head.location is None else self._shelves.of(head.location)
+    def _scope_of(self, ref: ResourceRef) -> ListedScope | None:
+        entry = self._index.get(ref)
+        return None if entry is None or entry.location is None else self._scopes.at(entry.location)
 
     def _is_listable(self, ref: ResourceRef, now: float) -> bool:
-        """Whether all that is to be known of `ref` is whether its object has moved, and a listing may tell."""
-        head = self._heads.get(ref)
-        if head is None or not self._wants_looks(ref, head):
+        """Whether a listing can answer for `ref`: only a change of its object is of interest."""
+        entry = self._index.get(ref)
+        if entry is None or not self._is_resynced_here(ref, entry):
             return False
-        rest = self._rests.of(ref)
-        if rest is None:
-            return self._is_unseen(ref, head)
-        return now < rest.until and self._items.may_answer_for(ref, now)
+        idle = self._idle_cache.of(ref)
+        if idle is None:
+            return self._is_not_reconciled_yet(ref, entry)
+        return now < idle.until and self._items.may_answer_for(ref, now)
 
-    def _wants_looks(self, ref: ResourceRef, head: IndexEntry) -> bool:
-        """Whether `ref` is looked at here, and regularly: its author wants it, and no look that failed comes again."""
-        return head.mean > 0 and self.covers(ref) and not self._queue.failures(ref)
+    def _is_resynced_here(self, ref: ResourceRef, entry: IndexEntry) -> bool:
+        """Whether `ref` has a resync, is reconciled here, and is not failing."""
+        return entry.resync_seconds > 0 and self.is_reconciled_here(ref) and not self._queue.failures(ref)
 
-    def _is_unseen(self, ref: ResourceRef, head: IndexEntry) -> bool:
-        """Whether `ref` was as declared when an earlier process left it, and this one has yet to look."""
-        return head.is_ready and self._convergence.is_new(ref) and ref not in self._sightings
+    def _is_not_reconciled_yet(self, ref: ResourceRef, entry: IndexEntry) -> bool:
+        """Whether `ref` was ready when this process started, and has not been reconciled by it."""
+        return entry.is_ready and self._convergence.is_new(ref) and ref not in self._listed_objects
 
-    def _begin(self, list_scope: ListedCollection, due: ResourceRef, now: float) -> CollectionListing | None:
-        """A new listing, if enough of what is on the shelf can do with one."""
+    def _start_listing(self, scope: ListedScope, due: ResourceRef, now: float) -> ScopeListing | None:
+        """A new listing, if it can answer for enough members of the scope."""
         if self._group is None:
             return None
-        listable = (ref for ref in list_scope.members.values() if self._is_listable(ref, now))
+        listable = (ref for ref in scope.members.values() if self._is_listable(ref, now))
         if sum(1 for _ in islice(listable, MIN_MEMBERS)) < MIN_MEMBERS:
-            list_scope.skip_for(now, RECOUNT_SECONDS)
+            scope.skip_for(now, RECOUNT_SECONDS)
             return None
-        listing = list_scope.listing = CollectionListing(
-            len(list_scope.members), now, self._queue.processing_keys() - {due}
-        )
-        task = self._group.create_task(self._list(list_scope, listing))
+        listing = scope.listing = ScopeListing(len(scope.members), now, self._queue.processing_keys() - {due})
+        task = self._group.create_task(self._list(scope, listing))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return listing
 
-    def _put_off(self, ref: ResourceRef, reason: ReconcileTrigger, listing: CollectionListing) -> None:
-        """The look is not dropped, but comes later: the listing may take too long, or never end."""
-        head = self._heads.get(ref)
-        assert head is not None
-        listing.waiting[ref] = reason
-        self._queue.schedule(ref, min(MAX_DEFER_SECONDS, head.mean / 2), *reason)
+    def _defer(self, ref: ResourceRef, trigger: ReconcileTrigger, listing: ScopeListing) -> None:
+        """The resync is not dropped, but scheduled for later: the listing may take too long, or never end."""
+        entry = self._index.get(ref)
+        assert entry is not None
+        listing.waiting[ref] = trigger
+        self._queue.schedule(ref, min(MAX_DEFER_SECONDS, entry.resync_seconds / 2), *trigger)
 
     # --- Listing -----------------------------------------------------------------------------------------------------
 
-    async def _list(self, list_scope: ListedCollection, listing: CollectionListing) -> None:
+    async def _list(self, scope: ListedScope, listing: ScopeListing) -> None:
         try:
-            with on_behalf_of(list_scope.name, failed=False):
-                ending = await self._go_through(list_scope, listing)
-        except Exception as error:  # noqa: BLE001 - whatever it was, looks go on without
-            ending = self._give_up(list_scope, error)
+            with on_behalf_of(scope.name, failed=False):
+                result = await self._read_pages(scope, listing)
+        except Exception as error:  # noqa: BLE001 - resyncs go on without it
+            result = self._give_up_listing(scope, error)
         finally:
-            list_scope.listing = None
-            self._left_out |= listing.waiting.keys()
-            for ref, reason in listing.waiting.items():
-                self._queue.schedule(ref, 0.0, *reason)
-        self._convergence.listed(ending.value, listing.looks)
+            scope.listing = None
+            self._not_listed |= listing.waiting.keys()
+            for ref, trigger in listing.waiting.items():
+                self._queue.schedule(ref, 0.0, *trigger)
+        self._convergence.listed(result.value, listing.resyncs_saved)
 
-    async def _go_through(self, list_scope: ListedCollection, listing: CollectionListing) -> ListingResult:
-        async with aclosing(self._kind.pages(list_scope.name)) as pages:
+    async def _read_pages(self, scope: ListedScope, listing: ScopeListing) -> ListingResult:
+        async with aclosing(self._kind.pages(scope.name)) as pages:
             async for page in pages:
-                await self._read(page, list_scope, listing)
+                await self._read_page(page, scope, listing)
                 if listing.is_not_worth_it:
                     break
                 listing.asked = self._clock.monotonic()
-        was_useful = list_scope.was_listed(listing, self._clock.monotonic())
+        was_useful = scope.record_result(listing, self._clock.monotonic())
         return ListingResult.COMPLETE if was_useful else ListingResult.USELESS
 
-    def _give_up(self, list_scope: ListedCollection, error: Exception) -> ListingResult:
+    def _give_up_listing(self, scope: ListedScope, error: Exception) -> ListingResult:
         now = self._clock.monotonic()
         if isinstance(error, RemoteUnavailable):
-            list_scope.back_off(now, error.after)
-            ending = ListingResult.UNAVAILABLE
+            scope.back_off(now, error.after)
+            result = ListingResult.UNAVAILABLE
         else:
-            list_scope.skip_for(now, RELIST_SECONDS)
-            ending = ListingResult.REFUSED if isinstance(error, SetpointError) else ListingResult.BROKEN
-        seconds = round(list_scope.not_before - now, 3)
-        if ending is ListingResult.BROKEN:
-            _log.error("listing broke", extra={"shelf": list_scope.name, "seconds": seconds}, exc_info=error)
+            scope.skip_for(now, RELIST_SECONDS)
+            result = ListingResult.REFUSED if isinstance(error, SetpointError) else ListingResult.BROKEN
+        seconds = round(scope.not_before - now, 3)
+        if result is ListingResult.BROKEN:
+            _log.error("listing broke", extra={"scope": scope.name, "seconds": seconds}, exc_info=error)
         else:
-            _log.info("not listed", extra={"shelf": list_scope.name, "why": str(error), "seconds": seconds})
-        return ending
+            _log.info("not listed", extra={"scope": scope.name, "why": str(error), "seconds": seconds})
+        return result
 
-    # --- What it shows -----------------------------------------------------------------------------------------------
+    # --- Items --------------------------------------------------------------------------------------------------------
 
-    async def _read(self, page: Sequence[bytes], list_scope: ListedCollection, listing: CollectionListing) -> None:
+    async def _read_page(self, page: Sequence[bytes], scope: ListedScope, listing: ScopeListing) -> None:
         for item in page:
             listing.seen += 1
             try:
-                location = self._kind.location_of(item, list_scope.name)
-                ref = list_scope.members.get(location)
-                if ref is not None and ref not in listing.disturbed:
-                    self._hear_of(ref, item, location, listing)
+                location = self._kind.location_of(item, scope.name)
+                ref = scope.members.get(location)
+                if ref is not None and ref not in listing.stepped:
+                    self._read_item(ref, item, location, listing)
             except SetpointError:
-                # What cannot be read says nothing: its object is looked at by itself.
+                # An item that cannot be read answers nothing: the resync is a step.
                 pass
             if listing.seen % _ITEMS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
 
-    def _hear_of(self, ref: ResourceRef, item: bytes, location: Location, listing: CollectionListing) -> None:
-        head = self._heads.get(ref)
-        if head is None or not self._wants_looks(ref, head):
+    def _read_item(self, ref: ResourceRef, item: bytes, location: Location, listing: ScopeListing) -> None:
+        entry = self._index.get(ref)
+        if entry is None or not self._is_resynced_here(ref, entry):
             return
-        rest = self._rests.of(ref)
-        if rest is None:
-            if self._is_unseen(ref, head):
-                self._show(ref, item, location, listing)
+        idle = self._idle_cache.of(ref)
+        if idle is None:
+            if self._is_not_reconciled_yet(ref, entry):
+                self._offer(ref, item, location, listing)
         elif (
-            rest.location == location and listing.asked < rest.until and self._items.may_answer_for(ref, listing.asked)
+            idle.location == location and listing.asked < idle.until and self._items.may_answer_for(ref, listing.asked)
         ):
-            self._answer(ref, rest, item, listing)
+            self._answer(ref, idle, item, listing)
 
-    def _show(self, ref: ResourceRef, item: bytes, location: Location, listing: CollectionListing) -> None:
-        """For the first step of this process, which compares it with what is on record."""
+    def _offer(self, ref: ResourceRef, item: bytes, location: Location, listing: ScopeListing) -> None:
+        """Offers the object to the first step of this process, which compares it with the stored state."""
         state = self._items.state_in(item, location)
         if state is None:
             return
-        self._sightings.show(ref, ListedObject(location, state))
-        listing.next_resyncs.append(self._seconds_between(ref))
-        reason = listing.waiting.pop(ref, None)
-        if reason is not None:
-            self._queue.schedule(ref, 0.0, *reason)
+        self._listed_objects.show(ref, ListedObject(location, state))
+        listing.next_resyncs.append(self._next_resync(ref))
+        trigger = listing.waiting.pop(ref, None)
+        if trigger is not None:
+            self._queue.schedule(ref, 0.0, *trigger)
 
-    def _answer(self, ref: ResourceRef, rest: IdleEntry, item: bytes, listing: CollectionListing) -> None:
-        """The look that is due, or will be, is needless if the object has not moved; if it has, the look comes now."""
+    def _answer(self, ref: ResourceRef, idle: IdleEntry, item: bytes, listing: ScopeListing) -> None:
+        """An unchanged object saves the next resync; a changed one is reconciled now."""
         now = self._clock.monotonic()
-        match self._items.compare(ref, rest, item, now):
+        match self._items.compare(ref, idle, item, now):
             case ItemVerdict.UNCHANGED:
-                seconds = self._seconds_between(ref)
+                seconds = self._next_resync(ref)
                 self._queue.schedule(ref, seconds - (now - listing.asked), *RESYNC)
                 self._convergence.seen_in_sync(ref, listing.asked)
                 listing.answered(ref, seconds)
@@ -325,7 +325,7 @@ class ListResync:
             case ItemVerdict.NOTHING:
                 pass
 
-    def _seconds_between(self, ref: ResourceRef) -> float:
-        head = self._heads.get(ref)
-        assert head is not None
-        return jittered_resync(ref, head.mean)
+    def _next_resync(self, ref: ResourceRef) -> float:
+        entry = self._index.get(ref)
+        assert entry is not None
+        return jittered_resync(ref, entry.resync_seconds)

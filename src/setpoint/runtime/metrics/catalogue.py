@@ -12,13 +12,13 @@ from typing import Final
 
 from setpoint.runtime.workqueue.scheduling import Priority
 
-# Those of controller-runtime's work queues, so that a dashboard made for them fits: ten nanoseconds to 1,000 seconds.
+# Those of controller-runtime's work queues, so that its dashboards fit: ten nanoseconds to 1,000 seconds.
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 4))
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramSnapshot:
-    """`at_most` counts, for each of the bounds, what took no longer; `count` and `seconds` are of everything."""
+    """Cumulative counts for each bucket (`at_most`), the count and the sum of all observations."""
 
     at_most: tuple[int, ...]
     count: int
@@ -26,7 +26,7 @@ class HistogramSnapshot:
 
 
 class Histogram:
-    """Takes in durations for next to nothing, to be read when somebody asks."""
+    """Counts durations in fixed buckets, at next to no cost; read by the scrape."""
 
     __slots__ = ("_bounds", "_counts", "_seconds")
 
@@ -36,21 +36,21 @@ class Histogram:
         self._seconds = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more that took so long."""
+        """Observes one duration."""
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self._seconds += seconds
 
     def read(self) -> HistogramSnapshot:
-        """All so far."""
+        """The counts so far."""
         *at_most, count = accumulate(self._counts)
         return HistogramSnapshot(tuple(at_most), count, self._seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """A queue at one moment. `delayed` looks are yet to come, and are not part of the depth.
+    """A work queue at one moment. `delayed` adds are not part of the depth.
 
-    `adds` leaves out those of a key that waited already; `retries` are the looks put off because of a failure.
+    `adds` leaves out those of a key that was queued already; `retries` are delayed adds after a failure.
     """
 
     depth: Mapping[Priority, int]
@@ -65,7 +65,7 @@ class QueueSnapshot:
 
 
 class MetricType(Enum):
-    """How a figure is to be read."""
+    """The type of a metric, as Prometheus knows it."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -74,7 +74,7 @@ class MetricType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One figure under its name and labels."""
+    """One value of a metric, with its labels."""
 
     name: str
     sort: MetricType
@@ -83,7 +83,7 @@ class Sample:
 
 
 def queue_samples(queue: str, snapshot: QueueSnapshot) -> Iterator[Sample]:
-    """What a collector shows of the queue of that name. `delayed` and `in_work` have no name there, and get ours."""
+    """The samples of a work queue. `delayed` and `processing` have no name in controller-runtime, and get our own."""
     labels = {"name": queue, "controller": queue}
     for priority, depth in snapshot.depth.items():
         yield Sample("workqueue_depth", MetricType.GAUGE, labels | {"priority": priority.name.lower()}, depth)
@@ -98,14 +98,14 @@ def queue_samples(queue: str, snapshot: QueueSnapshot) -> Iterator[Sample]:
     yield Sample("setpoint_workqueue_in_work", MetricType.GAUGE, labels, snapshot.processing)
 
 
-# Those of controller-runtime, so that a dashboard made for it fits.
+# Those of controller-runtime, so that its dashboards fit.
 RECONCILE_BUCKETS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5),
     *(1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
 )
-# From a label that is set at once to a database that takes half an hour to make.
+# From a label, which is set at once, to a database, which takes half an hour to create.
 CONVERGENCE_BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0)
-# Regular looks are 300 to 900 seconds apart; an author may ask for one a second, or one a day.
+# Resyncs are 300 to 900 seconds apart by default; an author may ask for one a second, or one a day.
 DRIFT_AGE_BUCKETS: Final = (
     *(1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 450.0, 600.0, 750.0, 900.0, 1800.0, 3600.0, 21_600.0, 86_400.0),
 )
@@ -113,7 +113,7 @@ DRIFT_AGE_BUCKETS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MetricDefinition:
-    """One metric. Only a histogram has bounds."""
+    """One metric. Only a histogram has buckets."""
 
     name: str
     sort: MetricType

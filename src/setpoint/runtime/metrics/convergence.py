@@ -9,62 +9,62 @@ from setpoint.engine.resource import ResourceRef
 
 
 class ControllerMetrics(Protocol):
-    """What is measured of a controller, besides its steps and its queue."""
+    """What is measured of a controller, besides its steps and its queue. Kinds are given by name."""
 
     def converged(self, kind: str, seconds: float) -> None:
-        """An edit was carried out that long after it was heard of."""
+        """A resource got ready so long after an edit."""
         ...
 
     def drifted(self, kind: str, seconds: float) -> None:
-        """Drift was found at most that long after it came to be."""
+        """Drift was corrected so long after the last in-sync observation: at most as old as that."""
         ...
 
-    def listed(self, kind: str, ending: str, looks: int) -> None:
-        """A listing ended like that, and made so many looks needless."""
+    def listed(self, kind: str, ending: str, resyncs: int) -> None:
+        """A listing ended with this result, and saved so many resyncs."""
         ...
 
 
 class ConvergenceTracker:
-    """The ages of the resources of one kind, by its name."""
+    """Tracks the edits and in-sync observations of the resources of one kind."""
 
-    def __init__(self, kind: str, measures: ControllerMetrics, clock: Clock) -> None:
+    def __init__(self, kind: str, metrics: ControllerMetrics, clock: Clock) -> None:
         self._kind = kind
-        self._measures = measures
+        self._metrics = metrics
         self._clock = clock
-        # When the first edit was heard of that is not carried out yet; when a look last found everything in order.
-        self._edited: dict[ResourceRef, float] = {}
-        self._in_order: dict[ResourceRef, float] = {}
+        # When the first pending edit was seen; when the resource was last seen in sync.
+        self._edited_at: dict[ResourceRef, float] = {}
+        self._in_sync_at: dict[ResourceRef, float] = {}
 
     def is_new(self, ref: ResourceRef) -> bool:
-        """Whether this process has never found it in order."""
-        return ref not in self._in_order
+        """Whether this process has never seen it in sync."""
+        return ref not in self._in_sync_at
 
     def edited(self, ref: ResourceRef) -> None:
-        """Its author changed something."""
-        self._edited.setdefault(ref, self._clock.monotonic())
+        """Its author changed it."""
+        self._edited_at.setdefault(ref, self._clock.monotonic())
 
     def seen_in_sync(self, ref: ResourceRef, at: float) -> None:
-        """It was seen to be in order at that time."""
-        self._in_order[ref] = at
+        """It was seen in sync at that time."""
+        self._in_sync_at[ref] = at
 
     def step_finished(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        """A step came to its end."""
+        """A step ended."""
         if not (isinstance(outcome, Settled) and outcome.ready.status == "True"):
             return
         now = self._clock.monotonic()
-        edited = self._edited.pop(ref, None)
+        edited = self._edited_at.pop(ref, None)
         if edited is not None:
-            self._measures.converged(self._kind, now - edited)
-        seen = self._in_order.get(ref)
+            self._metrics.converged(self._kind, now - edited)
+        seen = self._in_sync_at.get(ref)
         if outcome.plan.decision is Decision.DRIFTED and seen is not None:
-            self._measures.drifted(self._kind, now - seen)
-        self._in_order[ref] = now
+            self._metrics.drifted(self._kind, now - seen)
+        self._in_sync_at[ref] = now
 
-    def listed(self, ending: str, looks: int) -> None:
-        """A listing ended like that, and made so many looks needless."""
-        self._measures.listed(self._kind, ending, looks)
+    def listed(self, ending: str, resyncs: int) -> None:
+        """A listing ended with this result, and saved so many resyncs."""
+        self._metrics.listed(self._kind, ending, resyncs)
 
     def forget(self, ref: ResourceRef) -> None:
         """It is gone."""
-        self._edited.pop(ref, None)
-        self._in_order.pop(ref, None)
+        self._edited_at.pop(ref, None)
+        self._in_sync_at.pop(ref, None)

@@ -120,9 +120,9 @@ class ReplicaSnapshot:
 
 def replica_snapshot(replica: ControllerReplica) -> ReplicaSnapshot:
     """The replica now."""
-    changes = {shard: replica.changes[shard] for shard in range(replica.number)}
+    changes = {shard: replica.holder_changes[shard] for shard in range(replica.shard_count)}
     failures = {sort: replica.leases.failures[sort] for sort in LEASE_PURPOSES}
-    return ReplicaSnapshot(replica.number, len(replica.held), changes, failures)
+    return ReplicaSnapshot(replica.shard_count, len(replica.held_shards), changes, failures)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------

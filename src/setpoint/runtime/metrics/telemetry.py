@@ -76,7 +76,7 @@ class MonitoredManager(Protocol):
         ...
 
     @property
-    def heads(self) -> ResourceIndex:
+    def index(self) -> ResourceIndex:
         """All resources."""
         ...
 
@@ -193,7 +193,7 @@ class Telemetry:
             },
             listed_looks={kind: self._listed_looks[kind] for kind in sorted(listable)},
             controllers=tuple(map(controller_snapshot, controllers)),
-            resources={} if manager is None else dict(manager.heads.numbers),
+            resources={} if manager is None else dict(manager.index.counts),
             replica=None if replica is None else replica_snapshot(replica),
             apis=tuple(budgets.snapshot() for budgets in self._budgets),
             requests=dict(sum(map(Counter, self._requests), Counter())),

@@ -17,23 +17,23 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.errors import UserError
 from setpoint.runtime.sharding.leases import LEASE_PREFIX, LEASE_SECONDS, RENEW_DEADLINE_SECONDS
 
-# Stands for how keys are mapped; processes with different layouts never hold shards at the same time.
+# Identifies the mapping of keys to shards; processes with different layouts never hold shards at the same time.
 LAYOUT: Final = "v1"
-# No name holds a character like that, so that no two resources come to the same text.
+# In no name, so that no two resources are joined to the same text.
 _SEPARATOR: Final = "\0"
 _BYTES: Final = 8
 
 
 def shard_of(ref: ResourceRef, number: int) -> int:
-    """The shard of `ref`, of so many."""
+    """The shard of `ref`, among `number` shards."""
     return _hash(ref.group, ref.kind, ref.namespace, ref.name) % number
 
 
 def shard_winner(shard: int, members: Iterable[str]) -> str | None:
-    """The member that has `shard`; None when there is no member.
+    """The member that should hold `shard`; None when there is no member.
 
-    Rendezvous hashing: each member draws a number for each shard, and the highest wins. A member that goes takes only
-    its own shards along; one that comes takes its share from everybody, and nothing else moves.
+    Rendezvous hashing: each member has a hash for each shard, and the highest wins. When a member leaves, only its
+    shards move; when one joins, it takes its share from all members, and nothing else moves.
     """
     return max(members, key=lambda member: (_hash(member, str(shard)), member), default=None)
 
@@ -48,33 +48,33 @@ _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._]{0,99}")
 
 
 def new_identity(name: str) -> str:
-    """An identity with that name in it, which no other process has: what one holds, another of the same name does not.
+    """A unique identity that contains `name`: two processes of the same name do not share leases.
 
-    So a process that is started again waits until what was held before it has run out, as everybody else does.
+    So a restarted process waits until the leases of its predecessor have expired, as any other does.
     """
     if not _IDENTITY.fullmatch(name):
         raise UserError(f"--identity {name!r}: write at most 100 letters, digits, -, . and _, a letter or digit first")
     return f"{name}-{secrets.token_hex(4)}"
 
 
-def members_in(record: Mapping[str, Lease], now: str) -> frozenset[str]:
+def members_in(leases: Mapping[str, Lease], now: str) -> frozenset[str]:
     """The members, by the leases on record.
 
-    Whoever has not renewed its seat for so long that it may not write any more is none: so its shards are shared out
-    among the others by the time that their leases run out, whichever was renewed last.
+    A process whose renewal is so late that it may not write any more is no member: so its shards are assigned to the
+    remaining members by the time their leases expire.
     """
     by = datetime.fromisoformat(now).timestamp() + LEASE_SECONDS - RENEW_DEADLINE_SECONDS
-    seats = (lease for name, lease in record.items() if name.startswith(MEMBER_PREFIX))
+    seats = (lease for name, lease in leases.items() if name.startswith(MEMBER_PREFIX))
     return frozenset(lease.holder for lease in seats if lease.holder and by < lease.expires)
 
 
 async def has_members(store: Store, now: str) -> bool:
-    """Whether somebody is there who takes steps for what is in `store`."""
+    """Whether any process reconciles the resources in `store`."""
     return any(lease.is_held(now) for lease in await store.leases(MEMBER_PREFIX))
 
 
-def member_lease_for(identity: str, record: Mapping[str, Lease], now: str) -> str:
-    """The seat that `identity` may take: its own, if it has one already; otherwise the first that is empty."""
-    seats = {name: lease for name, lease in record.items() if name.startswith(MEMBER_PREFIX) and lease.is_held(now)}
+def member_lease_for(identity: str, leases: Mapping[str, Lease], now: str) -> str:
+    """The name of the membership lease for `identity`: its own, if it has one; otherwise the first that is free."""
+    seats = {name: lease for name, lease in leases.items() if name.startswith(MEMBER_PREFIX) and lease.is_held(now)}
     own = (name for name, lease in seats.items() if lease.holder == identity)
     return next(own, None) or next(name for number in count() if (name := f"{MEMBER_PREFIX}{number}") not in seats)

@@ -24,55 +24,59 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.leases import HeldLease
 
+T = TypeVar("T")
 StepCall: TypeAlias = Callable[[], Awaitable[StepOutcome]]
 
 
 class HeldShard:
-    """Steps are taken under two leases: that of the shard, and that of the layout, which says what a shard is."""
+    """A shard that this process holds, and the steps that run in it.
 
-    def __init__(self, shard: int, held_lease: HeldLease, layout: HeldLease) -> None:
+    Steps run under two leases: that of the shard, and that of the layout, which fixes the number of shards.
+    """
+
+    def __init__(self, shard: int, lease: HeldLease, layout: HeldLease) -> None:
         self.shard = shard
-        self.held_lease = held_lease
+        self.lease = lease
         self._layout = layout
         self.is_closing = False
-        self._processing = 0
+        self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._cuts: set[asyncio.Timeout] = set()
+        self._timeouts: set[asyncio.Timeout] = set()
 
     @property
     def is_open(self) -> bool:
-        """Whether steps may be begun."""
-        return not (self.is_closing or self.held_lease.is_over or self._layout.is_over)
+        """Whether steps may be started."""
+        return not (self.is_closing or self.lease.is_expired or self._layout.is_expired)
 
-    async def take(self, step: StepCall) -> StepOutcome:
-        """What the step comes to, or LeaseLost when it was cut short."""
+    async def run_step(self, step: StepCall) -> StepOutcome:
+        """The outcome of the step; Stopped by LeaseLost when it was cancelled."""
         try:
-            async with asyncio.timeout(None) as cut:
-                self._begin(cut)
+            async with asyncio.timeout(None) as timeout:
+                self._begin(timeout)
                 try:
-                    with fenced_by(self._layout, self.held_lease):
+                    with fenced_by(self._layout, self.lease):
                         return await step()
                 finally:
-                    self._end(cut)
+                    self._end(timeout)
         except TimeoutError:
             return Stopped(LeaseLost(f"shard {self.shard} is not held here any more: its next holder goes on"))
 
     def close(self) -> None:
-        """Begins no step any more; those in work go on."""
+        """Starts no further step; running ones go on."""
         self.is_closing = True
 
-    def cut(self) -> bool:
-        """Nothing is begun or written any more, and the steps in work end where they are; whether there were any."""
+    def cancel_steps(self) -> bool:
+        """Starts and writes nothing more, and cancels the running steps; whether there were any."""
         self.is_closing = True
-        self.held_lease.end()
-        were_any = bool(self._cuts)
-        while self._cuts:
-            self._cuts.pop().reschedule(asyncio.get_running_loop().time())
+        self.lease.expire()
+        were_any = bool(self._timeouts)
+        while self._timeouts:
+            self._timeouts.pop().reschedule(asyncio.get_running_loop().time())
         return were_any
 
     async def is_idle_within(self, seconds: float) -> bool:
-        """Whether the last step in work ended within so many seconds."""
+        """Whether the last running step ended within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -80,26 +84,23 @@ class HeldShard:
             return False
         return True
 
-    def _begin(self, cut: asyncio.Timeout) -> None:
-        self._cuts.add(cut)
-        self._processing += 1
+    def _begin(self, timeout: asyncio.Timeout) -> None:
+        self._timeouts.add(timeout)
+        self._running += 1
         self._idle.clear()
 
-    def _end(self, cut: asyncio.Timeout) -> None:
-        self._cuts.discard(cut)
-        self._processing -= 1
-        if not self._processing:
+    def _end(self, timeout: asyncio.Timeout) -> None:
+        self._timeouts.discard(timeout)
+        self._running -= 1
+        if not self._running:
             self._idle.set()
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class FencedStore(SinglePartUpdates):
-    """The store behind it. Each write asks the permits around it first, and is given up when its time is over.
+    """A store whose writes need a permit: each is refused without one, and cancelled when the permit expires.
 
-    A store behind HTTP asks them as well, for each request. Whoever writes outside of a step needs no permit.
+    A store behind HTTP checks the permits as well, for each request. Writes outside of a step need no permit.
     """
 
     behind: Store
@@ -172,11 +173,11 @@ class FencedStore(SinglePartUpdates):
         return await _fenced(FencedWrite("note", str(note.ref)), lambda: self.behind.note(note))
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
-        """See Store. Permits come from leases: they cannot be needed for one."""
+        """See Store. Without a permit: permits come from leases."""
         return await self.behind.acquire(name, holder, seconds)
 
     async def release(self, lease: Lease) -> None:
-        """See Store. The same."""
+        """See Store. Without a permit."""
         return await self.behind.release(lease)
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:

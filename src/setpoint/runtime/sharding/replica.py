@@ -17,17 +17,16 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.ports import Clock, Lease, Store
 from setpoint.engine.resource import ResourceRef
-from setpoint.errors import LeaseLost, SetpointError, StoreError
+from setpoint.errors import LeaseLost, StoreError
 from setpoint.runtime.sharding.assignment import LAYOUT, member_lease_for, members_in, shard_of, shard_winner
 from setpoint.runtime.sharding.fencing import HeldShard, StepCall
 from setpoint.runtime.sharding.leases import (
@@ -43,304 +42,300 @@ _log: Final = logging.getLogger(__name__)
 
 _SHARD_PREFIX: Final = f"{LEASE_PREFIX}shard-"
 _LAYOUT_LEASE: Final = f"{LEASE_PREFIX}layout"
-# How often it looks at who is there and what is free: one question to the store. So long something that was given back
-# may wait for its next holder, and so long a renewal may go unseen, after which the lease lasts. Jitter adds a fifth.
+# How often the leases are read, with one request to the store. A released shard may be without a holder that long, and
+# a renewal may go unseen that long, after which the lease lasts. Jitter adds up to a fifth.
 POLL_SECONDS: Final = 1.0
 POLL_JITTER: Final = 0.2
-# A lease is looked at right after it has run out.
+# A lease is read again right after it has expired.
 _AFTER_EXPIRY: Final = 0.05
 
 
 class ShardCallbacks(Protocol):
-    """Whoever takes steps for the resources of the shards that are ours."""
+    """Called when this process acquires or loses shards."""
 
-    def gained(self, shards: Collection[int]) -> None:
-        """Everything in these shards is to be looked at."""
+    def shards_gained(self, shards: Collection[int]) -> None:
+        """All resources of these shards are to be reconciled."""
         ...
 
-    def lost(self, shard: int) -> None:
-        """Nothing in this shard is to be begun any more. Steps in work are not the keeper's concern."""
+    def shard_lost(self, shard: int) -> None:
+        """No step may be started in this shard. The replica itself takes care of the running ones."""
         ...
 
 
 class ControllerReplica:
-    """This process among others. `identity` is its alone: no two processes may ever have the same."""
+    """This process among the replicas. `identity` must be unique: no two processes may ever have the same."""
 
     def __init__(
-        self, store: Store, clock: Clock, identity: str, number: int, jitter: Callable[[], float] = random.random
+        self, store: Store, clock: Clock, identity: str, shards: int, jitter: Callable[[], float] = random.random
     ) -> None:
         self.identity = identity
-        self.number = number
+        self.shard_count = shards
         self.leases = LeaseManager(store, clock, jitter)
-        # How often the holder of each shard changed, as far as was seen.
-        self.changes: Counter[int] = Counter()
+        # How often the holder of each shard changed, as far as this process has seen.
+        self.holder_changes: Counter[int] = Counter()
         self._clock = clock
         self._layout: HeldLease | None = None
-        self._seat: HeldLease | None = None
+        self._membership: HeldLease | None = None
         self._held: dict[int, HeldShard] = {}
         self._hand_overs: set[asyncio.Task[None]] = set()
-        # When a shard that was ours may be asked for again. Not while something that we sent may still arrive: a write
-        # of a step that was cut short, or the giving back, which would take it from under our hands.
+        # When a shard that was held here may be acquired again. Not while something that was sent may still arrive: a
+        # write of a cancelled step, or the release, which would then apply to the new lease.
         self._not_before: dict[int, float] = {}
-        self._looking = asyncio.Lock()
+        self._polling = asyncio.Lock()
         self._fences: dict[int, int] = {}
         # Since when each member is known.
         self._known: dict[str, float] = {}
-        # When the first of the others' leases runs out, if nobody renews it.
-        self._next_end = inf
+        # When the first lease of another replica expires, unless it is renewed.
+        self._next_expiry = inf
         self._is_leaving = False
-        self._is_in_touch = True
-        self._is_aside = False
+        self._store_answers = True
+        self._is_standing_by = False
+        # Set by `run`.
+        self._tasks: asyncio.TaskGroup | None = None
+        self._callbacks: ShardCallbacks | None = None
+        self._grace = 0.0
 
-    # --- What is ours ---------------------------------------------------------------------------------------------
+    # --- Held shards --------------------------------------------------------------------------------------------------
 
     @property
-    def held(self) -> frozenset[int]:
-        """The shards in which steps may be begun."""
-        return frozenset(shard for shard, holding in self._held.items() if holding.is_open)
+    def held_shards(self) -> frozenset[int]:
+        """The shards in which steps may be started."""
+        return frozenset(shard for shard, held in self._held.items() if held.is_open)
 
     def shard_of(self, ref: ResourceRef) -> int:
         """The shard that `ref` belongs to."""
-        return shard_of(ref, self.number)
+        return shard_of(ref, self.shard_count)
 
     def holds(self, ref: ResourceRef) -> bool:
-        """Whether a step may be begun for `ref`."""
-        holding = self._held.get(self.shard_of(ref))
-        return holding is not None and holding.is_open
+        """Whether a step of `ref` may be started."""
+        held = self._held.get(self.shard_of(ref))
+        return held is not None and held.is_open
 
-    async def take(self, ref: ResourceRef, step: StepCall) -> StepOutcome:
-        """What the step for `ref` comes to; LeaseLost when its shard is not ours, or not ours any more."""
+    async def run_step(self, ref: ResourceRef, step: StepCall) -> StepOutcome:
+        """The outcome of the step of `ref`; Stopped by LeaseLost when its shard is not held, or was lost meanwhile."""
         shard = self.shard_of(ref)
-        holding = self._held.get(shard)
-        if holding is None or not holding.is_open:
+        held = self._held.get(shard)
+        if held is None or not held.is_open:
             return Stopped(LeaseLost(f"{ref} belongs to shard {shard}, which is not held here: its holder looks at it"))
-        return await holding.take(step)
+        return await held.run_step(step)
 
-    # --- Taking part ----------------------------------------------------------------------------------------------
+    # --- Taking part --------------------------------------------------------------------------------------------------
 
-    async def run(self, keeper: ShardCallbacks, grace: float) -> None:
+    async def run(self, callbacks: ShardCallbacks, grace: float) -> None:
         """Takes part until it is cancelled. Steps in a shard that is handed over have `grace` seconds to finish."""
-        async with asyncio.TaskGroup() as group:
-            part = _Part(group, keeper, grace)
+        self._callbacks, self._grace = callbacks, grace
+        async with asyncio.TaskGroup() as self._tasks:
             while True:
-                async with self._looking:
+                async with self._polling:
                     if not self._is_leaving:
-                        await self._look_around(part)
-                await self._clock.sleep(self._pause())
+                        await self._poll()
+                await self._clock.sleep(self._poll_interval())
 
-    async def leave(self, keeper: ShardCallbacks, grace: float) -> None:
-        """Hands over everything, as far as that can be done within `grace` seconds. `run` has to go on meanwhile.
+    async def leave(self) -> None:
+        """Hands over every shard, as far as possible within the grace period. `run` has to go on meanwhile.
 
-        From the first moment on the others do not count on us any more, and have each shard as soon as it is free.
+        From the first moment on the other members do not count this one, and acquire each shard as soon as it is free.
         """
         self._is_leaving = True
-        async with asyncio.TaskGroup() as group:
-            if self._seat is not None and not self._seat.is_over:
-                group.create_task(self.leases.give_back(self._seat))
-            for holding in self._held.values():
-                self._begin_hand_over(holding, _Part(group, keeper, grace))
-        await asyncio.gather(*self._hand_overs)
-        # What a look still gets by now is given back as well.
+        for held in self._held.values():
+            self._begin_hand_over(held)
+        await asyncio.gather(self._release_membership(), *self._hand_overs)
+        # What a poll still acquires by now is released as well.
         with suppress(TimeoutError):
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS), self._looking:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS), self._polling:
                 pass
 
-    def _pause(self) -> float:
-        """The seconds until the next look: sooner than usual when a lease of another has run out by then."""
-        usual, left = POLL_SECONDS * (1 + POLL_JITTER * self.leases.jitter()), self._next_end - self._clock.monotonic()
+    async def _release_membership(self) -> None:
+        if self._membership is not None and not self._membership.is_expired:
+            await self.leases.release(self._membership)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        assert self._tasks is not None, "`run` has to go on"
+        return self._tasks.create_task(work)
+
+    def _poll_interval(self) -> float:
+        """The seconds until the next poll: sooner than usual when a lease of another replica expires before."""
+        usual = POLL_SECONDS * (1 + POLL_JITTER * self.leases.jitter())
+        left = self._next_expiry - self._clock.monotonic()
         return min(usual, left + _AFTER_EXPIRY) if left > 0 else usual
 
-    async def _look_around(self, part: "_Part") -> None:
-        """One look at who is there and what is free, and what follows from it."""
+    async def _poll(self) -> None:
+        """Reads all leases once, and acts on them."""
         try:
-            if await self._has_layout(part):
-                record = await self.leases.record()
-                self._count_changes(record)
-                self._next_end = self._first_end(record)
-                await self._share(record, part)
+            if await self._has_layout():
+                leases = await self.leases.leases_by_name()
+                self._count_holder_changes(leases)
+                self._next_expiry = self._first_expiry(leases)
+                await self._rebalance(leases)
         except StoreError as error:
-            if self._is_in_touch:
+            if self._store_answers:
                 _log.warning("leases cannot be seen", extra={"why": str(error)})
-            self._is_in_touch = False
+            self._store_answers = False
         else:
-            self._is_in_touch = True
+            self._store_answers = True
 
-    async def _has_layout(self, part: "_Part") -> bool:
-        """Whether those who hold shards now have as many of them as we do."""
-        if self._layout is None or self._layout.is_over:
-            self._layout = await self.leases.ask(_LAYOUT_LEASE, f"{self.number}-shards-{LAYOUT}")
+    async def _has_layout(self) -> bool:
+        """Whether the replicas that hold shards now have the same number of shards as this one."""
+        if self._layout is None or self._layout.is_expired:
+            self._layout = await self.leases.acquire(_LAYOUT_LEASE, f"{self.shard_count}-shards-{LAYOUT}")
             if self._layout is None:
-                self._stand_aside()
+                self._stand_by()
                 return False
-            self._is_aside = False
-            part.group.create_task(self._keep_layout(self._layout, part))
+            self._is_standing_by = False
+            self._start(self._keep_layout(self._layout))
         return True
 
-    def _stand_aside(self) -> None:
-        if not self._is_aside:
-            _log.warning("others have another number of shards", extra={"ours": self.number})
-        self._is_aside = True
-        if self._seat is not None:
-            self._seat.end()
+    def _stand_by(self) -> None:
+        if not self._is_standing_by:
+            _log.warning("other replicas have another number of shards", extra={"ours": self.shard_count})
+        self._is_standing_by = True
+        if self._membership is not None:
+            self._membership.expire()
 
-    async def _share(self, record: Mapping[str, Lease], part: "_Part") -> None:
-        """Hands over what is another's to hold, and takes what is ours to hold and free."""
+    async def _rebalance(self, leases: Mapping[str, Lease]) -> None:
+        """Hands over the shards of other members, and acquires its own that are free."""
         now = self._clock.now()
-        if self._seat is None or self._seat.is_over:
-            seat = self._seat = await self.leases.ask(member_lease_for(self.identity, record, now), self.identity)
-            if seat is None or self._is_leaving:
-                if seat is not None:
-                    await self.leases.give_back(seat)
-                return
-            part.group.create_task(self.leases.keep(seat))
-        members = members_in(record, now) | {self.identity}
-        self._know(members)
+        if not await self._is_member(leases, now):
+            return
+        self._update_known(members_in(leases, now) | {self.identity})
         wanted = [
             shard
-            for shard in range(self.number)
-            if shard_winner(shard, self._candidates(record.get(f"{_SHARD_PREFIX}{shard}"), now)) == self.identity
+            for shard in range(self.shard_count)
+            if shard_winner(shard, self._candidates(leases.get(f"{_SHARD_PREFIX}{shard}"), now)) == self.identity
         ]
-        for shard, holding in self._held.items():
+        for shard, held in self._held.items():
             if shard not in wanted:
-                self._begin_hand_over(holding, part)
-        await self._take_over([shard for shard in wanted if self._is_free(shard, record, now)], part)
+                self._begin_hand_over(held)
+        await self._acquire([shard for shard in wanted if self._is_free(shard, leases, now)])
 
-    def _know(self, members: Collection[str]) -> None:
+    async def _is_member(self, leases: Mapping[str, Lease], now: str) -> bool:
+        """Whether this process has a membership lease, which it acquires if need be."""
+        if self._membership is not None and not self._membership.is_expired:
+            return True
+        membership = await self.leases.acquire(member_lease_for(self.identity, leases, now), self.identity)
+        self._membership = membership
+        if membership is None:
+            return False
+        if self._is_leaving:
+            await self.leases.release(membership)
+            return False
+        self._start(self.leases.renew_until_expired(membership))
+        return True
+
+    def _update_known(self, members: Collection[str]) -> None:
         now = self._clock.monotonic()
         self._known = {member: self._known.get(member, now) for member in members}
 
     def _candidates(self, lease: Lease | None, now: str) -> Collection[str]:
-        """Those who may have a shard: all members, unless its lease ran out and was not given back."""
+        """The members that may hold a shard: all of them, unless its lease expired without a release."""
         if lease is None or lease.holder in ("", self.identity) or lease.is_held(now):
             return self._known
-        # Everybody who was there when the lease was renewed last has been known for as long as it lasts, but for
-        # rounding; at least ourselves.
+        # A member that was there at the last renewal has been known for the whole duration of the lease, but for
+        # rounding. There is at least this one.
         since = self._clock.monotonic() - LEASE_SECONDS + ROUNDING_SECONDS
         return {member for member, at in self._known.items() if at <= since and member != lease.holder} or self._known
 
-    def _is_free(self, shard: int, record: Mapping[str, Lease], now: str) -> bool:
-        lease = record.get(f"{_SHARD_PREFIX}{shard}")
-        is_anothers = lease is not None and lease.holder != self.identity and lease.is_held(now)
-        may_ask = self._clock.monotonic() >= self._not_before.get(shard, 0.0)
-        return not is_anothers and shard not in self._held and may_ask
+    def _is_free(self, shard: int, leases: Mapping[str, Lease], now: str) -> bool:
+        lease = leases.get(f"{_SHARD_PREFIX}{shard}")
+        is_held_elsewhere = lease is not None and lease.holder != self.identity and lease.is_held(now)
+        may_acquire = self._clock.monotonic() >= self._not_before.get(shard, 0.0)
+        return not is_held_elsewhere and shard not in self._held and may_acquire
 
-    # --- Taking, keeping, losing ----------------------------------------------------------------------------------
+    # --- Acquiring, renewing, losing ----------------------------------------------------------------------------------
 
-    async def _take_over(self, shards: list[int], part: "_Part") -> None:
-        """Asks for all of them; those that we get are ours from the same moment on."""
-        found = await asyncio.gather(*map(self._ask_for, shards))
+    async def _acquire(self, shards: list[int]) -> None:
+        """Tries to acquire all of them, and reports those it got together."""
+        found = await asyncio.gather(*map(self._try_acquire, shards))
         layout = self._layout
         gained: list[int] = []
-        for shard, held_lease in zip(shards, found, strict=True):
-            if held_lease is None or held_lease.is_over or layout is None or layout.is_over:
+        for shard, lease in zip(shards, found, strict=True):
+            if lease is None or lease.is_expired or layout is None or layout.is_expired:
                 continue
             if self._is_leaving:
-                await self._give_back(shard, held_lease)
+                await self._release(shard, lease)
                 continue
-            holding = self._held[shard] = HeldShard(shard, held_lease, layout)
-            part.group.create_task(self._keep(holding, part))
+            held = self._held[shard] = HeldShard(shard, lease, layout)
+            self._start(self._keep(held))
             gained.append(shard)
-            _log.info("shard acquired", extra={"shard": shard, "fence": held_lease.lease.fence})
+            _log.info("shard acquired", extra={"shard": shard, "fence": lease.lease.fence})
         if gained:
-            part.keeper.gained(gained)
+            self._report_gained(gained)
 
-    async def _ask_for(self, shard: int) -> HeldLease | None:
+    async def _try_acquire(self, shard: int) -> HeldLease | None:
         try:
-            return await self.leases.ask(f"{_SHARD_PREFIX}{shard}", self.identity)
+            return await self.leases.acquire(f"{_SHARD_PREFIX}{shard}", self.identity)
         except StoreError as error:
             _log.warning("shard not acquired", extra={"shard": shard, "why": str(error)})
             return None
 
-    async def _keep(self, holding: HeldShard, part: "_Part") -> None:
-        await self.leases.keep(holding.held_lease)
-        self._lose(holding, part)
+    async def _keep(self, held: HeldShard) -> None:
+        await self.leases.renew_until_expired(held.lease)
+        self._lose(held)
 
-    async def _keep_layout(self, layout: HeldLease, part: "_Part") -> None:
-        await self.leases.keep(layout)
-        for holding in tuple(self._held.values()):
-            self._lose(holding, part)
+    async def _keep_layout(self, layout: HeldLease) -> None:
+        await self.leases.renew_until_expired(layout)
+        for held in tuple(self._held.values()):
+            self._lose(held)
 
-    def _lose(self, holding: HeldShard, part: "_Part") -> None:
-        if self._held.get(holding.shard) is not holding:
+    def _lose(self, held: HeldShard) -> None:
+        if self._held.get(held.shard) is not held:
             return
-        del self._held[holding.shard]
-        self._cut(holding)
-        part.keeper.lost(holding.shard)
-        _log.warning("shard lost", extra={"shard": holding.shard})
+        del self._held[held.shard]
+        self._cancel_steps(held)
+        self._report_lost(held.shard)
+        _log.warning("shard lost", extra={"shard": held.shard})
 
-    def _cut(self, holding: HeldShard) -> None:
-        if holding.cut():
-            self._not_before[holding.shard] = self._clock.monotonic() + LEASE_SECONDS
+    def _cancel_steps(self, held: HeldShard) -> None:
+        if held.cancel_steps():
+            self._not_before[held.shard] = self._clock.monotonic() + LEASE_SECONDS
 
-    # --- Handing over ---------------------------------------------------------------------------------------------
+    def _report_gained(self, shards: Collection[int]) -> None:
+        if self._callbacks is not None:
+            self._callbacks.shards_gained(shards)
 
-    def _begin_hand_over(self, holding: HeldShard, part: "_Part") -> None:
-        if holding.is_closing:
+    def _report_lost(self, shard: int) -> None:
+        if self._callbacks is not None:
+            self._callbacks.shard_lost(shard)
+
+    # --- Handing over -------------------------------------------------------------------------------------------------
+
+    def _begin_hand_over(self, held: HeldShard) -> None:
+        if held.is_closing:
             return
-        holding.close()
-        part.keeper.lost(holding.shard)
-        task = part.group.create_task(self._hand_over(holding, part))
+        held.close()
+        self._report_lost(held.shard)
+        task = self._start(self._hand_over(held))
         self._hand_overs.add(task)
         task.add_done_callback(self._hand_overs.discard)
 
-    async def _hand_over(self, holding: HeldShard, part: "_Part") -> None:
-        is_idle = await holding.is_idle_within(part.grace)
-        if self._held.get(holding.shard) is not holding:
+    async def _hand_over(self, held: HeldShard) -> None:
+        is_idle = await held.is_idle_within(self._grace)
+        if self._held.get(held.shard) is not held:
             return
-        del self._held[holding.shard]
+        del self._held[held.shard]
         if is_idle:
-            await self._give_back(holding.shard, holding.held_lease)
+            await self._release(held.shard, held.lease)
         else:
-            # What they sent may still be under way, so the lease has to run out by itself.
-            self._cut(holding)
-            _log.warning("steps were cut short", extra={"shard": holding.shard})
+            # Writes of the steps may still be on their way, so the lease has to expire by itself.
+            self._cancel_steps(held)
+            _log.warning("steps were cut short", extra={"shard": held.shard})
 
-    async def _give_back(self, shard: int, held_lease: HeldLease) -> None:
+    async def _release(self, shard: int, lease: HeldLease) -> None:
         self._not_before[shard] = self._clock.monotonic() + LEASE_SECONDS
-        if await self.leases.give_back(held_lease):
+        if await self.leases.release(lease):
             del self._not_before[shard]
             _log.info("shard released", extra={"shard": shard})
 
-    def _first_end(self, record: Mapping[str, Lease]) -> float:
-        """When the first of the others' shards becomes free, by the clock that never runs backwards."""
-        shards = (record.get(f"{_SHARD_PREFIX}{shard}") for shard in range(self.number))
-        others = (lease.expires for lease in shards if lease is not None and lease.holder not in ("", self.identity))
+    def _first_expiry(self, leases: Mapping[str, Lease]) -> float:
+        """When the first shard of another replica becomes free, by the monotonic clock."""
+        shards = (leases.get(f"{_SHARD_PREFIX}{shard}") for shard in range(self.shard_count))
+        expiries = (lease.expires for lease in shards if lease is not None and lease.holder not in ("", self.identity))
         wall = datetime.fromisoformat(self._clock.now()).timestamp()
-        return self._clock.monotonic() + min((at - wall for at in others if at > wall), default=inf)
+        return self._clock.monotonic() + min((at - wall for at in expiries if at > wall), default=inf)
 
-    def _count_changes(self, record: Mapping[str, Lease]) -> None:
-        for shard in range(self.number):
-            lease = record.get(f"{_SHARD_PREFIX}{shard}")
+    def _count_holder_changes(self, leases: Mapping[str, Lease]) -> None:
+        for shard in range(self.shard_count):
+            lease = leases.get(f"{_SHARD_PREFIX}{shard}")
             if lease is not None:
-                self.changes[shard] += lease.fence - self._fences.get(shard, lease.fence)
+                self.holder_changes[shard] += lease.fence - self._fences.get(shard, lease.fence)
                 self._fences[shard] = lease.fence
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What a replica does its part with."""
-
-    group: asyncio.TaskGroup
-    keeper: ShardCallbacks
-    grace: float
-
-
-@dataclass(frozen=True, slots=True)
-class ReconcileScope:
-    """Without a replica, everything; `stop` ends the process."""
-
-    stop: Callable[[SetpointError], None]
-    replica: ControllerReplica | None = None
-
-    def covers(self, ref: ResourceRef) -> bool:
-        """Whether `ref` is to be looked at here."""
-        return self.replica is None or self.replica.holds(ref)
-
-    def take(self, ref: ResourceRef, step: StepCall) -> Awaitable[StepOutcome]:
-        """What the step for `ref` comes to; LeaseLost when it is not to be taken here, or not any more."""
-        return step() if self.replica is None else self.replica.take(ref, step)
-
-    def end(self, error: SetpointError) -> None:
-        """A step may not go on because of `error`. After a lost lease only its shard ends, until it is ours again."""
-        if self.replica is None or not isinstance(error, LeaseLost):
-            self.stop(error)

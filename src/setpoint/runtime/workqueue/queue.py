@@ -36,7 +36,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class QueueItem(msgspec.Struct, Generic[K], frozen=True, gc=False):
-    """A key to work on: the best reason of all that asked for it, and the seconds since the first of them did."""
+    """A key to process: the most urgent of its triggers, and the seconds since the first add."""
 
     key: K
     priority: Priority
@@ -45,7 +45,7 @@ class QueueItem(msgspec.Struct, Generic[K], frozen=True, gc=False):
 
 
 class ShutDown(Enum):
-    """What `get` gives when there will be nothing more."""
+    """What `get` returns when the queue was shut down."""
 
     SHUT_DOWN = "the queue was shut down"
 
@@ -54,7 +54,7 @@ SHUT_DOWN: Final = ShutDown.SHUT_DOWN
 
 
 class WorkQueue(Generic[K]):
-    """For one event loop. A `get` that need not wait does not give way to other tasks either."""
+    """For one event loop. A `get` that need not wait does not yield to other tasks."""
 
     def __init__(self, clock: Clock, jitter: Callable[[], float] = random.random) -> None:
         self._clock = clock
@@ -63,37 +63,37 @@ class WorkQueue(Generic[K]):
         self._is_open = True
         self._entries: dict[K, QueueEntry[K]] = {}
         self._lanes: PriorityLanes[K] = PriorityLanes()
-        self._looks: DelayedAdds[K] = DelayedAdds()
+        self._delayed: DelayedAdds[K] = DelayedAdds()
         self._processing: set[QueueEntry[K]] = set()
         self._delays: dict[K, RequeueDelays] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
         self._drainers: list[asyncio.Future[None]] = []
-        # Sleeps until the next look, while somebody waits in `get`.
+        # Sleeps until the next delayed add is due, while a worker waits in `get`.
         self._timer: asyncio.Task[None] | None = None
         self._timer_due = 0.0
         self._adds = self._retries = 0
         self._queue_durations, self._work_durations = Histogram(), Histogram()
 
-    # --- Putting in ----------------------------------------------------------------------------------------------
+    # --- Adding -------------------------------------------------------------------------------------------------------
 
     def add(self, key: K, priority: Priority, trigger: str) -> None:
-        """`key` comes as soon as `priority` allows. Of several adds the best counts, with its trigger."""
+        """Queues `key` under this priority. Of several adds the most urgent counts, with its trigger."""
         if self._is_open:
             self._insert(key, priority, trigger, self._catch_up())
 
     def schedule(self, key: K, seconds: float, priority: Priority, trigger: str) -> None:
-        """The next look at `key` is in so many seconds (now, when they are past), whatever was planned before."""
+        """Adds `key` after so many seconds (now, when negative); replaces the delayed add that it has."""
         if not isfinite(seconds):
-            raise Bug(f"the next look at {key} cannot be in {seconds} seconds")
+            raise Bug(f"the next add of {key} cannot be in {seconds} seconds")
         if not self._is_open:
             return
         now = self._catch_up()
-        self._looks.plan(key, now + max(0.0, seconds), priority, trigger)
+        self._delayed.schedule(key, now + max(0.0, seconds), priority, trigger)
         if self._getters:
             self._set_timer(now)
 
     def retry(self, key: K, error: SetpointError, priority: Priority, trigger: str) -> float:
-        """The next look at `key` is as long after `error` as Delays says; how long that is, in seconds."""
+        """Adds `key` after the backoff that `error` asks for; how long that is, in seconds."""
         delays = self._delays.get(key)
         if delays is None:
             delays = RequeueDelays(error_backoff(self._jitter), poll_backoff(self._jitter))
@@ -104,19 +104,19 @@ class WorkQueue(Generic[K]):
         return seconds
 
     def failures(self, key: K) -> int:
-        """How often `key` was retried since it was forgotten, or was last seen waiting for an operation."""
+        """How often `key` was retried since it was forgotten, or last waited for an operation."""
         delays = self._delays.get(key)
         return 0 if delays is None else delays.errors.failures
 
     def forget(self, key: K) -> None:
-        """No failure and no look to come of `key` is on record any more: it succeeded, or is gone."""
+        """Resets the backoff of `key` and drops its delayed add: it succeeded, or is gone."""
         self._catch_up()
         if self._delays:
             self._delays.pop(key, None)
-        self._looks.drop(key)
+        self._delayed.drop(key)
 
     def discard(self, key: K) -> None:
-        """`key` does not come any more, whatever it was wanted for, unless it is added again. In work, it stays so."""
+        """Removes `key` from the queue until it is added again. If it is being processed, that goes on."""
         self.forget(key)
         entry = self._entries.get(key)
         if entry is None:
@@ -127,10 +127,10 @@ class WorkQueue(Generic[K]):
         else:
             entry.state, entry.overdue = PROCESSING, None
 
-    # --- Taking out ----------------------------------------------------------------------------------------------
+    # --- Processing ---------------------------------------------------------------------------------------------------
 
     async def get(self) -> QueueItem[K] | ShutDown:
-        """The next key to work on, until `done`; waits for one. Whoever is cancelled here takes nothing along."""
+        """The next key to process, until `done`; waits for one. A cancelled call takes no key."""
         while self._is_open:
             now = self._catch_up()
             entry = self._lanes.take()
@@ -144,32 +144,32 @@ class WorkQueue(Generic[K]):
         return SHUT_DOWN
 
     def done(self, key: K) -> None:
-        """The work on `key` is over, well or badly: it may be handed out again."""
+        """The processing of `key` has ended, with or without success: it may be handed out again."""
         now = self._catch_up()
         entry = self._entries.pop(key, None)
         if entry is None or entry.state is QUEUED:
             if entry is not None:
                 self._entries[key] = entry
-            raise Bug(f"{key} is done without being in work: get it first, and say so once")
+            raise Bug(f"{key} is done without being processed: get it first, and call done once")
         self._processing.discard(entry)
         self._work_durations.add(now - entry.started)
-        look = entry.overdue
-        if look is not None and self._looks.answer(look):
-            self._want_again(entry, look.priority, look.trigger, look.due)
+        delayed = entry.overdue
+        if delayed is not None and self._delayed.claim(delayed):
+            self._mark_dirty(entry, delayed.priority, delayed.trigger, delayed.due)
         if entry.state is DIRTY:
             entry.state = QUEUED
             self._entries[key] = entry
-            self._enter(entry, now)
+            self._queue(entry, now)
         if self._drainers and not self._processing:
-            self._tell_drainers()
+            self._wake_drainers()
 
-    # --- Ending --------------------------------------------------------------------------------------------------
+    # --- Shutting down ------------------------------------------------------------------------------------------------
 
     def shut_down(self) -> None:
         """Every `get` ends, what was not handed out is dropped, and nothing is taken in any more."""
         self._is_open = False
         self._lanes.clear()
-        self._looks.clear()
+        self._delayed.clear()
         self._delays.clear()
         for entry in self._processing:
             entry.state, entry.overdue = PROCESSING, None
@@ -180,25 +180,25 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     async def drained(self) -> None:
-        """Returns when nothing is in work any more. After `shut_down` that is the end."""
+        """Returns when no key is being processed. After `shut_down` that is the end."""
         if self._processing:
             drainer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._drainers.append(drainer)
             await drainer
 
-    # --- Looking on ----------------------------------------------------------------------------------------------
+    # --- Reading ------------------------------------------------------------------------------------------------------
 
     def processing_keys(self) -> set[K]:
-        """What was handed out, and is not done."""
+        """The keys that were handed out, and are not done."""
         return {entry.key for entry in self._processing}
 
     def snapshot(self) -> QueueSnapshot:
-        """The queue as it is now; costs no more for a million keys than for one."""
+        """The queue now; costs the same for a million keys as for one."""
         now = self._catch_up()
         running = [now - entry.started for entry in self._processing]
         return QueueSnapshot(
             depth=dict(zip(Priority, self._lanes.depths, strict=True)),
-            delayed=len(self._looks),
+            delayed=len(self._delayed),
             processing=len(running),
             unfinished_seconds=sum(running),
             longest_running_seconds=max(running, default=0.0),
@@ -208,36 +208,36 @@ class WorkQueue(Generic[K]):
             work_durations=self._work_durations.read(),
         )
 
-    # --- Inside --------------------------------------------------------------------------------------------------
+    # --- Internals ----------------------------------------------------------------------------------------------------
 
     def _catch_up(self) -> float:
-        """Now, after every look that is due by now was added at its own time: that keeps the lanes in order."""
+        """The time, after every delayed add that is due was added at its own time: that keeps the lanes in order."""
         now = self._monotonic()
-        if now >= self._looks.next_due:
-            self._bring_due(now)
+        if now >= self._delayed.next_due:
+            self._add_due(now)
         return now
 
-    def _bring_due(self, now: float) -> None:
-        for look in self._looks.due(now):
-            entry = self._entries.get(look.key)
+    def _add_due(self, now: float) -> None:
+        for delayed in self._delayed.due(now):
+            entry = self._entries.get(delayed.key)
             if entry is not None and entry.state is not QUEUED:
-                entry.overdue = look
-            elif self._looks.answer(look):
-                self._insert(look.key, look.priority, look.trigger, look.due)
+                entry.overdue = delayed
+            elif self._delayed.claim(delayed):
+                self._insert(delayed.key, delayed.priority, delayed.trigger, delayed.due)
 
     def _insert(self, key: K, priority: Priority, trigger: str, at: float) -> None:
         fresh = QueueEntry(key, priority, trigger, at)
-        # Once, not a look and then a store: hashing the key is the dearest part of an add.
+        # One dictionary operation: hashing the key is the most expensive part of an add.
         entry = self._entries.setdefault(key, fresh)
         if entry is fresh:
             self._adds += 1
-            self._enter(fresh, at)
+            self._queue(fresh, at)
         elif entry.state is not QUEUED:
-            self._want_again(entry, priority, trigger, at)
+            self._mark_dirty(entry, priority, trigger, at)
         elif priority < entry.priority:
             self._entries[key] = self._lanes.raised(entry, priority, trigger, at)
 
-    def _want_again(self, entry: QueueEntry[K], priority: Priority, trigger: str, at: float) -> None:
+    def _mark_dirty(self, entry: QueueEntry[K], priority: Priority, trigger: str, at: float) -> None:
         if entry.state is PROCESSING:
             self._adds += 1
             entry.state, entry.priority, entry.trigger, entry.since = DIRTY, priority, trigger, at
@@ -245,13 +245,13 @@ class WorkQueue(Generic[K]):
             entry.priority, entry.trigger = priority, trigger
         entry.since = min(entry.since, at)
 
-    def _enter(self, entry: QueueEntry[K], at: float) -> None:
+    def _queue(self, entry: QueueEntry[K], at: float) -> None:
         self._lanes.put(entry, at)
         if self._getters:
             self._wake_one()
 
     async def _wait(self) -> None:
-        """Returns when there may be something to take."""
+        """Returns when there may be a key to process."""
         self._set_timer(self._monotonic())
         getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._getters.append(getter)
@@ -259,7 +259,7 @@ class WorkQueue(Generic[K]):
             await getter
         except asyncio.CancelledError:
             if not getter.cancelled():
-                # It was woken and will not come: what it was woken for is another's.
+                # It was woken and then cancelled: another waiting worker takes the key.
                 self._wake_one()
             elif getter in self._getters:
                 self._getters.remove(getter)
@@ -273,22 +273,22 @@ class WorkQueue(Generic[K]):
                 return
 
     def _set_timer(self, now: float) -> None:
-        due = self._looks.next_due
+        due = self._delayed.next_due
         if not isfinite(due) or (self._timer is not None and self._timer_due <= due):
             return
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.create_task(self._sleep(max(0.0, due - now)))
-        self._timer.add_done_callback(self._ring)
+        self._timer.add_done_callback(self._on_timer)
         self._timer_due = due
 
     async def _sleep(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
 
-    def _ring(self, timer: asyncio.Task[None]) -> None:
-        """Adds what is due, which wakes those who wait; sleeps on for those who still do."""
+    def _on_timer(self, timer: asyncio.Task[None]) -> None:
+        """Adds what is due, which wakes waiting workers; sets the next timer while some still wait."""
         if timer is not self._timer:
-            return  # an earlier look came in between, and has a timer of its own
+            return  # an earlier delayed add came in between, and has a timer of its own
         self._timer = None
         if timer.cancelled():
             return
@@ -297,7 +297,7 @@ class WorkQueue(Generic[K]):
         if self._getters:
             self._set_timer(now)
 
-    def _tell_drainers(self) -> None:
+    def _wake_drainers(self) -> None:
         for drainer in self._drainers:
             if not drainer.done():
                 drainer.set_result(None)

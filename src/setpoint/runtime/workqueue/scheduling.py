@@ -12,22 +12,22 @@ import msgspec
 
 
 class Priority(IntEnum):
-    """The reason for a look, the most urgent first."""
+    """Why a key is queued, the most urgent first."""
 
     EDIT = 0
-    """The author changed something, or asked."""
+    """The author changed the resource, or requested a reconcile."""
     DEPENDENCY = 1
-    """Something that it waits for is ready."""
+    """A dependency is ready."""
     DRIFT = 2
     """The live object changed."""
     RESYNC = 3
-    """It is time to look again."""
+    """The resync is due."""
     START_UP = 4
-    """The process has just begun."""
+    """The process has just started."""
 
 
-# Whoever was added first, plus this, comes first: everything has its turn, however busy the better classes are.
-# The order is that of `Priority`, and no class may wait less long than a better one.
+# A deadline is the time of the add plus this: no priority starves, however busy the more urgent ones are.
+# In the order of `Priority`; a less urgent one never has a shorter time.
 MAX_WAIT_SECONDS: Final = (0.0, 1.0, 5.0, 30.0, 60.0)
 
 
@@ -37,7 +37,7 @@ _SLACK: Final = 64
 
 
 class DelayedAdd(NamedTuple, Generic[K]):
-    """A look that is to come. Sorted by time; `number` decides between equals, so that keys are never compared."""
+    """An add that is due later. Sorted by time; `number` decides between equals, so that keys are never compared."""
 
     due: float
     number: int
@@ -47,77 +47,77 @@ class DelayedAdd(NamedTuple, Generic[K]):
 
 
 class DelayedAdds(Generic[K]):
-    """The next look at each key. A new plan for a key replaces the old one, whichever is earlier."""
+    """At most one delayed add for each key. A new one replaces the old one, whichever is earlier."""
 
     def __init__(self) -> None:
-        # Never later than the first look that is wanted. Read before every step of the queue, hence no property.
+        # Never later than the first pending one. Read before every operation of the queue, hence no property.
         self.next_due = inf
-        self._wanted: dict[K, DelayedAdd[K]] = {}
-        # Holds replaced looks as well, until they come up or are too many.
+        self._pending: dict[K, DelayedAdd[K]] = {}
+        # Holds replaced ones as well, until they come up or are too many.
         self._heap: list[DelayedAdd[K]] = []
         self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._wanted)
+        return len(self._pending)
 
     @property
     def slots(self) -> int:
-        """How many places are taken, replaced looks too: never more than twice what is wanted, and a few."""
+        """The size of the heap, replaced ones included: at most twice the pending ones, plus a constant."""
         return len(self._heap)
 
-    def plan(self, key: K, due: float, priority: Priority, trigger: str) -> None:
-        """The next look at `key`, whatever was planned before."""
-        look = DelayedAdd(due, next(self._numbers), key, priority, trigger)
-        self._wanted[key] = look
-        heappush(self._heap, look)
+    def schedule(self, key: K, due: float, priority: Priority, trigger: str) -> None:
+        """Schedules the add of `key`, and replaces the one that it has."""
+        delayed = DelayedAdd(due, next(self._numbers), key, priority, trigger)
+        self._pending[key] = delayed
+        heappush(self._heap, delayed)
         self._tidy()
 
     def drop(self, key: K) -> None:
-        """No look at `key` is planned any more."""
-        if self._wanted.pop(key, None) is not None:
+        """Removes the delayed add of `key`."""
+        if self._pending.pop(key, None) is not None:
             self._tidy()
 
     def clear(self) -> None:
-        """No look is planned any more."""
-        self._wanted.clear()
+        """Removes all of them."""
+        self._pending.clear()
         self._heap.clear()
         self.next_due = inf
 
     def due(self, now: float) -> list[DelayedAdd[K]]:
-        """The wanted looks whose time has come, in order. They stay on record until `answer`."""
+        """The pending ones that are due, in order. They stay pending until `claim`."""
         found = []
         while self._heap and self._heap[0].due <= now:
-            look = heappop(self._heap)
-            if self._wanted.get(look.key) is look:
-                found.append(look)
+            delayed = heappop(self._heap)
+            if self._pending.get(delayed.key) is delayed:
+                found.append(delayed)
         self._tidy()
         return found
 
-    def answer(self, look: DelayedAdd[K]) -> bool:
-        """Takes a look off the record; False when it was replaced or dropped before."""
-        if self._wanted.get(look.key) is not look:
+    def claim(self, delayed: DelayedAdd[K]) -> bool:
+        """Removes a pending one; False when it was replaced or dropped before."""
+        if self._pending.get(delayed.key) is not delayed:
             return False
-        del self._wanted[look.key]
+        del self._pending[delayed.key]
         self._tidy()
         return True
 
     def _tidy(self) -> None:
-        if len(self._heap) > 2 * len(self._wanted) + _SLACK:
-            self._heap[:] = self._wanted.values()
+        if len(self._heap) > 2 * len(self._pending) + _SLACK:
+            self._heap[:] = self._pending.values()
             heapify(self._heap)
         self.next_due = self._heap[0].due if self._heap else inf
 
 
 class KeyState(Enum):
-    """Where a key is."""
+    """The state of an entry."""
 
     QUEUED = "waits for its turn"
-    STALE = "waits elsewhere, at a better place"
+    STALE = "replaced by an entry in a more urgent lane"
     PROCESSING = "handed out"
     DIRTY = "handed out, and added again since"
 
 
-# By these names, because reading a member off its class costs more than the comparison that it is for.
+# As constants, because reading a member of an enum costs more than the comparison.
 QUEUED: Final = KeyState.QUEUED
 STALE: Final = KeyState.STALE
 PROCESSING: Final = KeyState.PROCESSING
@@ -125,9 +125,9 @@ DIRTY: Final = KeyState.DIRTY
 
 
 class QueueEntry(msgspec.Struct, Generic[K], gc=False, eq=False):
-    """A key between its first add and its `done`. `since` is the first add that is not answered yet.
+    """A key between its first add and its `done`. `since` is the first add that no processing has answered yet.
 
-    In work, `priority`, `trigger` and `since` say nothing until it is added again, and then are those of that add.
+    While it is processed, `priority`, `trigger` and `since` are void until it is added again.
     """
 
     key: K
@@ -137,16 +137,14 @@ class QueueEntry(msgspec.Struct, Generic[K], gc=False, eq=False):
     deadline: float = 0.0
     state: KeyState = QUEUED
     started: float = 0.0
-    overdue: DelayedAdd[K] | None = (
-        None  # the last look that came due in work: at `done` it counts, if it is still wanted
-    )
+    overdue: DelayedAdd[K] | None = None  # came due during processing; added at `done`, if still pending
 
 
 class PriorityLanes(Generic[K]):
-    """Takes out the earliest deadline: the time of adding, plus what the priority allows.
+    """Takes out the earliest deadline: the time of the add plus the longest wait of its priority.
 
-    Times must not go backwards from one call to the next. Then each lane is in order as it stands, and the first
-    of all is the best of a few heads. Stale entries are passed over, and cleared away when they outnumber the others.
+    Times must not decrease from one call to the next. Then each lane is sorted without a heap, and the earliest entry
+    is at the front of one of the lanes. Stale entries are skipped, and removed when they outnumber the live ones.
     """
 
     def __init__(self) -> None:
@@ -155,25 +153,25 @@ class PriorityLanes(Generic[K]):
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """How many wait under each priority."""
+        """How many entries are queued under each priority."""
         return tuple(self._depths)
 
     @property
     def slots(self) -> int:
-        """How many places are taken, stale too: right after a raise or drop at most twice what waits, and a few."""
+        """The entries in all lanes, stale ones included: at most twice the queued ones, plus a constant."""
         return sum(map(len, self._lanes))
 
     def put(self, entry: QueueEntry[K], at: float) -> None:
-        """Queues an entry that is in no lane, as added `at`."""
+        """Queues an entry that is in no lane, with the time of its add."""
         priority = entry.priority
         entry.deadline = at + MAX_WAIT_SECONDS[priority]
         self._lanes[priority].append(entry)
         self._depths[priority] += 1
 
     def raised(self, entry: QueueEntry[K], priority: Priority, trigger: str, at: float) -> QueueEntry[K]:
-        """The entry to keep now that a queued one was added again `at`, with a better priority.
+        """The entry to keep after a queued one was added again `at`, with a more urgent priority.
 
-        Its deadline never gets later: whoever is overdue stays where it is, under a better name.
+        Its deadline never gets later: an entry that is due earlier keeps its lane under the new priority.
         """
         self._depths[entry.priority] -= 1
         if entry.deadline < at + MAX_WAIT_SECONDS[priority]:
@@ -186,12 +184,12 @@ class PriorityLanes(Generic[K]):
         return fresh
 
     def drop(self, entry: QueueEntry[K]) -> None:
-        """A queued entry does not wait any more."""
+        """Removes a queued entry."""
         self._depths[entry.priority] -= 1
         self._make_stale(entry)
 
     def take(self) -> QueueEntry[K] | None:
-        """The entry with the earliest deadline, of a better lane first when two are equal; None when none waits."""
+        """The entry with the earliest deadline, the more urgent of two equal ones; None when no entry is queued."""
         while True:
             best: deque[QueueEntry[K]] | None = None
             earliest = inf
@@ -206,7 +204,7 @@ class PriorityLanes(Generic[K]):
                 return entry
 
     def clear(self) -> None:
-        """Nothing waits any more."""
+        """Removes all entries."""
         for lane in self._lanes:
             lane.clear()
         self._depths = [0] * len(Priority)
@@ -214,9 +212,9 @@ class PriorityLanes(Generic[K]):
     def _make_stale(self, entry: QueueEntry[K]) -> None:
         entry.state = STALE
         if self.slots > 2 * sum(self._depths) + _SLACK:
-            self._clear_away()
+            self._remove_stale()
 
-    def _clear_away(self) -> None:
+    def _remove_stale(self) -> None:
         for lane in self._lanes:
             kept = [entry for entry in lane if entry.state is QUEUED]
             lane.clear()

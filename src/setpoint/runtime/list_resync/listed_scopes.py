@@ -1,0 +1,196 @@
+"""List scopes: which resources a LIST shows together, when it is worth its cost, and what an item shows."""
+
+from enum import Enum
+from hashlib import sha256
+from math import ceil, inf
+from typing import Final
+
+import msgspec
+
+from setpoint.core.values.canonical import digest
+from setpoint.engine.capabilities import ListScope, SupportsList
+from setpoint.engine.idle_cache import IdleEntry, state_digest
+from setpoint.engine.kind import Location
+from setpoint.engine.requeue import error_backoff, jittered_resync
+from setpoint.engine.resource import ResourceRef
+from setpoint.runtime.informer import ResourceEvent
+from setpoint.runtime.predicates import ReconcileTrigger
+
+# For fewer, a GET of each costs next to nothing.
+MIN_MEMBERS: Final = 10
+# An item costs about a tenth of a step, but is read twice as often: a listing starts with the first resync that is
+# due. If one item in five saves a step, both ways cost about the same.
+MAX_ITEMS_PER_MEMBER: Final = 5
+# After a listing that was refused, or saved too little. Neither changes often.
+RELIST_SECONDS: Final = 3600.0
+# How long a scope with too few idle members is skipped before they are counted again.
+RECOUNT_SECONDS: Final = 60.0
+
+
+class ScopeListing:
+    """One running listing of a scope with so many members."""
+
+    def __init__(self, members: int, began: float, stepped: set[ResourceRef]) -> None:
+        self.members = members
+        self.began = began
+        # When the current page was requested: it shows a state from after that.
+        self.asked = began
+        # Resources with a step since then: the listing may show a state from before it.
+        self.stepped = stepped
+        # Resources whose resync waits for it, with the trigger.
+        self.waiting: dict[ResourceRef, ReconcileTrigger] = {}
+        # Items read; resyncs saved; seconds until the next resync of each resource that it answered for.
+        self.seen = 0
+        self.resyncs_saved = 0
+        self.next_resyncs: list[float] = []
+
+    def answered(self, ref: ResourceRef, seconds: float) -> None:
+        """`ref` needs no resync for so long."""
+        self.resyncs_saved += 1
+        self.next_resyncs.append(seconds)
+        self.waiting.pop(ref, None)
+
+    @property
+    def is_not_worth_it(self) -> bool:
+        """Whether there are too many items of objects that are not managed here."""
+        return self.seen > MAX_ITEMS_PER_MEMBER * self.members
+
+    @property
+    def seconds_until_relist(self) -> float | None:
+        """How long after its start the next listing pays: by then enough resyncs are due. None when none does."""
+        enough = ceil(self.seen / MAX_ITEMS_PER_MEMBER)
+        is_useful = len(self.next_resyncs) >= max(MIN_MEMBERS, enough)
+        return sorted(self.next_resyncs)[enough - 1] / 2 if is_useful else None
+
+
+class ListedScope:
+    """One list scope: its members, the running listing, and when the next one may start."""
+
+    def __init__(self, name: ListScope) -> None:
+        self.name = name
+        # By location. Of two resources with the same location, only one is a member.
+        self.members: dict[Location, ResourceRef] = {}
+        self.listing: ScopeListing | None = None
+        self.not_before = -inf
+        self._backoff = error_backoff()
+
+    def is_worth_listing(self, now: float) -> bool:
+        """Whether a listing is running, or may pay."""
+        return self.listing is not None or (now >= self.not_before and len(self.members) >= MIN_MEMBERS)
+
+    def skip_for(self, now: float, seconds: float) -> None:
+        """Starts no listing for so long."""
+        self.not_before = now + seconds
+
+    def back_off(self, now: float, asked: float | None) -> float:
+        """Starts no listing until the service has had time to recover; how many seconds that is."""
+        seconds = self._backoff.next(asked)
+        self.skip_for(now, seconds)
+        return seconds
+
+    def record_result(self, listing: ScopeListing, now: float) -> bool:
+        """Takes note of a finished listing; whether it paid."""
+        self._backoff = error_backoff()
+        seconds = listing.seconds_until_relist
+        self.not_before = now + RELIST_SECONDS if seconds is None else listing.began + seconds
+        return seconds is not None
+
+
+class ListedScopes:
+    """Every list scope with members of one kind, by the recorded locations of their objects."""
+
+    def __init__(self, kind: SupportsList) -> None:
+        self._kind = kind
+        self._scopes: dict[ListScope, ListedScope] = {}
+
+    def handle_event(self, event: ResourceEvent) -> None:
+        """A resource came, went, or got a location."""
+        before = None if event.before is None else event.before.location
+        after = None if event.after is None else event.after.location
+        if before == after:
+            return
+        if before is not None:
+            self._remove(event.ref, before)
+        if after is not None:
+            self._add(event.ref, after)
+
+    def at(self, location: Location) -> ListedScope | None:
+        """The scope that lists this location; None when there is none."""
+        name = self._kind.list_scope_of(location)
+        return None if name is None else self._scopes.get(name)
+
+    def _add(self, ref: ResourceRef, location: Location) -> None:
+        name = self._kind.list_scope_of(location)
+        if name is not None:
+            self._scopes.setdefault(name, ListedScope(name)).members[location] = ref
+
+    def _remove(self, ref: ResourceRef, location: Location) -> None:
+        scope = self.at(location)
+        if scope is None or scope.members.get(location) != ref:
+            return
+        del scope.members[location]
+        if not scope.members and scope.listing is None:
+            del self._scopes[scope.name]
+
+
+# A LIST may leave out what a GET shows, without a sign: so each object gets a step of its own about this often.
+DIRECT_OBSERVE_SECONDS: Final = 6 * 3600.0
+
+
+class ItemVerdict(Enum):
+    """What an item shows of its object."""
+
+    UNCHANGED = "it is as it was"
+    CHANGED = "it was listed in another state before"
+    NOTHING = "nothing to go by"
+
+
+class _Known(msgspec.Struct, gc=False, eq=False):
+    """The digest of the item that shows the idle state, when it was last read, and until when it may answer."""
+
+    item: bytes
+    seen: float
+    until: float
+
+
+class ListedItems:
+    """The items of idle resources, as long as no step runs."""
+
+    def __init__(self, kind: SupportsList) -> None:
+        self._kind = kind
+        self._known: dict[ResourceRef, _Known] = {}
+
+    def forget(self, ref: ResourceRef) -> None:
+        """The next item is decoded and compared."""
+        if self._known:
+            self._known.pop(ref, None)
+
+    def was_unchanged_since(self, ref: ResourceRef, since: float) -> bool:
+        """Whether an item has shown it unchanged since then."""
+        known = self._known.get(ref)
+        return known is not None and known.seen >= since
+
+    def may_answer_for(self, ref: ResourceRef, now: float) -> bool:
+        """Whether an item may answer, and no step of its own is due."""
+        known = self._known.get(ref)
+        return known is None or now < known.until
+
+    def compare(self, ref: ResourceRef, rest: IdleEntry, item: bytes, now: float) -> ItemVerdict:
+        """What `item` shows of an idle resource. The same bytes as last time need no decoding."""
+        mark, known = sha256(item).digest(), self._known.get(ref)
+        if known is None:
+            if self.state_in(item, rest.location) != rest.state:
+                return ItemVerdict.NOTHING
+            self._known[ref] = _Known(mark, now, now + jittered_resync(ref, DIRECT_OBSERVE_SECONDS))
+            return ItemVerdict.UNCHANGED
+        if known.item != mark:
+            if self.state_in(item, rest.location) != rest.state:
+                return ItemVerdict.CHANGED
+            known.item = mark
+        known.seen = now
+        return ItemVerdict.UNCHANGED
+
+    def state_in(self, item: bytes, location: Location) -> bytes | None:
+        """The digest of the state of the object; None when the item may not show all of it."""
+        found = self._kind.read_item(item, location)
+        return None if found is None else state_digest(digest(found.live), found.outputs)
