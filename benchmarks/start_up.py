@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.measuring import Contest, Contestant
 from benchmarks.opponents import Opponents
 from setpoint import __version__
-from setpoint.cli.entry import HELP
+from setpoint.cli.entry import help_text
 
 SUBJECT: Final = "start-up, a process each"
 INTERPRETER: Final = "python -c pass: the interpreter alone"
@@ -42,7 +42,7 @@ def children_cpu() -> int:
 
 
 def _contestants(opponents: Opponents) -> Iterator[Contestant]:
-    yield _contestant("setpoint --help", (_SETPOINT, "--help"), lambda output: output == HELP)
+    yield _contestant("setpoint --help", (_SETPOINT, "--help"), lambda output: output == help_text())
     # As a console script starts it: with the packages of the environment in sight.
     yield _contestant(INTERPRETER, (sys.executable, "-c", "pass"), lambda output: output == "")
     yield _contestant("setpoint version", (_SETPOINT, "version"), lambda output: __version__ in output)

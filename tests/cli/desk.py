@@ -15,7 +15,8 @@ from typing import Any, Final, Self, TypeVar
 from rich.console import Console
 
 from setpoint.app import AppSettings
-from setpoint.cli.commands.resources import COMMANDS
+from setpoint.cli.commands.apply import apply, delete, plan, reconcile
+from setpoint.cli.commands.inspect import describe, events, explain, get
 from setpoint.cli.request import CommandRequest
 from setpoint.localcloud.faults import AddLatency
 from setpoint.localcloud.server import LocalCloud
@@ -24,6 +25,9 @@ from tests.cli.programs import DEADLINE, Call, Piped, Terminal
 SETPOINT: Final = str(Path(sys.executable).with_name("setpoint"))
 WIDE: Final = (160, 30)
 _SECONDS: Final = 3600.0
+_COMMANDS: Final = {
+    command.__name__: command for command in (apply, delete, describe, events, explain, get, plan, reconcile)
+}
 _Result = TypeVar("_Result")
 
 BUCKET: Final = """apiVersion: storage.cnrm.cloud.google.com/v1beta1
@@ -99,7 +103,7 @@ class Desk:
         """Like `apply`, for any command; on the manifests unless told otherwise."""
         settings = AppSettings(f"sqlite:///{self.folder}/.setpoint/state.db", environment=self.environment)
         files = () if targets else (str(self.folder / "manifest.yaml"),)
-        asyncio.run(_awaited(COMMANDS[command](CommandRequest(settings, Console(quiet=True), files, targets))))
+        asyncio.run(_awaited(_COMMANDS[command](CommandRequest(settings, Console(quiet=True), files, targets))))
 
     def said(self, command: str, *targets: str, **options: Any) -> tuple[int, list[str]]:
         """The exit code of a command in this process, and what it prints into a pipe."""
@@ -107,7 +111,7 @@ class Desk:
         files = () if targets else (str(self.folder / "manifest.yaml"),)
         printed = io.StringIO()
         request = CommandRequest(settings, Console(file=printed, width=200), files, targets, **options)
-        code = asyncio.run(_awaited(COMMANDS[command](request)))
+        code = asyncio.run(_awaited(_COMMANDS[command](request)))
         return code, printed.getvalue().splitlines()
 
     def terminal(self, *arguments: str, size: tuple[int, int] = WIDE, **environment: str) -> Terminal:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from setpoint.app import AppSettings, StoreAccess, open_engine
-from setpoint.cli.commands.resources import COMMANDS, check_manifests
+from setpoint.cli.commands.apply import apply, check_manifests
 from setpoint.cli.manifests import load_manifests
 from setpoint.cli.request import CommandRequest
 from setpoint.cli.views.outcome import ExitCode
@@ -163,7 +163,7 @@ def test_a_refused_manifest_leaves_the_store_as_it_was(tmp_path: Path, mutation:
     async def applied(text: str) -> ExitCode | SetpointError:
         file.write_text(text, encoding="utf-8")
         try:
-            return await COMMANDS["apply"](request)
+            return await apply(request)
         except SetpointError as error:
             return error
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from setpoint import __version__
-from setpoint.cli.entry import HELP
+from setpoint.cli.entry import COMMAND_HELP, help_text
 from setpoint.cli.main import main
 
 PICTURE = Path("docs/demo.svg")
@@ -53,8 +53,12 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_help_is_the_same_with_and_without_its_short_cut() -> None:
-    assert CliRunner().invoke(main, ["--help"], prog_name="setpoint").output == HELP
+def test_help_is_the_same_with_and_without_click() -> None:
+    assert CliRunner().invoke(main, ["--help"], prog_name="setpoint").output == help_text()
+
+
+def test_every_command_has_a_help_text() -> None:
+    assert sorted(main.commands) == sorted(COMMAND_HELP)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -158,7 +158,7 @@ def test_a_time_out_says_of_whom_nothing_was_heard(desk: Desk) -> None:
     desk.stop_answers()
     desk.write(bucket("logs"))
 
-    told = "StorageBucket default/logs was not heard of in time: the log of the running process says why"
+    told = "StorageBucket default/logs had no step in time: the log of the running process says why"
     assert desk.said("apply", seconds=0.1) == (3, [told])
 
 

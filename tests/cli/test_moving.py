@@ -11,12 +11,12 @@ from tests.cli.desk import Desk, bucket
 
 NEW = ("--store", "sqlite:///new.db")
 PAUSED = (
-    "Where they came from they are paused: nothing is done for them from there. "
+    "In the store they came from they are paused: nothing is done for them from there. "
     "`setpoint plan` shows what is left to do here"
 )
 NOT_PAUSED = (
-    "Where they came from they are not paused: two would look after the same objects. Let nobody look after that store "
-    "any more, and put it away; `setpoint delete` there would delete the objects. "
+    "In the store they came from they are not paused: two stores would reconcile the same objects. Run no controller "
+    "for that store any more, and put it away; `setpoint delete` there would delete the objects. "
     "`setpoint plan` shows what is left to do here"
 )
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {app: Sesame-1-app}\n"
@@ -170,7 +170,7 @@ def test_while_somebody_looks_after_a_store_it_can_be_copied_but_neither_paused_
 
     assert copied.returncode == 0
     assert copied.stderr.splitlines()[0] == (
-        "somebody looks after this store: this is a copy of one moment. To move, end that, and use --pause"
+        "a controller is running for this store: this is a copy of one moment. To move, stop it, and use --pause"
     )
     assert (paused.returncode, filled.returncode) == (1, 1)
     assert "is in use by process" in paused.stderr
@@ -191,7 +191,7 @@ def test_while_somebody_looks_after_a_store_it_can_be_copied_but_neither_paused_
         ),
         (
             ["export", "Secret/s"],
-            "a Secret goes along with the resources that refer to it: name those, and --with-secrets",
+            "a Secret is exported with the resources that refer to it: name those, and --with-secrets",
         ),
         (["import"], "nothing to import: name an export with -f, or - for standard input"),
         (["import", "-f", "nosuch.yaml"], "nosuch.yaml: No such file or directory: name a file, a folder or - for"),
@@ -251,5 +251,5 @@ def test_what_has_an_owner_leaves_it_behind_and_that_is_told(desk: Desk) -> None
 
     exported = desk.run("export")
 
-    assert exported.stderr == "StorageBucket default/logs: its owner stays behind, so that it has none elsewhere\n"
+    assert exported.stderr == "StorageBucket default/logs: its owner is not exported, so that it has none elsewhere\n"
     assert "ownerReferences" not in exported.stdout

@@ -132,7 +132,7 @@ def test_what_is_no_longer_generated_goes_when_nobody_edited_it(keeper: Keeper) 
     keeper.desk.write(trustee("Restricted"))
 
     lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
-    told = "removed: no longer generated, and nobody edited it"
+    told = "removed: no longer generated, and not edited"
     assert [line for line in lines if "KbsEnvVars" in line] == [
         f'~ spec.KbsEnvVars {{"RUST_LOG":"debug"}} → unset {told}'
     ]
@@ -152,7 +152,7 @@ def test_what_was_nobodys_is_told_as_adopted(desk: Desk) -> None:
     desk.write(trustee())
 
     lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
-    assert "~ metadata.ownerReferences adopted: it was nobody's" in lines
+    assert "~ metadata.ownerReferences adopted: it had no owner" in lines
 
 
 # --- Plain objects ----------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_an_edit_is_known_as_one_in_another_store(keeper: Keeper) -> None:
 def test_the_keys_of_an_owner_go_along_with_secrets_only(keeper: Keeper) -> None:
     elsewhere, told = _moved(keeper)
 
-    assert told[0].startswith("the Secrets of owners stay behind, and keys that were made for one are made anew")
+    assert told[0].startswith("the Secrets of owners are not exported, and keys that were made for one are made anew")
     assert "+ Secret/trustee-auth-secret created" in _words(list(elsewhere.changes()))
 
 
@@ -224,7 +224,7 @@ def test_children_go_along_with_their_owner_and_belong_to_the_one_that_is_there(
 def test_an_object_is_not_exported_by_itself(keeper: Keeper) -> None:
     assert keeper.run("export", "ConfigMap/trustee-resource-policy") == (
         1,
-        ["error: ConfigMap: it goes along with the resource that makes or reads it: name that one"],
+        ["error: ConfigMap: it is exported with the resource that makes or reads it: name that one"],
     )
 
 

@@ -52,8 +52,8 @@ async def _settle(engine: EngineContext) -> None:
     await asyncio.gather(*map(one, names("bucket", MANY)))
 
 
-def _without_cookies(engine: bytes) -> bytes:
-    recorded = unpack_world(engine, "w")
+def _without_cookies(world: bytes) -> bytes:
+    recorded = unpack_world(world, "w")
     return pack_world(replace(recorded, resources=tuple(with_cookie(one, None) for one in recorded.resources)))
 
 

@@ -17,8 +17,10 @@ HOLE: Final = "…"
 # Where the message stands among the arguments. Besides our errors: what becomes a part of one, or stands in a status.
 CARRIERS: Final = {
     **{name: 0 for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)},
-    **{"ValueError": 0, "_Problem": 0, "Unknown": 0, "Waiting": 0, "Failed": 1, "Ready": 2},
+    **{"ValueError": 0, "_Problem": 0, "Unknown": 0, "Unsatisfied": 0, "Unsatisfiable": 1, "ReadyCondition": 2},
 }
+# What these return is a part that varies: the type of a value in words.
+VARYING: Final = frozenset({"json_type"})
 _FAR_ENOUGH: Final = 6
 _LETTERS: Final = re.compile(r"[^\W\d_]{2}")
 
@@ -41,9 +43,16 @@ def messages_in(source: str) -> dict[str, int]:
 @dataclass(frozen=True, slots=True)
 class _Module:
     constants: dict[str, ast.expr]
-    functions: dict[str, _Function]
+    # By class, "" for none, and name.
+    functions: dict[tuple[str, str], _Function]
     # Each call, and the function or method around it.
     calls: tuple[tuple[ast.Call, _Function | None], ...]
+
+    def called(self, call: ast.Call, caller: _Function | None) -> _Function | None:
+        """The function of this module that is called: `self.name` is a method of the caller's own class."""
+        is_method = isinstance(call.func, ast.Attribute)
+        inside = next((one for (one, _), function in self.functions.items() if function is caller), "")
+        return self.functions.get((inside if is_method else "", _name_of(call)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +66,12 @@ class _Scope:
 
 def _read(source: str) -> _Module:
     tree = ast.parse(source)
-    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
-    functions = [node for body in bodies for node in body if isinstance(node, _Function)]
-    around = {id(node): function for function in functions for node in ast.walk(function)}
+    bodies = [("", tree.body), *((node.name, node.body) for node in tree.body if isinstance(node, ast.ClassDef))]
+    functions = {(name, node.name): node for name, body in bodies for node in body if isinstance(node, _Function)}
+    around = {id(node): function for function in functions.values() for node in ast.walk(function)}
     calls = tuple((node, around.get(id(node))) for node in ast.walk(tree) if isinstance(node, ast.Call))
     constants = {name: value for node in tree.body for name, value in _assigned(node)}
-    return _Module(constants, {function.name: function for function in functions}, calls)
+    return _Module(constants, functions, calls)
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -115,7 +124,9 @@ def _followed(node: ast.Name | ast.Call, scope: _Scope) -> set[str]:
             return _named(name, scope)
         case ast.Call(func=ast.Attribute(attr="join"), args=[ast.GeneratorExp(elt=one) | ast.ListComp(elt=one)]):
             return _texts(one, scope)
-        case _ if function := scope.module.functions.get(_name_of(node)):
+        case _ if _name_of(node) in VARYING:
+            return {HOLE}
+        case _ if function := scope.module.called(node, scope.function):
             returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value]
             return _any_of(returns, replace(scope, function=function))
         case _:
@@ -150,7 +161,7 @@ def _parameters(function: _Function) -> list[str]:
 def _handed_over(name: str, position: int, function: _Function, scope: _Scope) -> set[str]:
     found: set[str] = set()
     for call, caller in scope.module.calls:
-        if _name_of(call) == function.name:
+        if scope.module.called(call, caller) is function:
             given = [one.value for one in call.keywords if one.arg == name] or call.args[position : position + 1]
             found |= _any_of(given, replace(scope, function=caller))
     return found

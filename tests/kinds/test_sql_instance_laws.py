@@ -23,8 +23,7 @@ from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.live import read_instance
 from setpoint.kinds.gcp.sql_instance.requests import insert_body, patch_body, put_body
-from setpoint.localcloud.json_body import merge_patch
-from setpoint.localcloud.schema import NullMeaning, client_fields, validate
+from setpoint.localcloud.schema import NullMeaning, client_fields, merge_patch, validate
 from setpoint.localcloud.sql.defaults import keep_unspecified_fields, with_defaults, without_rechosen_fields
 from setpoint.localcloud.sql.instances import client_config
 from setpoint.localcloud.sql.schema import INSTANCE

@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.core.values.json_types import JsonObject
 from setpoint.kinds.gcp.storage_bucket.requests import patch_body
-from setpoint.localcloud.json_body import merge_patch
+from setpoint.localcloud.schema import merge_patch
 from tests.kinds.bench import bucket
 from tests.kinds.test_storage_bucket_laws import KIND, intent_for, plan_over, read, sent, wanted_over
 

@@ -20,7 +20,7 @@ from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, read_bucket
 from setpoint.kinds.gcp.storage_bucket.requests import insert_body, patch_body
-from setpoint.localcloud.json_body import merge_patch
+from setpoint.localcloud.schema import merge_patch
 from tests.kinds.bench import bucket
 
 pytestmark = pytest.mark.laws

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody, merge_patch
 from setpoint.localcloud.routing import ServiceResponse
+from setpoint.localcloud.schema import JsonBody, merge_patch
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 OPERATION_SECONDS: Final = 10.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setpoint.localcloud.json_body import JsonBody, merge_patch
+from setpoint.localcloud.schema import JsonBody, merge_patch
 from tests.localcloud.talk import BUCKET, get, held_cloud, make_bucket, ok
 
 pytestmark = pytest.mark.laws

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody, member
+from setpoint.localcloud.schema import JsonBody, member
 from tests.localcloud.talk import BUCKET, BUCKETS, complaint, get, make_bucket, ok, refused
 
 INSERT = f"{BUCKETS}?project=acme"

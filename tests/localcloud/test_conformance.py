@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody, member, merge_patch, with_member, without_member
+from setpoint.localcloud.schema import JsonBody, member, merge_patch, with_member, without_member
 from tests.localcloud.talk import OPERATION_SECONDS, get, ok
 
 _RECORDED: Final = json.loads((Path(__file__).parent / "data" / "recorded.json").read_text(encoding="utf-8"))

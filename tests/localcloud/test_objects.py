@@ -1,7 +1,7 @@
 """Objects and their versions, as far as deleting a bucket needs them."""
 
 from setpoint.localcloud.cloud import Cloud, CloudRequest
-from setpoint.localcloud.json_body import JsonBody
+from setpoint.localcloud.schema import JsonBody
 from tests.localcloud.talk import BUCKET, complaint, get, make_bucket, ok, refused
 
 OBJECTS = f"{BUCKET}/o"

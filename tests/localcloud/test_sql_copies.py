@@ -1,7 +1,7 @@
 """Replicas and clones."""
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody, merge_patch
+from setpoint.localcloud.schema import JsonBody, merge_patch
 from tests.localcloud.talk import DB, INSTANCES, LOGGED, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
 
 PRIMARY = merge_patch(MYSQL, LOGGED)

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody
+from setpoint.localcloud.schema import JsonBody
 from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
 
 DATABASES = f"{DB}/databases"

@@ -3,7 +3,7 @@
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody, member, merge_patch
+from setpoint.localcloud.schema import JsonBody, member, merge_patch
 from tests.localcloud.talk import (
     DB,
     INSTANCES,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody, member, merge_patch, without_member
+from setpoint.localcloud.schema import JsonBody, member, merge_patch, without_member
 from tests.localcloud.talk import DB, INSTANCES, MYSQL, OPERATION_SECONDS, PROJECT, create, done, get, held_cloud, ok
 
 pytestmark = pytest.mark.laws

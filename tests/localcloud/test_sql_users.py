@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
-from setpoint.localcloud.json_body import JsonBody
+from setpoint.localcloud.schema import JsonBody
 from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, get, ok, refused
 
 USERS = f"{DB}/users"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from setpoint.localcloud.json_body import merge_patch, with_member, without_member
+from setpoint.localcloud.schema import merge_patch, with_member, without_member
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,11 @@ def test_while_somebody_looks_after_a_cluster_it_can_be_copied_but_neither_pause
     daemon.interrupt()
     daemon.end()
 
-    assert copied.stderr.splitlines()[0].startswith("somebody looks after this store: this is a copy of one moment")
+    assert copied.stderr.splitlines()[0].startswith(
+        "a controller is running for this store: this is a copy of one moment"
+    )
     assert (copied.returncode, paused.returncode, filled.returncode) == (0, 1, 1)
-    assert paused.stderr.startswith("error: somebody looks after this store, and would go on: end that first")
-    assert filled.stderr.startswith("error: somebody looks after this store, and would take steps before all is here")
+    assert paused.stderr.startswith("error: a controller is running for this store, and would go on: end that first")
+    assert filled.stderr.startswith(
+        "error: a controller is running for this store, and would take steps before all is here"
+    )

@@ -13,7 +13,7 @@ from setpoint.errors import UserError
 
 
 def write_private_file(path: Path, parts: Iterable[bytes]) -> None:
-    """The file with this in it, there as a whole or not at all, which nobody but its owner can read."""
+    """Writes the file atomically; only its owner can read it. UserError says what to do instead."""
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -29,7 +29,7 @@ def write_private_file(path: Path, parts: Iterable[bytes]) -> None:
 
 
 class FileChange(StrEnum):
-    """What became of a file."""
+    """What writing a file changed."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -37,7 +37,7 @@ class FileChange(StrEnum):
 
 
 def put_file(file: Path, text: str, *, mode: int, setting: str) -> FileChange:
-    """The file with this text in a folder of its own. UserError says that `setting` names another place."""
+    """Writes a file atomically, in a folder that holds nothing else. UserError says that `setting` names another."""
     try:
         before = _current(file)
         if before == (text.encode(), mode):
@@ -49,19 +49,19 @@ def put_file(file: Path, text: str, *, mode: int, setting: str) -> FileChange:
 
 
 def remove_file(file: Path, upto: Path, *, setting: str) -> bool:
-    """Whether the file was there. Folders that are empty then go, too, up to `upto` and without it."""
+    """Removes the file, and folders that are empty then, below `upto`. Whether the file existed."""
     try:
-        is_there = file.exists()
+        existed = file.exists()
         file.unlink(missing_ok=True)
     except OSError as error:
         raise _file_error(file, error, setting) from error
     for folder in file.parents:
         if folder == upto:
             break
-        # Others live there.
+        # The folder holds other files.
         with suppress(OSError):
             folder.rmdir()
-    return is_there
+    return existed
 
 
 def _current(file: Path) -> tuple[bytes, int] | None:
@@ -74,7 +74,7 @@ def _current(file: Path) -> tuple[bytes, int] | None:
 def _write_file(file: Path, text: str, mode: int) -> None:
     above = file.parent.parent
     above.mkdir(parents=True, exist_ok=True)
-    # Beside the folder: whatever is in it is part of the provider, and of the hash in lock files.
+    # Beside the folder: every file in it is part of the provider, and of the hash in lock files.
     stage = above / f".{secrets.token_hex(4)}"
     stage.mkdir()
     try:
@@ -91,7 +91,7 @@ def _write_file(file: Path, text: str, mode: int) -> None:
 
 def _move_into_place(fresh: Path, file: Path) -> None:
     try:
-        # A new folder comes with its file.
+        # A new folder appears together with its file.
         fresh.parent.rename(file.parent)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
@@ -100,7 +100,7 @@ def _move_into_place(fresh: Path, file: Path) -> None:
 
 
 def _file_error(file: Path, error: OSError, setting: str) -> UserError:
-    # Not by pathlib: what may not even be looked at is not in the way, but refused.
+    # Not by pathlib: a path without read permission is not in the way, but refused.
     wrong = [one for one in file.parents if os.path.exists(one) and not os.path.isdir(one)]
     wrong += [file] if os.path.isdir(file) else []
     if wrong:

@@ -9,7 +9,7 @@ from setpoint.runtime.sharding.assignment import has_members
 
 
 async def has_local_daemon(request: CommandRequest) -> bool:
-    """Whether a process goes on with the store in a file for ever."""
+    """Whether a `setpoint run` process owns the store in a file."""
     file = store_file(request.settings)
     daemon = None if file is None or not file.exists() else await connect_admin(file)
     if daemon is None:
@@ -19,14 +19,14 @@ async def has_local_daemon(request: CommandRequest) -> bool:
 
 
 async def has_controller(request: CommandRequest, engine: EngineContext) -> bool:
-    """The same for any store; StoreError when a cluster does not tell us."""
+    """Whether a controller is running for a store of any type; StoreError when a cluster cannot be asked."""
     if is_shared_store(request.settings):
         return await has_members(engine.store, engine.clock.now())
     return await has_local_daemon(request)
 
 
 async def cluster_has_controller(engine: EngineContext) -> bool:
-    """The same for a cluster: whoever may not see who is there trusts that somebody is."""
+    """Whether a controller is running for a cluster. A user without the right to see leases assumes that one is."""
     try:
         return await has_members(engine.store, engine.clock.now())
     except StoreError as error:
@@ -36,7 +36,7 @@ async def cluster_has_controller(engine: EngineContext) -> bool:
 
 
 async def is_resynced(request: CommandRequest) -> bool:
-    """Whether somebody looks at what is in the store again, as far as one can see."""
+    """Whether the resources of the store are resynced by a controller, as far as this user can see."""
     if not is_shared_store(request.settings):
         return await has_local_daemon(request)
     async with open_engine(request.settings, StoreAccess.READ) as engine:

@@ -1,54 +1,71 @@
-"""The entry point of the `setpoint` command. `setpoint --help` is answered from a constant, before click is imported.
+"""The entry point of the `setpoint` command, and the help text of each command.
 
-`verify-upgrade` starts other versions by this module's name: it must not move.
+`setpoint --help` is answered from the table below, before click is imported. `verify-upgrade` starts other versions by
+this module's name: it must not move.
 """
 
 import os
 import sys
+from typing import Final
 
-HELP = """\
-Usage: setpoint [OPTIONS] COMMAND [ARGS]...
-
-  Keeps cloud and Kubernetes resources as they were declared.
-
-Options:
-  --store URL  Where resources are kept: sqlite:///path.
-  -h, --help   Show this message and exit.
-
-Commands:
-  apply           Declare what is in PATH, and make it so.
-  completion      Print the completion script: eval "$(setpoint completion...
-  crds            Print the CustomResourceDefinitions of kinds, for kubectl...
-  delete          Delete resources and what they stand for.
-  demo            Tell in one minute what setpoint tells apart.
-  describe        Everything about a resource.
-  events          What happened to resources, oldest first.
-  explain         Why the last step did what it did: what moved, which...
-  export          Print resources, and what is remembered of them, for...
-  get             List resources, or print some of them.
-  graph           Draw who needs whom, and how it stands with each.
-  import          Go on with resources where another store left off.
-  install         Install setpoint into the cluster of the current...
-  local-cloud     Serve a strict local Cloud SQL and Cloud Storage, for...
-  migrate         Show what taking over from another controller would...
-  plan            Show what a step would write, and why; writes nothing.
-  reconcile       Look now, and try again where a service would not follow.
-  record          Keep everything that setpoint plan --all reads in one...
-  run             Keep everything as declared, until SIGTERM or Ctrl-C.
-  terraform       Use setpoint as a provider of Terraform and OpenTofu.
-  verify-upgrade  Plan one world with two versions, and compare.
-  version         Print the version.
-"""
+SUMMARY: Final = "Keeps cloud and Kubernetes resources as they were declared."
+STORE_HELP: Final = "Where resources are kept: sqlite:///path."
+# The list of commands shows the first sentence, which has to fit into 58 characters: click would cut it off.
+COMMAND_HELP: Final = {
+    "apply": "Declare the resources in PATH, and reconcile them. Exit 0 settled, 1 failed, 3 still waiting or blocked.",
+    "completion": 'Print the completion script of a shell. Load it with eval "$(setpoint completion bash)".',
+    "crds": "Print the CustomResourceDefinitions of kinds. For kubectl apply --server-side -f -.",
+    "delete": "Delete resources and their live objects.",
+    "demo": "Show drift, field policies and deletion of a local bucket. Touches nothing outside this process.",
+    "describe": "Show everything on record about a resource.",
+    "events": "Show what happened to resources, oldest first.",
+    "explain": "Explain the last step of a resource. It shows which digest moved, which fields, and which rule.",
+    "export": "Print resources and their state, for setpoint import.",
+    "get": "List resources, or print some of them.",
+    "graph": "Draw the dependency graph, with the state of each node. Exit 1 for a cycle.",
+    "import": "Import resources and their state from another store. Touches none of their live objects.",
+    "install": "Install or upgrade setpoint in a cluster. The cluster is that of the current kubeconfig context.",
+    "local-cloud": "Serve a strict local Cloud SQL and Cloud Storage. For demos and tests.",
+    "migrate": "Preview a migration from another controller; hand over. Exit 0 nothing to write, 2 changes, 1 error.",
+    "plan": "Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error.",
+    "reconcile": "Reconcile now, and retry what a service did not accept.",
+    "record": "Record all that setpoint plan --all reads in one file. Without Secrets; it can be planned elsewhere.",
+    "run": "Run the controllers, until SIGTERM or Ctrl-C.",
+    "terraform": "Use setpoint as a provider of Terraform and OpenTofu.",
+    "verify-upgrade": "Plan one world with two versions, and compare. "
+    "Exit 0 nothing new is written, 2 something is, 1 broken.\n\n"
+    "SIDE may go on with ,KIND=stateless or ,KIND=stateful or ,KIND=REVISION, to handle a kind otherwise.",
+    "version": "Print the version.",
+}
 
 
 def main() -> None:
     """Runs the command line."""
     # A shell that completes a line calls without arguments, too.
     if sys.argv[1:] in ([], ["-h"], ["--help"]) and "_SETPOINT_COMPLETE" not in os.environ:
-        pass
-
-        sys.stdout.write(HELP)
+        sys.stdout.write(help_text())
         return
     from setpoint.cli.main import main as commands
 
     commands()
+
+
+def help_text() -> str:
+    """What `setpoint --help` prints."""
+    width = max(map(len, COMMAND_HELP))
+    commands = "".join(f"  {name:<{width}}  {_first_sentence(text)}\n" for name, text in COMMAND_HELP.items())
+    return f"""\
+Usage: setpoint [OPTIONS] COMMAND [ARGS]...
+
+  {SUMMARY}
+
+Options:
+  --store URL  {STORE_HELP}
+  -h, --help   Show this message and exit.
+
+Commands:
+{commands}"""
+
+
+def _first_sentence(text: str) -> str:
+    return f"{text.partition('. ')[0].removesuffix('.')}."

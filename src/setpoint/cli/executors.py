@@ -27,12 +27,16 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteUnavailable, StoreInUse, WriteConflict
 
-# How often the other process is asked what keeps it.
+# How often the controller process is asked for errors that no status shows.
 _ERROR_POLL_SECONDS: Final = 1.0
+_NO_CONTROLLER: Final = (
+    "no controller is running for this cluster: the request is on record, and is executed once one is: "
+    "run `setpoint --store kubernetes run`, or `setpoint install`"
+)
 
 
 class CommandTrigger(StrEnum):
-    """The command that asks for a step, as the step's record shows it."""
+    """The command that asks for steps. The value is the trigger in the record of each step."""
 
     APPLY = "setpoint apply"
     RECONCILE = "setpoint reconcile"
@@ -40,35 +44,38 @@ class CommandTrigger(StrEnum):
 
 
 class Executor(Protocol):
-    """What a command needs done. Whoever does it, it is told in the same words."""
+    """Executes what a command asks for, and shows the progress: the same output, whichever process takes the steps."""
 
     @property
     def engine(self) -> EngineContext:
-        """To read from."""
+        """The engine context of the store, for reading."""
         ...
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
-        """Puts the manifests on record."""
+        """Declares the manifests in the store."""
         ...
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
-        """Asks for the deletion."""
+        """Marks the resources for deletion."""
         ...
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
-        """Shows how it goes on until everything is settled, blocked or failed; or, without waiting, the next step."""
+        """Shows the progress until every resource is settled, blocked or failed; without `--wait`, of one step each."""
         ...
 
 
 @asynccontextmanager
 async def executor_for(request: CommandRequest) -> AsyncIterator[Executor]:
-    """Our own hands; when another process owns the store, its hands. StoreInUse when it does not take orders."""
+    """This process, the controllers of a cluster, or the process that owns the store.
+
+    StoreInUse when the owner of the store does not answer on its admin socket.
+    """
     async with AsyncExitStack() as stack:
         try:
             engine = await stack.enter_async_context(open_engine(request.settings, StoreAccess.WRITE))
-            hands: Executor = LocalExecutor(engine, request)
+            executor: Executor = LocalExecutor(engine, request)
             if is_shared_store(request.settings):
-                hands = ClusterExecutor(engine, request)
+                executor = ClusterExecutor(engine, request)
         except StoreInUse:
             file = store_file(request.settings)
             daemon = None if file is None else await connect_admin(file)
@@ -76,34 +83,34 @@ async def executor_for(request: CommandRequest) -> AsyncIterator[Executor]:
                 raise
             stack.push_async_callback(daemon.close)
             engine = await stack.enter_async_context(open_engine(request.settings, StoreAccess.READ))
-            hands = DaemonExecutor(engine, request, daemon)
-        yield hands
+            executor = DaemonExecutor(engine, request, daemon)
+        yield executor
 
 
 @dataclass(slots=True)
 class LocalExecutor:
-    """This process writes, and takes the steps."""
+    """This process writes to the store, and takes the steps."""
 
     engine: EngineContext
     request: CommandRequest
-    # Those whose children were written: nobody else calls them.
+    # The owners of children that were applied: without a watch, they are reconciled from here.
     _owners: Sequence[ResourceRef] = ()
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
-        """See Hands."""
+        """See Executor."""
         for manifest in manifests:
             await self.engine.store.apply(manifest.tree)
         self._owners = await owners_of_children([manifest.ref for manifest in manifests], self.engine)
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
-        """See Hands."""
+        """See Executor."""
         for ref in refs:
             await self.engine.store.delete(ref)
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
-        """See Hands."""
+        """See Executor."""
         asked = trigger is CommandTrigger.RECONCILE
-        # An owner goes before its children: what it puts back, or keeps, is what they are looked at for.
+        # An owner is reconciled before its children: it may write to them.
         all_refs = (*self._owners, *refs)
         owners = [one for one in await owners_of_children(all_refs, self.engine) if one in all_refs]
         refs = list(dict.fromkeys((*owners, *all_refs)))
@@ -120,7 +127,7 @@ class LocalExecutor:
 
 @dataclass(slots=True)
 class DaemonExecutor:
-    """Another process writes, and takes the steps; this one reads what becomes of them."""
+    """The process that owns the store writes, and takes the steps; this one follows the statuses."""
 
     engine: EngineContext
     request: CommandRequest
@@ -128,55 +135,56 @@ class DaemonExecutor:
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
-        """See Hands."""
+        """See Executor."""
         self._before = await step_records([manifest.ref for manifest in manifests], self.engine.store)
         await self.daemon.apply(manifest.tree for manifest in manifests)
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
-        """See Hands."""
+        """See Executor."""
         await self.daemon.delete(map(_daemon_name, refs))
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
-        """See Hands. What ends with the other process is told."""
+        """See Executor. When the other process exits first, the output says so."""
         if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
-            await self._look(refs)
+            await self._request_reconcile(refs)
         with ResourceProgress(self.request.console, refs) as progress:
-            follow = StatusFollower(self.engine.store, progress.hear, self._look, self._before)
-            is_there = await self._follow(follow, refs)
+            follow = StatusFollower(self.engine.store, progress.hear, self._request_reconcile, self._before)
+            is_alive = await self._follow(follow, refs)
         code = worst_exit_code(state.code for state in progress.states.values())
-        if not is_there and code is not ExitCode.DONE:
-            self._say(
-                "the running process ended before this was done: what was begun is on record, and the next goes on"
+        if not is_alive and code is not ExitCode.DONE:
+            _warn(
+                self.request,
+                "the running process ended before this was done: what was begun is on record, and the next goes on",
             )
-        elif is_there:
+        elif is_alive:
             for ref in refs:
                 if ref not in follow.outcomes:
-                    self._say(f"{ref} was not heard of in time: the log of the running process says why")
+                    _warn(self.request, f"{ref} had no step in time: the log of the running process says why")
         return code
 
     async def _follow(self, follow: StatusFollower, refs: Sequence[ResourceRef]) -> bool:
-        """Whether the other process was there to the end."""
+        """Follows the statuses to the end; False when the other process exited before that."""
         until = follow.until_done if self.request.wait else follow.until_first_outcome
         following = asyncio.ensure_future(until(refs, self.request.seconds))
         ended = asyncio.ensure_future(self.daemon.wait_until_exit())
-        troubles = asyncio.ensure_future(self._hear_troubles(follow))
-        tasks = (following, ended, troubles)
+        errors = asyncio.ensure_future(self._poll_errors(follow))
+        tasks = (following, ended, errors)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        done = [task for task in (following, troubles) if task.done()]
-        is_there = bool(done) and not any(isinstance(task.exception(), RemoteUnavailable) for task in done)
+        done = [task for task in (following, errors) if task.done()]
+        is_alive = bool(done) and not any(isinstance(task.exception(), RemoteUnavailable) for task in done)
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        if not is_there:
+        if not is_alive:
             await follow.refresh()
             return False
         for task in done:
             task.result()
         return True
 
-    async def _hear_troubles(self, follow: StatusFollower) -> None:
-        """Tells what no status does, until nothing is left to wait for."""
+    async def _poll_errors(self, follow: StatusFollower) -> None:
+        """Passes on the errors that no status shows, until nothing is left to wait for."""
         while True:
             await self.engine.clock.sleep(_ERROR_POLL_SECONDS)
             by_name = {_daemon_name(ref): ref for ref in follow.left}
@@ -185,10 +193,7 @@ class DaemonExecutor:
             if not follow.left:
                 return
 
-    def _say(self, text: str) -> None:
-        self.request.console.print(Text(text, style="yellow"), soft_wrap=True)
-
-    async def _look(self, refs: Sequence[ResourceRef]) -> None:
+    async def _request_reconcile(self, refs: Sequence[ResourceRef]) -> None:
         await self.daemon.reconcile(map(_daemon_name, refs))
 
 
@@ -196,62 +201,56 @@ def _daemon_name(ref: ResourceRef) -> ResourceName:
     return ResourceName(*ref)
 
 
-_NO_CONTROLLER = (
-    "nobody looks after this cluster: what was asked for is on record, and is done once somebody does: "
-    "run `setpoint --store kubernetes run`, or `setpoint install`"
-)
-
-
 @dataclass(slots=True)
 class ClusterExecutor:
-    """This process writes what is declared; others take the steps, and their statuses are read."""
+    """This process declares resources in a cluster; the controllers there take the steps. It follows the statuses."""
 
     engine: EngineContext
     request: CommandRequest
     _before: Mapping[ResourceRef, JsonObject | None] = field(default_factory=dict)
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
-        """See Hands."""
+        """See Executor."""
         self._before = await step_records([manifest.ref for manifest in manifests], self.engine.store)
         for manifest in manifests:
             before = await self.engine.store.get(manifest.ref)
             after = await self.engine.store.apply(manifest.tree)
-            if before is not None and self._says_nothing_new(before, after):
-                await self._look([after.ref])
+            if before is not None and self._keeps_generation(before, after):
+                await self._request_reconcile([after.ref])
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
-        """See Hands."""
+        """See Executor."""
         for ref in refs:
             before = await self.engine.store.get(ref)
             left = await self.engine.store.delete(ref)
             if left is not None and before is not None and before.is_deleting:
-                # It was to go already: its status may be of long ago.
-                await self._look([ref])
+                # Its deletion was requested before: the status on record may be old.
+                await self._request_reconcile([ref])
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
-        """See Hands."""
+        """See Executor."""
         if trigger is CommandTrigger.RECONCILE:
             self._before = await step_records(refs, self.engine.store)
-            await self._look(refs)
+            await self._request_reconcile(refs)
         if not await cluster_has_controller(self.engine):
-            self._say(_NO_CONTROLLER)
+            _warn(self.request, _NO_CONTROLLER)
             return ExitCode.WAITING if refs else ExitCode.DONE
         with ResourceProgress(self.request.console, refs) as progress:
-            follow = StatusFollower(self.engine.store, progress.hear, self._look, self._before)
+            follow = StatusFollower(self.engine.store, progress.hear, self._request_reconcile, self._before)
             until = follow.until_done if self.request.wait else follow.until_first_outcome
             await until(refs, self.request.seconds)
         for ref in refs:
             if ref not in follow.outcomes:
-                self._say(f"{ref} was not heard of in time: the log of the process that looks after it says why")
+                _warn(self.request, f"{ref} had no step in time: the log of its controller says why")
         return worst_exit_code(state.code for state in progress.states.values())
 
-    def _says_nothing_new(self, before: Resource, after: Resource) -> bool:
-        """Whether nobody can tell the status that it has from one that is still to come: then a look is asked for."""
+    def _keeps_generation(self, before: Resource, after: Resource) -> bool:
+        """Whether the status on record cannot be told from the next one: then a step is requested by annotation."""
         is_handled = (after.ref.group, after.ref.kind) in self.engine.resource_types
         return is_handled and (before.uid, before.generation) == (after.uid, after.generation)
 
-    async def _look(self, refs: Sequence[ResourceRef]) -> None:
-        """Asks for a look at each, as `kubectl annotate` would."""
+    async def _request_reconcile(self, refs: Sequence[ResourceRef]) -> None:
+        """Requests a step for each by annotation, as `kubectl annotate` would."""
         for ref in refs:
             while (resource := await self.engine.store.get(ref)) is not None:
                 try:
@@ -260,5 +259,6 @@ class ClusterExecutor:
                     continue
                 break
 
-    def _say(self, text: str) -> None:
-        self.request.console.print(Text(text, style="yellow"), soft_wrap=True)
+
+def _warn(request: CommandRequest, text: str) -> None:
+    request.console.print(Text(text, style="yellow"), soft_wrap=True)

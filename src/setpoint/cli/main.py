@@ -1,11 +1,18 @@
-"""The click definitions of all commands. Each command imports its module when it runs, so that `--help` stays fast."""
+"""The click definitions of all commands. Each command imports its module when it runs, so that `--help` stays fast.
 
-from collections.abc import Callable
-from typing import TypeVar
+The help texts are in `entry`, where `setpoint --help` is answered without click.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from setpoint import __version__
+from setpoint.cli.entry import COMMAND_HELP, STORE_HELP, SUMMARY
+
+if TYPE_CHECKING:
+    from setpoint.cli.request import CommandRequest
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -39,93 +46,111 @@ def _options(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--store", envvar="SETPOINT_STORE", metavar="URL", help="Where resources are kept: sqlite:///path.")
+@click.group(help=SUMMARY, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--store", envvar="SETPOINT_STORE", metavar="URL", help=STORE_HELP)
 @click.option("--cookie-location", type=click.Choice(["status", "annotation"]), default="status", hidden=True)
 @click.pass_context
 def main(context: click.Context, store: str | None, cookie_location: str) -> None:
-    """Keeps cloud and Kubernetes resources as they were declared."""
     context.obj = (store, cookie_location)
 
 
-@main.command()
+def _command(name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Declares the command `name`, with its help text."""
+    return main.command(name, help=COMMAND_HELP[name])
+
+
+def _exit(context: click.Context, command: Callable[[dict[str, Any]], int], options: dict[str, object]) -> None:
+    """Ends the process with the exit code of `command`."""
+    store, cookies = context.obj
+    context.exit(command({**options, "store": store, "cookies": cookies}))
+
+
+def _run(
+    context: click.Context, command: Callable[["CommandRequest"], Awaitable[int]], options: dict[str, object]
+) -> None:
+    """Ends the process with the exit code of a command that takes a request."""
+    from setpoint.cli.request import run_command
+
+    _exit(context, lambda all_options: run_command(command, all_options), options)
+
+
+@_command("version")
 def version() -> None:
-    """Print the version."""
     click.echo(f"setpoint {__version__}")
 
 
-@main.command()
-@click.option("--svg", type=click.Path(dir_okay=False, writable=True), help="Also draw the story as a picture.")
+@_command("demo")
+@click.option("--svg", type=click.Path(dir_okay=False, writable=True), help="Also draw the session as a picture.")
 def demo(svg: str | None) -> None:
-    """Tell in one minute what setpoint tells apart. Touches nothing outside this process."""
     from setpoint.cli.commands.demo import run_demo
 
     run_demo(svg)
 
 
-@main.command()
+@_command("apply")
 @_options(_FILES, _WAIT, _TIMEOUT)
 @click.pass_context
 def apply(context: click.Context, /, **options: object) -> None:
-    """Declare what is in PATH, and make it so. Exit 0 settled, 1 failed, 3 still waiting or blocked."""
-    _run("apply", context, options)
+    from setpoint.cli.commands.apply import apply
+
+    _run(context, apply, options)
 
 
-@main.command()
+@_command("plan")
 @_options(_FILES, _TARGETS, _NAMESPACE, _OUTPUT)
 @click.option("--all", "everything", is_flag=True, help="Everything in the store, with and without cookies.")
-@click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; nobody is asked.")
+@click.option("--world", metavar="FILE", help="The same of a world that setpoint record made; no service is called.")
 @click.option(
     "--as",
     "variants",
     multiple=True,
     metavar="KIND=WAY",
-    help="With these, handle KIND stateless, stateful, or as once.",
+    help="With these, handle KIND stateless, stateful, or as an earlier REVISION did.",
 )
 @click.pass_context
 def plan(context: click.Context, /, **options: object) -> None:
-    """Show what a step would write, and why; writes nothing. Exit 0 nothing to do, 2 changes, 1 error."""
-    if not (options["everything"] or options["world"] or options["variants"]):
-        _run("plan", context, options)
-    from setpoint.cli.commands.plan_all import plan_all
+    if options["everything"] or options["world"] or options["variants"]:
+        from setpoint.cli.commands.plan_all import plan_all
 
-    store, cookies = context.obj
-    context.exit(plan_all({**options, "store": store, "cookies": cookies}))
+        _exit(context, plan_all, options)
+    else:
+        from setpoint.cli.commands.apply import plan
+
+        _run(context, plan, options)
 
 
-@main.command()
+@_command("record")
 @click.option("--to", required=True, metavar="FILE", help="Write it there, for its owner alone.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 @click.pass_context
 def record(context: click.Context, /, **options: object) -> None:
-    """Keep everything that setpoint plan --all reads in one file, without Secrets, to look at again elsewhere."""
     from setpoint.cli.commands.plan_all import record_world
 
-    store, cookies = context.obj
-    context.exit(record_world({**options, "store": store, "cookies": cookies}))
+    _exit(context, record_world, options)
 
 
-@main.command()
+@_command("migrate")
 @click.option(
-    "--from", "origin", required=True, type=click.Choice(["config-connector"]), help="Who looks after them now."
+    "--from",
+    "origin",
+    required=True,
+    type=click.Choice(["config-connector"]),
+    help="The controller that reconciles them now.",
 )
 @click.option("--context", metavar="CONTEXT", help="The cluster that they are in; the current context otherwise.")
 @click.option("-n", "--namespace", default=None, help="This namespace only; --hand-over and --finish need one.")
 @click.option("--hand-over", is_flag=True, help="Pause Config Connector in the namespace, then declare all of it here.")
-@click.option("--accept-changes", is_flag=True, help="Hand over also what will be written to.")
-@click.option("--finish", is_flag=True, help="Once theirs is uninstalled: have nothing of it hold a resource any more.")
+@click.option("--accept-changes", is_flag=True, help="Hand over also resources that will be written to.")
+@click.option("--finish", is_flag=True, help="Once Config Connector is uninstalled: remove its finalizers.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 @click.pass_context
 def migrate(context: click.Context, /, **options: object) -> None:
-    """Show what taking over from another controller would write; hand over. Exit 0 nothing, 2 changes, 1 error."""
     from setpoint.cli.commands.migrate import migrate
 
-    store, cookies = context.obj
-    # Its namespace is that of the other side.
-    context.exit(migrate({**options, "store": store, "cookies": cookies}))
+    _exit(context, migrate, options)
 
 
-@main.command("verify-upgrade")
+@_command("verify-upgrade")
 @click.option("--baseline", required=True, metavar="SIDE", help="What runs now: a version, or a virtual environment.")
 @click.option(
     "--candidate", default="this", show_default=True, metavar="SIDE", help="What is to run; this is this very version."
@@ -144,66 +169,67 @@ def migrate(context: click.Context, /, **options: object) -> None:
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="The form.")
 @click.pass_context
 def verify_upgrade(context: click.Context, /, **options: object) -> None:
-    """Plan one world with two versions, and compare. Exit 0 nothing new is written, 2 something is, 1 broken.
-
-    SIDE may go on with ,KIND=stateless or ,KIND=stateful or ,KIND=REVISION, to handle a kind otherwise.
-    """
     from setpoint.cli.commands.verify_upgrade import verify
 
-    store, cookies = context.obj
-    context.exit(verify({**options, "store": store, "cookies": cookies}))
+    _exit(context, verify, options)
 
 
-@main.command()
+@_command("reconcile")
 @_options(_FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT)
 @click.pass_context
 def reconcile(context: click.Context, /, **options: object) -> None:
-    """Look now, and try again where a service would not follow."""
-    _run("reconcile", context, options)
+    from setpoint.cli.commands.apply import reconcile
+
+    _run(context, reconcile, options)
 
 
-@main.command()
+@_command("delete")
 @_options(_FILES, _TARGETS, _NAMESPACE, _WAIT, _TIMEOUT)
 @click.pass_context
 def delete(context: click.Context, /, **options: object) -> None:
-    """Delete resources and what they stand for."""
-    _run("delete", context, options)
+    from setpoint.cli.commands.apply import delete
+
+    _run(context, delete, options)
 
 
-@main.command()
+@_command("get")
 @_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 @click.pass_context
 def get(context: click.Context, /, **options: object) -> None:
-    """List resources, or print some of them."""
-    _run("get", context, options)
+    from setpoint.cli.commands.inspect import get
+
+    _run(context, get, options)
 
 
-@main.command()
+@_command("describe")
 @_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
 @click.pass_context
 def describe(context: click.Context, /, **options: object) -> None:
-    """Everything about a resource."""
-    _run("describe", context, options)
+    from setpoint.cli.commands.inspect import describe
+
+    _run(context, describe, options)
 
 
-@main.command()
+@_command("explain")
 @_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
 @click.pass_context
 def explain(context: click.Context, /, **options: object) -> None:
-    """Why the last step did what it did: what moved, which fields, which rule."""
-    _run("explain", context, options)
+    from setpoint.cli.commands.inspect import explain
+
+    _run(context, explain, options)
 
 
-@main.command()
+@_command("events")
 @_options(_TARGETS, _NAMESPACE, _OUTPUT, _WATCH)
 @click.pass_context
 def events(context: click.Context, /, **options: object) -> None:
-    """What happened to resources, oldest first."""
-    _run("events", context, options)
+    from setpoint.cli.commands.inspect import events
+
+    _run(context, events, options)
 
 
-@main.command()
+@_command("run")
 @click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only.")
 @click.option(
     "--concurrency",
@@ -235,89 +261,79 @@ def events(context: click.Context, /, **options: object) -> None:
 @click.option("--live", is_flag=True, help="Draw what it does on the terminal; q ends it.")
 @click.pass_context
 def run(context: click.Context, /, **options: object) -> None:
-    """Keep everything as declared, until SIGTERM or Ctrl-C."""
     from setpoint.cli.commands.run import run_until_stopped
 
-    store, cookies = context.obj
-    context.exit(run_until_stopped({**options, "store": store, "cookies": cookies}))
+    _exit(context, run_until_stopped, options)
 
 
-@main.command()
+@_command("crds")
 @click.argument("targets", nargs=-1, metavar="[KIND]...")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 @click.pass_context
 def crds(context: click.Context, /, **options: object) -> None:
-    """Print the CustomResourceDefinitions of kinds, for kubectl apply --server-side -f -."""
-    _run("crds", context, options)
+    from setpoint.cli.commands.inspect import crds
+
+    _run(context, crds, options)
 
 
-@main.command()
+@_command("install")
 @click.option("--dry-run", is_flag=True, help="Only print what would be applied, for kubectl or a repository.")
 @click.option("-n", "--namespace", default="setpoint-system", show_default=True, help="Where the pods are.")
 @click.option("--image", default=f"setpoint:{__version__}", show_default=True, help="What they run.")
 @click.option("--replicas", type=click.IntRange(1, 100), default=2, show_default=True, help="How many there are.")
 @click.option("--shards", type=click.IntRange(1, 1000), default=8, show_default=True, help="Parts of the work.")
-@click.option("--watch-namespace", metavar="NAMESPACE", help="Look after this one only, with no rights beyond it.")
-@click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only, with no rights for others.")
+@click.option("--watch-namespace", metavar="NAMESPACE", help="Reconcile this one only, with no rights beyond it.")
+@click.option("--kinds", default="", metavar="KIND,...", help="Handle these kinds only, with no rights for the rest.")
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the pods; again for another.")
-@click.option("--crds/--no-crds", default=True, help="The kinds, too, and what people may do with them.")
-@click.option("--force", is_flag=True, help="Take over fields that somebody else has set.")
+@click.option("--crds/--no-crds", default=True, help="The CRDs, too, and the roles of their users.")
+@click.option("--force", is_flag=True, help="Take over fields of another field manager.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form of --dry-run.")
 @click.pass_context
 def install(context: click.Context, /, **options: object) -> None:
-    """Install setpoint into the cluster of the current kubeconfig context, or upgrade it."""
     from setpoint.cli.commands.install import install
 
-    store, cookies = context.obj
-    context.exit(install({**options, "store": store, "cookies": cookies}))
+    _exit(context, install, options)
 
 
-@main.command()
+@_command("export")
 @_options(_TARGETS, _NAMESPACE)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", help="The form.")
 @click.option("--with-secrets", is_flag=True, help="Their Secrets, too, in clear text; needs --to.")
-@click.option("--pause", is_flag=True, help="From here on, do nothing for them from this store.")
+@click.option("--pause", is_flag=True, help="From here on, pause them in this store.")
 @click.option("--to", metavar="FILE", help="Write it there, for its owner alone; - is standard output.")
 @click.pass_context
 def export(context: click.Context, /, **options: object) -> None:
-    """Print resources, and what is remembered of them, for setpoint import."""
     from setpoint.cli.commands.transfer import export_resources
 
-    store, cookies = context.obj
-    context.exit(export_resources({**options, "store": store, "cookies": cookies}))
+    _exit(context, export_resources, options)
 
 
-@main.command()
+@_command("graph")
 @_options(_FILES, _TARGETS, _NAMESPACE)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Not only one namespace.")
 @click.option("-o", "--output", type=click.Choice(["text", "dot", "mermaid", "json"]), default="text", help="The form.")
 @click.pass_context
 def graph(context: click.Context, /, **options: object) -> None:
-    """Draw who needs whom, and how it stands with each. Exit 1 when they wait for each other."""
     from setpoint.cli.commands.graph import draw_graph
 
-    store, cookies = context.obj
-    context.exit(draw_graph({**options, "store": store, "cookies": cookies}))
+    _exit(context, draw_graph, options)
 
 
-@main.command("import")
+@_command("import")
 @_FILES
-@click.option("--overwrite", is_flag=True, help="Give up what is here already and says something else.")
+@click.option("--overwrite", is_flag=True, help="Replace what is here already and differs.")
 @click.pass_context
 def import_(context: click.Context, /, **options: object) -> None:
-    """Go on with resources where another store left off. Touches nothing that they stand for."""
     from setpoint.cli.commands.transfer import import_resources
 
-    store, cookies = context.obj
-    context.exit(import_resources({**options, "store": store, "cookies": cookies}))
+    _exit(context, import_resources, options)
 
 
-@main.command("local-cloud")
+@_command("local-cloud")
 @click.option("--port", default=0, show_default=True, help="0 takes any that is free.")
 @click.option("--state", type=click.Path(dir_okay=False), help="Keep everything in this file across restarts.")
 def local_cloud(port: int, state: str | None) -> None:
-    """Serve a strict local Cloud SQL and Cloud Storage, for demos and tests."""
     from pathlib import Path
 
     from setpoint.errors import SetpointError
@@ -329,9 +345,9 @@ def local_cloud(port: int, state: str | None) -> None:
         raise click.ClickException(str(error)) from error
 
 
-@main.group()
+@main.group(help=COMMAND_HELP["terraform"])
 def terraform() -> None:
-    """Use setpoint as a provider of Terraform and OpenTofu."""
+    pass
 
 
 @terraform.command("install")
@@ -341,8 +357,7 @@ def terraform_install(context: click.Context, /, **options: object) -> None:
     """Put the provider where terraform init and tofu init find it. Touches no other version."""
     from setpoint.cli.commands.terraform import install
 
-    store, cookies = context.obj
-    context.exit(install({**options, "store": store, "cookies": cookies}))
+    _exit(context, install, options)
 
 
 @terraform.command("uninstall")
@@ -353,23 +368,14 @@ def terraform_uninstall(context: click.Context, /, **options: object) -> None:
     """Remove what terraform install made. Touches no other version."""
     from setpoint.cli.commands.terraform import uninstall
 
-    store, cookies = context.obj
-    context.exit(uninstall({**options, "store": store, "cookies": cookies}))
+    _exit(context, uninstall, options)
 
 
-@main.command()
+@_command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script: eval "$(setpoint completion bash)"."""
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(main, {}, "setpoint", "_SETPOINT_COMPLETE").source())
-
-
-def _run(name: str, context: click.Context, options: dict[str, object]) -> None:
-    from setpoint.cli.commands.resources import run_named
-
-    store, cookies = context.obj
-    context.exit(run_named(name, {**options, "store": store, "cookies": cookies}))

@@ -15,14 +15,14 @@ from setpoint.engine.transfer.export_format import is_export_header
 from setpoint.errors import ManifestInvalid, NotJson
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-# The first field that a message names.
+# The first field path in a message.
 _FIELD_IN_MESSAGE = re.compile(r"\b(?:spec|metadata|data|stringData)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
 _MAX_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedManifest:
-    """One resource as its author wrote it, and where."""
+    """One manifest as its author wrote it, with the file and lines it came from."""
 
     tree: JsonObject
     document: YamlDocument
@@ -56,7 +56,7 @@ class LoadedManifest:
 
 
 def load_manifests(paths: Sequence[str]) -> tuple[LoadedManifest, ...]:
-    """Every manifest in `paths`, lists taken apart; ManifestInvalid names file, line and what to do."""
+    """Every manifest in `paths`, with Lists split up; ManifestInvalid names file, line and what to do."""
     found = [manifest for path in paths for source, text in read_texts(path) for manifest in _manifests(text, source)]
     if not found:
         raise ManifestInvalid(f"no manifest in {', '.join(paths)}: a manifest has apiVersion, kind and metadata.name")
@@ -65,7 +65,7 @@ def load_manifests(paths: Sequence[str]) -> tuple[LoadedManifest, ...]:
 
 
 def read_texts(path: str, largest: int = _MAX_BYTES) -> Iterator[tuple[str, str]]:
-    """The text of each file that `path` means, and its name; ManifestInvalid for what is none, or is too large."""
+    """The name and text of each file in `path`; ManifestInvalid for one that cannot be read or is too large."""
     if path == "-":
         yield "standard input", _decoded(sys.stdin.buffer.read(largest + 1), "standard input", largest)
         return

@@ -1,4 +1,4 @@
-"""The options of a command, checked; KIND/NAME targets; and running a command to its exit code."""
+"""What every command shares: its checked options, KIND/NAME targets, printed data, and the exit code."""
 
 import asyncio
 import os
@@ -7,14 +7,19 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from rich.console import Console
 from rich.text import Text
 
 from setpoint.app import DEFAULT_STORE, AppSettings
+from setpoint.cli.manifests import load_manifests
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.core.values.durations import parse_duration
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.yaml_documents import write_document
 from setpoint.engine.context import CookieLocation, EngineContext
 from setpoint.engine.owners.children import unreconciled_kinds
+from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, SetpointError
 
@@ -23,7 +28,7 @@ _PIPE_COLUMNS = 200
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """A command's options. `console` is standard output."""
+    """The options of a command, checked. `console` is standard output; a `namespace` of None means all of them."""
 
     settings: AppSettings
     console: Console
@@ -37,7 +42,7 @@ class CommandRequest:
 
     @staticmethod
     def of(options: dict[str, Any]) -> "CommandRequest":
-        """The request that the options of a command line make."""
+        """The request made by the options of a command line."""
         settings = AppSettings(
             options["store"] or DEFAULT_STORE, CookieLocation(options["cookies"]), environment=dict(os.environ)
         )
@@ -55,15 +60,17 @@ class CommandRequest:
 
 
 def console_for(is_terminal: bool) -> Console:  # noqa: FBT001  # there is only this to know
-    """Standard output: a terminal as wide as it is, a pipe as wide as lines get."""
+    """The console of standard output: as wide as a terminal is; wide enough for any line in a pipe."""
     return Console(highlight=False) if is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)
 
 
-Command = Callable[[CommandRequest], Awaitable[ExitCode]]
+# --- Running ----------------------------------------------------------------------------------------------------------
+
+Command = Callable[[CommandRequest], Awaitable[int]]
 
 
-def run_command(command: Callable[[CommandRequest], Awaitable[int]], options: dict[str, Any]) -> int:
-    """The exit code of `command`; an error of ours is one line on standard error, never a traceback."""
+def run_command(command: Command, options: dict[str, Any]) -> int:
+    """The exit code of `command`; a SetpointError is one line on standard error, never a traceback."""
     try:
         return asyncio.run(_run_async(command, CommandRequest.of(options)))
     except SetpointError as error:
@@ -74,12 +81,69 @@ def run_command(command: Callable[[CommandRequest], Awaitable[int]], options: di
         return 130
 
 
-async def _run_async(command: Callable[[CommandRequest], Awaitable[int]], request: CommandRequest) -> int:
+async def _run_async(command: Command, request: CommandRequest) -> int:
     return await command(request)
 
 
+def print_documents(documents: list[Json], request: CommandRequest) -> None:
+    """Prints a list, or the one document that was asked for by name.
+
+    With `--watch` every document is printed by itself, in JSON on one line each.
+    """
+    names = [target.partition("/")[2] for target in request.targets]
+    if request.watch:
+        for one in documents:
+            text = orjson.dumps(one).decode() if request.output == "json" else f"---\n{write_document(one)}"
+            request.console.out(text)
+    elif len(documents) == len(names) == 1 and names[0]:
+        print_document(documents[0], request)
+    else:
+        print_document(documents, request)
+
+
+def print_document(document: Json, request: CommandRequest) -> None:
+    """Prints a document as `--output` says: JSON, or YAML."""
+    if request.output == "json":
+        print_json(document, request)
+    else:
+        request.console.out(write_document(document))
+
+
+def print_json(document: Json, request: CommandRequest) -> None:
+    """Prints indented JSON."""
+    request.console.out(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+
+
+# --- Targets ----------------------------------------------------------------------------------------------------------
+
+
+async def declared_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
+    """The resources named by `-f` and KIND/NAME, or all of the namespace; ManifestInvalid for one not declared."""
+    refs = named_refs(request, engine)
+    if not refs:
+        listing = await engine.store.list(ResourceQuery(namespace=request.namespace))
+        refs = [one.ref for one in listing.resources if (one.ref.group, one.ref.kind) in engine.resource_types]
+    for ref in refs:
+        await get_declared(ref, engine)
+    return refs
+
+
+def named_refs(request: CommandRequest, engine: EngineContext) -> list[ResourceRef]:
+    """The resources named by `-f` and KIND/NAME, declared or not."""
+    named = [manifest.ref for manifest in load_manifests(request.files)] if request.files else []
+    return [*named, *(ref_of_target(target, request.namespace, engine) for target in request.targets)]
+
+
+async def get_declared(ref: ResourceRef, engine: EngineContext) -> Resource:
+    """The resource on record; ManifestInvalid when it is not declared."""
+    found = await engine.store.get(ref)
+    if found is None:
+        raise ManifestInvalid(f"{ref} is not declared here: `setpoint get -A` lists what is")
+    return found
+
+
 def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> ResourceRef:
-    """The resource that KIND/NAME names; the kind in any case, singular or plural."""
+    """The resource that KIND/NAME names; the kind in upper or lower case, singular or plural."""
     kind, slash, name = target.partition("/")
     if not slash or not name:
         raise ManifestInvalid(f"{target!r} names no resource: write KIND/NAME, such as StorageBucket/logs")
@@ -88,12 +152,12 @@ def ref_of_target(target: str, namespace: str | None, engine: EngineContext) -> 
 
 
 def kind_of_word(word: str, engine: EngineContext) -> tuple[str, str]:
-    """The group and name of the kind that `word` means."""
+    """The group and name of the kind that `word` names."""
     return find_kind(word, [*engine.resource_types, *unreconciled_kinds(engine)])
 
 
 def find_kind(word: str, kinds: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """The one of these kinds that `word` means, in any case, singular or plural."""
+    """The one of these kinds that `word` names, in upper or lower case, singular or plural."""
     known = {name.lower(): (group, name) for group, name in kinds}
     found = known.get(word.lower()) or known.get(word.lower().removesuffix("s"))
     if found is None:
@@ -103,19 +167,19 @@ def find_kind(word: str, kinds: Iterable[tuple[str, str]]) -> tuple[str, str]:
 
 
 def parse_target(target: str, engine: EngineContext) -> tuple[tuple[str, str], str]:
-    """The kind and the name that KIND or KIND/NAME means; no name for all of them."""
+    """The kind and the name of a target, KIND or KIND/NAME; an empty name means all resources of the kind."""
     kind, _, name = target.partition("/")
     return kind_of_word(kind, engine), name
 
 
 def matches_targets(resource: Resource, wanted: Sequence[tuple[tuple[str, str], str]]) -> bool:
-    """Whether it is one of these; nothing wanted means everything."""
+    """Whether the resource is one of the wanted targets; without any target, every resource is."""
     kind = (resource.ref.group, resource.ref.kind)
     return not wanted or any(kind == one and name in ("", resource.ref.name) for one, name in wanted)
 
 
 def require_targets_found(wanted: Sequence[tuple[tuple[str, str], str]], found: Sequence[Resource]) -> None:
-    """ManifestInvalid for the first that is named and not there."""
+    """ManifestInvalid for the first target with a name that was not found."""
     there = {((one.ref.group, one.ref.kind), one.ref.name) for one in found}
     for kind, name in wanted:
         if name and (kind, name) not in there:

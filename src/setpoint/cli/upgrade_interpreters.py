@@ -27,39 +27,39 @@ from setpoint.cli.views.table import one_line
 from setpoint.errors import UserError
 
 THIS_VERSION: Final = "this"
-# As the installed command does it, wherever that is.
+# What the installed console script does.
 _MAIN: Final = "from setpoint.cli.entry import main; main()"
-# All that a program needs to start. What it should look at is in the file; where it could ask is none of its business.
+# All that a program needs to start. It plans what is in the file, so it gets no endpoints and no credentials.
 _PASSED_VARIABLES: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "PYTHONPATH")
 _MAX_ERROR_CHARS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class VersionInterpreter:
-    """A version of `setpoint`, in an interpreter of its own. `ways` is how some kinds are to be handled there."""
+    """A version of `setpoint` in its own interpreter. `variants` are the kinds to handle otherwise, as KIND=VARIANT."""
 
     name: str
     python: str
-    ways: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
 
     @staticmethod
     def of(word: str, environments: Path) -> "VersionInterpreter":
-        """The side that a word on the command line means: this version, a version, or a virtual environment."""
-        place, ways = environment_name(word), word.split(",")[1:]
+        """The interpreter that a word on the command line names: this version, a version, or a virtual environment."""
+        place, variants = environment_name(word), word.split(",")[1:]
         python = find_interpreter(place, environments)
         if python is None:
             raise missing_environment(place, environments)
-        return VersionInterpreter(word, python, tuple(ways))
+        return VersionInterpreter(word, python, tuple(variants))
 
     async def version(self) -> str:
-        """What it says of itself."""
-        return (await self._said("version", trouble="it cannot tell its version")).strip().removeprefix("setpoint ")
+        """The version that it prints."""
+        return (await self._output("version", trouble="it cannot tell its version")).strip().removeprefix("setpoint ")
 
     async def report(self, engine: Path) -> dict[str, Any]:
-        """Its report on a recorded world; UserError when it has none to give."""
-        words = [word for way in self.ways for word in ("--as", way)]
+        """Its plan of a recorded world, as data; UserError when it prints none."""
+        words = [word for variant in self.variants for word in ("--as", variant)]
         command = ("--store", "memory:", "plan", "--world", str(engine), "-o", "json", *words)
-        text = await self._said(*command, trouble="it could not look at this world")
+        text = await self._output(*command, trouble="it could not look at this world")
         try:
             found: dict[str, Any] = json.loads(text)
         except ValueError:
@@ -69,9 +69,9 @@ class VersionInterpreter:
             ) from None
         return found
 
-    async def _said(self, *arguments: str, trouble: str) -> str:
+    async def _output(self, *arguments: str, trouble: str) -> str:
         environment = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
-        # Neither the folder that we are in nor our own path may bring in another version than the one that is meant.
+        # Neither the current folder nor our own path may bring in another version.
         alone = "-P" if self.python == sys.executable else "-I"
         command = (self.python, alone, "-X", "utf8", "-c", _MAIN, *arguments)
         pipe = asyncio.subprocess.PIPE
@@ -87,12 +87,12 @@ class VersionInterpreter:
 
 
 def environment_name(word: str) -> str:
-    """What a word on the command line names, without the ways in which kinds are to be handled there."""
+    """What a word on the command line names, without the variants of kinds."""
     return word.split(",")[0]
 
 
 def find_interpreter(place: str, environments: Path) -> str | None:
-    """The interpreter of this version, of a virtual environment or of a version in `environments`, or None."""
+    """The interpreter of this version, of a virtual environment or of a version in `environments`; None if absent."""
     if place in (THIS_VERSION, __version__):
         return sys.executable
     found = interpreter_in(Path(place)) or interpreter_in(environments / place)
@@ -100,13 +100,13 @@ def find_interpreter(place: str, environments: Path) -> str | None:
 
 
 def interpreter_in(folder: Path) -> Path | None:
-    """The interpreter of a virtual environment, or None when there is no such environment."""
+    """The interpreter of a virtual environment; None when there is no such environment."""
     candidates = (folder / "bin" / "python", folder / "Scripts" / "python.exe")
     return next((python for python in candidates if python.exists()), None)
 
 
 def missing_environment(place: str, environments: Path) -> UserError:
-    """Says what to do about a side that is not there."""
+    """The error for an environment that does not exist, with what to do."""
     if not is_version(place):
         return UserError(f"{place}: neither a virtual environment nor a version: name one of the two")
     return UserError(
@@ -123,7 +123,7 @@ _VERSION: Final = re.compile(
 
 
 def is_version(word: str) -> bool:
-    """Whether a word is a version, and not the name of a folder."""
+    """Whether a word is a version number (PEP 440), and not the name of a folder."""
     return _VERSION.fullmatch(word) is not None
 
 
@@ -148,14 +148,14 @@ _PROGRAM: Final = "setpoint.cli.entry:main"
 _ENTRY: Final = Path("setpoint", "cli", "entry.py")
 # No version is named like this.
 _UNFINISHED: Final = ".unfinished-"
-# Nobody is at work there any more: no install takes that long.
+# No installation takes that long: its process is gone.
 _ABANDONED_SECONDS: Final = 24 * 3600.0
 _MAX_PIP_LINES: Final = 3
 _MAX_PIP_CHARS: Final = 600
 
 
 async def install_missing(words: Iterable[str], environments: Path, variables: Mapping[str, str]) -> None:
-    """Every version that these words for sides name has an environment then. `variables` are the ones that pip sees."""
+    """Installs each version named by these words that has no environment. `variables` are the environment of pip."""
     places = dict.fromkeys(environment_name(word) for word in words)
     missing = [place for place in places if find_interpreter(place, environments) is None]
     for place in missing:
@@ -185,9 +185,9 @@ async def _install(version: str, environments: Path, variables: Mapping[str, str
 
 
 def _remove_abandoned(environments: Path) -> None:
-    """Removes what a process left behind that was killed in the middle."""
+    """Removes the unfinished environments of processes that were killed."""
     for folder in environments.glob(f"{_UNFINISHED}*"):
-        # Whoever it belongs to may remove it at this moment.
+        # Its process may remove it at this moment.
         with suppress(FileNotFoundError):
             if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
                 shutil.rmtree(folder)
@@ -195,13 +195,13 @@ def _remove_abandoned(environments: Path) -> None:
 
 def _move_into_place(made: Path, place: Path) -> None:
     for file in (made / "pyvenv.cfg", *made.glob("bin/*")):
-        # Programs begin with the path of their interpreter.
+        # Console scripts begin with the path of their interpreter.
         if not file.is_symlink() and bytes(made) in (text := file.read_bytes()):
             file.write_bytes(text.replace(bytes(made), bytes(place)))
     try:
         made.rename(place)
     except OSError:
-        # Somebody else was faster, and has made the same.
+        # Another process was faster, and has installed the same version.
         if interpreter_in(place) is None:
             raise
 
@@ -211,7 +211,7 @@ def _move_into_place(made: Path, place: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Install:
-    """A version, the folder of its environment until it is whole, and the variables that pip sees."""
+    """An installation under way: the version, the unfinished environment, and the environment variables of pip."""
 
     version: str
     folder: Path
@@ -226,7 +226,7 @@ async def _build_environment(install: _Install) -> None:
     code, said = await _run_program((sys.executable, "-I", "-X", "utf8", "-m", "venv", str(install.folder)), install)
     if code:
         raise UserError(f"no virtual environment can be made with {sys.executable}: {one_line(said)[-_MAX_PIP_CHARS:]}")
-    # What it depends on may have to be built, which runs code: that is for later.
+    # Dependencies may have to be built, which runs code: they are installed after the check.
     await _pip(install, "--no-deps")
     _check_installed(install)
     await _pip(install)
@@ -236,7 +236,7 @@ async def _build_environment(install: _Install) -> None:
 
 
 async def _pip(install: _Install, *options: str) -> None:
-    """Installs the version as the user's settings of pip say, but asks nobody, and builds nothing of that name."""
+    """Installs the version with the user's settings of pip, without prompts, and builds no package of that name."""
     quiet = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-color")
     what = ("--only-binary", _PACKAGE, *options, f"{_PACKAGE}=={install.version}")
     code, said = await _run_program(
@@ -250,14 +250,14 @@ async def _pip(install: _Install, *options: str) -> None:
 
 
 def _pip_errors(said: str) -> str:
-    """The last of what pip complains about; the warnings before an error tell more than the error does."""
+    """The last errors and warnings of pip: a warning before an error often says more than the error."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("ERROR:", "WARNING:"))] or lines or ["nothing"]
     return one_line(" ".join(told[-_MAX_PIP_LINES:]))[-_MAX_PIP_CHARS:]
 
 
 def _check_installed(install: _Install) -> None:
-    """Reads what was installed, and runs nothing: even an interpreter that starts there would."""
+    """Checks the installed files without running any code: even starting that interpreter would."""
     where = {"base": str(install.folder), "platbase": str(install.folder)}
     packages = Path(sysconfig.get_path("purelib", "venv", where))
     found = next(iter(distributions(name=_PACKAGE, path=[str(packages)])), None)
@@ -267,7 +267,7 @@ def _check_installed(install: _Install) -> None:
         raise _wrong_package(install, f"its version is {found.version}")
     programs = [one.value for one in found.entry_points.select(group="console_scripts", name=_PACKAGE)]
     if programs != [_PROGRAM] or not (packages / _ENTRY).is_file():
-        raise _wrong_package(install, "the command setpoint is not in it, so that it is a package of somebody else")
+        raise _wrong_package(install, "the command setpoint is not in it, so that it is another package of that name")
 
 
 def _wrong_package(install: _Install, why: str) -> UserError:
@@ -278,7 +278,7 @@ def _wrong_package(install: _Install, why: str) -> UserError:
 
 
 async def _run_program(command: tuple[str, ...], install: _Install) -> tuple[int, str]:
-    """The exit code of a program, and all that it said. It ends with whoever waits for it."""
+    """The exit code of a program, and its output. It is killed when the caller is cancelled."""
     process = await asyncio.create_subprocess_exec(
         *command,
         env=install.variables,
@@ -292,7 +292,7 @@ async def _run_program(command: tuple[str, ...], install: _Install) -> tuple[int
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
-                # With all that it started in its turn.
+                # With all of its child processes.
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     return process.returncode or 0, said.decode(errors="replace")

@@ -2,26 +2,25 @@
 
 import json
 from dataclasses import dataclass, field
-
-from setpoint.localcloud.json_body import JsonBody
+from typing import Any
 
 
 @dataclass(eq=False)
 class CloudApiError(Exception):
-    """A request that is answered with an error. Over HTTP it becomes an answer."""
+    """An error of a service, raised by its handlers and turned into a response."""
 
     status: int
     reason: str
     message: str
     # Google's newer front end adds the name of the code; Cloud SQL and Cloud Storage themselves do not.
     code_name: str | None = None
-    extra: JsonBody = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
-    def body(self) -> JsonBody:
-        """The error as it goes over the wire."""
+    def body(self) -> dict[str, Any]:
+        """The body of the error response."""
         one = {"domain": "global", "message": self.message, "reason": self.reason, **self.extra}
-        error: JsonBody = {"code": self.status, "errors": [one], "message": self.message}
+        error: dict[str, Any] = {"code": self.status, "errors": [one], "message": self.message}
         if self.code_name is not None:
             error["status"] = self.code_name
         return {"error": error}
@@ -36,7 +35,7 @@ def no_such_method(method: str, path: str) -> CloudApiError:
 
 
 def bad_json(problem: str) -> CloudApiError:
-    """For a body that is not a JSON object."""
+    """For a body that is not a valid JSON object."""
     return CloudApiError(400, "parseError", f"Invalid JSON payload received. {problem}", "INVALID_ARGUMENT")
 
 
@@ -74,12 +73,12 @@ def too_many_requests(retry_after: int) -> CloudApiError:
 
 
 def invalid(problem: str) -> CloudApiError:
-    """For a request that Cloud SQL understands and will not carry out."""
+    """For a valid request that Cloud SQL refuses."""
     return CloudApiError(400, "invalid", f"Invalid request: {problem}.")
 
 
 def no_instance() -> CloudApiError:
-    """For an instance that is not there."""
+    """For an instance that does not exist."""
     return CloudApiError(404, "instanceDoesNotExist", "The Cloud SQL instance does not exist.")
 
 
@@ -89,7 +88,7 @@ def instance_exists(more: str = "") -> CloudApiError:
 
 
 def operation_in_progress() -> CloudApiError:
-    """For a second write while the first is still being carried out."""
+    """For a second write while an operation is in progress."""
     message = "Operation failed because another operation was already in progress."
     return CloudApiError(409, "operationInProgress", message)
 
@@ -101,12 +100,12 @@ def wrong_state() -> CloudApiError:
 
 
 def not_running() -> CloudApiError:
-    """For questions about what is inside an instance that is not up."""
+    """For databases and users of an instance that is not running."""
     return invalid("Invalid request since instance is not running")
 
 
 def stale_settings() -> CloudApiError:
-    """For a settingsVersion that is not the present one."""
+    """For a settingsVersion that is not the current one."""
     message = "Condition does not match."
     return CloudApiError(412, "staleData", message, extra={"location": "If-Match", "locationType": "header"})
 
@@ -124,12 +123,12 @@ def deletion_protected() -> CloudApiError:
 
 
 def not_found() -> CloudApiError:
-    """For a database, user or operation that is not there."""
+    """For a database, user or operation that does not exist."""
     return CloudApiError(404, "notFound", "Not Found", "NOT_FOUND")
 
 
 def already_exists(what: str) -> CloudApiError:
-    """For a database or user that is there already."""
+    """For a database or user that exists already."""
     return CloudApiError(409, "alreadyExists", f"{what} already exists.", "ALREADY_EXISTS")
 
 
@@ -137,22 +136,22 @@ def already_exists(what: str) -> CloudApiError:
 
 
 def invalid_bucket(problem: str) -> CloudApiError:
-    """For a bucket that cannot be as the request says."""
+    """For an invalid bucket."""
     return CloudApiError(400, "invalid", problem)
 
 
 def no_bucket() -> CloudApiError:
-    """For a bucket that is not there."""
+    """For a bucket that does not exist."""
     return CloudApiError(404, "notFound", "The specified bucket does not exist.")
 
 
 def no_object(bucket: str, name: str) -> CloudApiError:
-    """For an object, or a version of it, that is not there."""
+    """For an object, or a version of it, that does not exist."""
     return CloudApiError(404, "notFound", f"No such object: {bucket}/{name}")
 
 
 def bucket_is_yours() -> CloudApiError:
-    """For an insert that the same project has made before."""
+    """For a bucket that the same project owns already."""
     message = "Your previous request to create the named bucket succeeded and you already own it."
     return CloudApiError(409, "conflict", message)
 
@@ -169,7 +168,7 @@ def bucket_not_empty() -> CloudApiError:
 
 
 def condition_not_met(parameter: str) -> CloudApiError:
-    """For a metageneration that is not as the request expects."""
+    """For a metageneration precondition that does not hold."""
     message = "At least one of the pre-conditions you specified did not hold."
     return CloudApiError(412, "conditionNotMet", message, extra={"location": parameter, "locationType": "parameter"})
 
@@ -181,6 +180,6 @@ def retention_locked(bucket: str) -> CloudApiError:
 
 
 def retained(bucket: str, name: str, until: str) -> CloudApiError:
-    """For the deletion or replacement of an object that has to be kept."""
+    """For the deletion or replacement of an object under retention."""
     message = f"Object '{bucket}/{name}' is subject to the bucket's retention policy until {until}."
     return CloudApiError(403, "retentionPolicyNotMet", message)

@@ -3,8 +3,8 @@
 from typing import Final
 
 from setpoint.localcloud import api_errors
-from setpoint.localcloud.json_body import JsonBody
 from setpoint.localcloud.routing import Route, ServiceCall, ServiceResponse, dispatch, page
+from setpoint.localcloud.schema import JsonBody
 from setpoint.localcloud.sql.databases import (
     delete_database,
     get_database,
@@ -39,7 +39,7 @@ _SQL_PAGES: Final = frozenset({"maxResults", "pageToken"})
 
 
 def answer_sql(sql: CloudSql, call: ServiceCall) -> ServiceResponse:
-    """The answer of the service to one request, at the time of the request."""
+    """The response of Cloud SQL to one request; due operations finish first."""
     finish_due_operations(sql, call.now)
     return dispatch(SQL_ROUTES, sql, call)
 
@@ -122,5 +122,5 @@ STORAGE_ROUTES: Final[tuple[Route[CloudStorage], ...]] = (
 
 
 def answer_storage(storage: CloudStorage, call: ServiceCall) -> ServiceResponse:
-    """The answer of the service to one request."""
+    """The response of Cloud Storage to one request."""
     return dispatch(STORAGE_ROUTES, storage, call)

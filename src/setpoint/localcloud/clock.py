@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class CloudClock:
-    """Runs with the computer's clock until it is held. `Clock(start)` is held from the beginning."""
+    """Runs with the system clock until it is held. `CloudClock(start)` is held from the beginning."""
 
     def __init__(self, held_at: datetime | None = None) -> None:
         self._held_at = held_at
@@ -22,7 +22,7 @@ class CloudClock:
         return self._held_at or datetime.now(UTC) + self._ahead
 
     def advance(self, seconds: float) -> None:
-        """Moves the time forward and wakes every sleeper whose time has come; it never goes back."""
+        """Moves the time forward and wakes the sleepers that are due. Negative seconds have no effect."""
         step = timedelta(seconds=max(seconds, 0.0))
         if self._held_at is not None:
             self._held_at += step
@@ -36,13 +36,13 @@ class CloudClock:
         self._wake()
 
     def release(self) -> None:
-        """Lets the time run on from where it stands."""
+        """Lets the time run on from where it was held."""
         if self._held_at is not None:
             self._ahead, self._held_at = self._held_at - datetime.now(UTC), None
         self._wake()
 
     async def sleep(self, seconds: float) -> None:
-        """Returns once this clock, not the computer's, is that much further."""
+        """Returns when this clock, not the system clock, has advanced that far."""
         until = self.now() + timedelta(seconds=seconds)
         while (left := (until - self.now()).total_seconds()) > 0:
             moved = self._moved

@@ -18,8 +18,8 @@ from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.clock import CloudClock, timestamp
 from setpoint.localcloud.control import RecordedRequest, RequestJournal, edit_bucket, edit_sql
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, Fault, Faults, FaultTiming
-from setpoint.localcloud.json_body import JsonBody
 from setpoint.localcloud.routing import ServiceCall, ServiceResponse
+from setpoint.localcloud.schema import JsonBody
 from setpoint.localcloud.sql.operations import CloudSql, OperationTiming, SqlState, finish_due_operations
 from setpoint.localcloud.sql.rules import engine_of
 from setpoint.localcloud.sql.users import default_host, find_user, password_matches
@@ -29,7 +29,7 @@ _FORMAT: Final = 1
 
 
 class CloudState(msgspec.Struct):
-    """Everything both services remember, and when that was."""
+    """The state of both services, and when it was saved."""
 
     sql: SqlState = msgspec.field(default_factory=SqlState)
     storage: StorageState = msgspec.field(default_factory=StorageState)
@@ -38,7 +38,7 @@ class CloudState(msgspec.Struct):
 
 
 def load_state(file: Path) -> CloudState:
-    """What the file holds; nothing yet when there is no file."""
+    """The state in the file; an empty one when there is no file."""
     if not file.exists():
         return CloudState()
     try:
@@ -53,7 +53,7 @@ def load_state(file: Path) -> CloudState:
 
 
 def save_state(file: Path, state: CloudState) -> None:
-    """Replaces the file in one step: whoever reads it sees the old state or the new one."""
+    """Replaces the file atomically: a reader sees the old state or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
@@ -74,7 +74,7 @@ _BUCKET: Final = re.compile(r"/b/([^/]+)")
 
 @dataclass(frozen=True, slots=True)
 class CloudRequest:
-    """What came over the wire."""
+    """An HTTP request."""
 
     method: str
     path: str
@@ -84,7 +84,7 @@ class CloudRequest:
 
 
 class Cloud:
-    """The local cloud as an object. Faults, the clock, edits and the journal are at hand."""
+    """The local cloud in one process, with its faults, clock, edits and request journal."""
 
     def __init__(
         self,
@@ -102,27 +102,27 @@ class Cloud:
         self._pace = OperationTiming(operation_seconds, name_reserved_seconds)
         if latency:
             self.faults.add(AddLatency(latency))
-        self._remember(load_state(state_file) if state_file is not None else CloudState())
+        self._restore(load_state(state_file) if state_file is not None else CloudState())
 
     # --- Requests ----------------------------------------------------------------------------------------------------
 
     def call(self, method: str, target: str, body: JsonBody | None = None) -> ServiceResponse:
-        """The answer to a request made in this process; a cut connection is a ConnectionError."""
+        """The response to a request made in this process; a dropped connection is a ConnectionError."""
         parts = urlsplit(target)
         sent = b"" if body is None else msgspec.json.encode(body)
         answer = self.handle(CloudRequest(method, parts.path, dict(parse_qsl(parts.query)), sent, "application/json"))
         if answer is None:
             raise ConnectionError(f"{method} {target}: the local cloud was told to cut the connection")
-        # A copy: the caller may do with it what it wants.
+        # A copy: the caller may change it.
         copy = msgspec.json.decode(msgspec.json.encode(answer.body))
         return ServiceResponse(answer.status, copy, answer.headers)
 
     def handle(self, request: CloudRequest) -> ServiceResponse | None:
-        """The answer to a request, with everything it changes; None when the connection is to be cut."""
+        """Handles a request and returns the response; None when the connection is to be dropped."""
         if request.path.split("/")[1:2] == ["_local"]:
             answer: ServiceResponse | None = self._guarded(request, control.answer)
         else:
-            answer = self._served(request)
+            answer = self._respond_with_faults(request)
             self.journal.add(self._entry(request, answer))
         if request.method != "GET":
             self.save()
@@ -133,10 +133,10 @@ class Cloud:
         is_control = request.path.split("/")[1:2] == ["_local"]
         return 0.0 if is_control else self.faults.latency(request.method, request.path)
 
-    # --- Meddling ----------------------------------------------------------------------------------------------------
+    # --- Control ------------------------------------------------------------------------------------------------------
 
     def inject(self, fault: Fault) -> None:
-        """Puts a fault in force."""
+        """Activates a fault."""
         self.faults.add(fault)
 
     def advance(self, seconds: float) -> None:
@@ -145,7 +145,7 @@ class Cloud:
         finish_due_operations(self.sql, self.clock.now())
 
     def edit(self, path: str, patch: JsonBody) -> None:
-        """Merges `patch` into the instance, database or bucket at an API path, past every rule."""
+        """Merges `patch` into the live instance, database or bucket at an API path, without validation (drift)."""
         now = self.clock.now()
         finish_due_operations(self.sql, now)
         if not (edit_sql(self.sql.state, path, patch) or edit_bucket(self.storage.state, path, patch, now)):
@@ -161,10 +161,10 @@ class Cloud:
         return password_matches(find_user(found, name, place), password)
 
     def reset(self) -> None:
-        """Forgets every object, fault and request. The clock goes on."""
+        """Removes every object, fault and recorded request. The clock goes on."""
         self.faults.clear()
         self.journal.clear()
-        self._remember(CloudState())
+        self._restore(CloudState())
         self.save()
 
     def save(self) -> None:
@@ -172,14 +172,14 @@ class Cloud:
         if self._file is not None:
             save_state(self._file, CloudState(self.sql.state, self.storage.state, self.clock.now()))
 
-    def _remember(self, state: CloudState) -> None:
+    def _restore(self, state: CloudState) -> None:
         self.sql = CloudSql(state.sql, self.faults, self._pace)
         self.storage = CloudStorage(state.storage, self.faults)
         if state.saved_at is not None:
-            # Time never runs backwards over a restart, not even if somebody had moved it forward.
+            # Time never runs backwards over a restart, not even if the clock had been advanced.
             self.clock.advance((state.saved_at - self.clock.now()).total_seconds())
 
-    def _served(self, request: CloudRequest) -> ServiceResponse | None:
+    def _respond_with_faults(self, request: CloudRequest) -> ServiceResponse | None:
         fault = self.faults.outcome(request.method, request.path, FaultTiming.BEFORE)
         if fault is not None:
             return _fault_response(fault)
@@ -187,7 +187,7 @@ class Cloud:
         fault = self.faults.outcome(request.method, request.path, FaultTiming.AFTER)
         return answer if fault is None else _fault_response(fault)
 
-    def _guarded(self, request: CloudRequest, answer: "control.Answerer") -> ServiceResponse:
+    def _guarded(self, request: CloudRequest, answer: "control.ControlHandler") -> ServiceResponse:
         try:
             return answer(self, self._call(request))
         except CloudApiError as refusal:

@@ -17,9 +17,8 @@ from setpoint.errors import UserError
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.clock import timestamp
 from setpoint.localcloud.faults import Fault
-from setpoint.localcloud.json_body import JsonBody, merge_patch, with_member
 from setpoint.localcloud.routing import Route, ServiceCall, ServiceResponse, dispatch
-from setpoint.localcloud.schema import OUTPUT
+from setpoint.localcloud.schema import OUTPUT, JsonBody, merge_patch, with_member
 from setpoint.localcloud.sql.operations import SqlState, StoredInstance
 from setpoint.localcloud.sql.schema import INSTANCE
 from setpoint.localcloud.storage.buckets import StorageState, StoredBucket
@@ -27,7 +26,7 @@ from setpoint.localcloud.storage.buckets import StorageState, StoredBucket
 if TYPE_CHECKING:
     from setpoint.localcloud.cloud import Cloud
 
-Answerer: TypeAlias = "Callable[[Cloud, ServiceCall], ServiceResponse]"
+ControlHandler: TypeAlias = "Callable[[Cloud, ServiceCall], ServiceResponse]"
 _Body = TypeVar("_Body")
 
 
@@ -46,7 +45,7 @@ class LiveEdit(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PasswordCheck(msgspec.Struct, forbid_unknown_fields=True):
-    """Asks whether a database user could log in."""
+    """Whether a database user could log in with this password."""
 
     project: str
     instance: str
@@ -56,12 +55,12 @@ class PasswordCheck(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def answer(cloud: "Cloud", call: ServiceCall) -> ServiceResponse:
-    """The answer to one request of the control API."""
+    """The response to one request of the control API."""
     return dispatch(ROUTES, cloud, call)
 
 
 def get_overview(cloud: "Cloud", call: ServiceCall) -> JsonBody:
-    """`GET /_local`: what this is, and what is in force."""
+    """`GET /_local`: an overview, with clock, counts and active faults."""
     about = "A local Cloud SQL and Cloud Storage for demos and tests. This is not Google."
     return {"about": about, "clock": _clock(cloud), "counts": cloud.journal.counts(), **list_faults(cloud, call)}
 
@@ -72,7 +71,7 @@ def list_faults(cloud: "Cloud", _: ServiceCall) -> JsonBody:
 
 
 def add_fault(cloud: "Cloud", call: ServiceCall) -> JsonBody:
-    """`POST /_local/faults`: one fault, told from others by its member `fault`."""
+    """`POST /_local/faults`: one fault; its member `fault` is the type."""
     try:
         fault: Fault = msgspec.convert(call.body, type=Fault)
         cloud.inject(fault)
@@ -124,7 +123,7 @@ def check_password(cloud: "Cloud", call: ServiceCall) -> JsonBody:
 
 
 def reset(cloud: "Cloud", _: ServiceCall) -> None:
-    """`DELETE /_local/state`: as if just started with nothing."""
+    """`DELETE /_local/state`: empty, as after a first start."""
     cloud.reset()
 
 
@@ -159,7 +158,7 @@ _BUCKET_PATH: Final = re.compile(r"(?:/storage/v1)?/b/([^/]+)")
 
 
 def edit_sql(state: SqlState, path: str, patch: JsonBody) -> bool:
-    """Merges `patch` into the instance or database at `path`; False when no such thing is meant."""
+    """Merges `patch` into the instance or database at `path`; False when the path is neither."""
     found = _SQL_PATH.fullmatch(path)
     if found is None:
         return False
@@ -176,18 +175,18 @@ def edit_sql(state: SqlState, path: str, patch: JsonBody) -> bool:
 
 
 def edit_instance(instance: StoredInstance, patch: JsonBody) -> None:
-    """The version of the settings moves, as it does when a person clicks through a console."""
+    """Merges `patch` into an instance; the settings version moves, as with an edit in the console."""
     decided = {name: value for name, value in patch.items() if INSTANCE.fields.get(name, OUTPUT) is not OUTPUT}
     edited = merge_patch(instance.resource, decided)
     if not same(edited, instance.resource):
         version = int(instance.resource["settings"]["settingsVersion"]) + 1
         instance.resource = with_member(edited, "settings.settingsVersion", str(version))
-    # What the service itself says of an instance is worked out anew with every write; the edit outlives that.
+    # Outputs are computed again with every write; an edit of one is kept as an override.
     instance.overrides = {**instance.overrides, **{name: patch[name] for name in patch if name not in decided}}
 
 
 def edit_bucket(state: StorageState, path: str, patch: JsonBody, now: datetime) -> bool:
-    """Merges `patch` into the bucket at `path`; False when no bucket is meant."""
+    """Merges `patch` into the bucket at `path`; False when the path is no bucket."""
     found = _BUCKET_PATH.fullmatch(path)
     if found is None:
         return False
@@ -212,7 +211,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 class RecordedRequest(Struct, frozen=True):
-    """One request. No status means that the connection was cut."""
+    """One request in the journal. Without a status the connection was dropped."""
 
     method: str
     path: str
@@ -228,7 +227,7 @@ class RecordedRequest(Struct, frozen=True):
 
 
 class RequestJournal:
-    """The last requests, oldest first, and how many there have been."""
+    """The last requests, oldest first, and the number of all requests."""
 
     def __init__(self) -> None:
         self._entries: deque[RecordedRequest] = deque(maxlen=_MAX_ENTRIES)
@@ -237,17 +236,17 @@ class RequestJournal:
 
     @property
     def entries(self) -> tuple[RecordedRequest, ...]:
-        """What is still remembered, oldest first."""
+        """The requests that are kept, oldest first."""
         return tuple(self._entries)
 
     def counts(self) -> dict[str, Any]:
-        """How many requests there have been, altogether, writes alone, by method and by status."""
+        """The number of requests: in total, of writes, by method and by status."""
         writes = sum(count for method, count in self._methods.items() if method not in _READS)
         by_method, by_status = dict(sorted(self._methods.items())), dict(sorted(self._statuses.items()))
         return {"total": self._methods.total(), "writes": writes, "byMethod": by_method, "byStatus": by_status}
 
     def add(self, entry: RecordedRequest) -> None:
-        """Puts a request on record, its secrets blacked out."""
+        """Adds a request, with its secrets redacted."""
         self._entries.append(
             RecordedRequest(entry.method, entry.path, entry.query, redacted(entry.body), entry.status, entry.at)
         )
@@ -255,14 +254,14 @@ class RequestJournal:
         self._statuses["dropped" if entry.status is None else str(entry.status)] += 1
 
     def clear(self) -> None:
-        """Forgets everything, and counts from zero."""
+        """Removes all requests and resets the counts."""
         self._entries.clear()
         self._methods.clear()
         self._statuses.clear()
 
 
 def redacted(value: object) -> object:
-    """`value` with every secret in it blacked out."""
+    """`value` with every secret in it redacted."""
     if isinstance(value, Mapping):
         return {
             name: _REDACTED if _SECRET_NAME.search(name) and not isinstance(inner, dict | bool) else redacted(inner)

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from setpoint.core.values.paths import Path, set_at
 from setpoint.errors import UserError
-from setpoint.localcloud.json_body import JsonBody, merge_patch
+from setpoint.localcloud.schema import JsonBody, merge_patch
 
 
 class FaultTiming(StrEnum):
-    """When a request goes wrong: before anything has happened, or after all of it has."""
+    """When a request fails: before it took effect, or after."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
 class FailRequest(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=True):
-    """The next `times` requests that match are answered with `status`."""
+    """The next `times` matching requests are answered with `status`."""
 
     status: int
     method: str = ".*"
@@ -34,7 +34,7 @@ class FailRequest(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=T
 
 
 class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_fields=True):
-    """The next `times` requests that match get no answer: the connection is cut."""
+    """The next `times` matching requests get no response: the connection is dropped."""
 
     method: str = ".*"
     path: str = ""
@@ -43,7 +43,7 @@ class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_field
 
 
 class AddLatency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields=True):
-    """Every request that matches waits this long first, by the local cloud's clock."""
+    """Every matching request waits this long first, by the local cloud's clock."""
 
     seconds: float
     method: str = ".*"
@@ -51,7 +51,7 @@ class AddLatency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields
 
 
 class FailOperation(Struct, tag="fail-operation", tag_field="fault", forbid_unknown_fields=True):
-    """The next `times` Cloud SQL operations that match end with an error, and change nothing."""
+    """The next `times` matching Cloud SQL operations end with an error, and change nothing."""
 
     code: str = "INTERNAL_ERROR"
     message: str = "The operation failed because the local cloud was told to let it fail."
@@ -61,7 +61,7 @@ class FailOperation(Struct, tag="fail-operation", tag_field="fault", forbid_unkn
 
 
 class RewriteField(Struct, tag="rewrite", tag_field="fault", forbid_unknown_fields=True):
-    """The service puts `value` at `field` of every resource of this kind whenever one is written."""
+    """The service sets `field` to `value` with every write of a resource of this kind."""
 
     kind: str
     field: str
@@ -69,14 +69,14 @@ class RewriteField(Struct, tag="rewrite", tag_field="fault", forbid_unknown_fiel
 
 
 class AddFields(Struct, tag="grow", tag_field="fault", forbid_unknown_fields=True):
-    """The API has grown: every resource of this kind has these members too. Requests may carry them, without effect."""
+    """A newer API: every resource of this kind has these members too. In requests they are accepted and ignored."""
 
     members: dict[str, Any]
     kind: str | None = None
 
 
 class LimitRequests(Struct, tag="quota", tag_field="fault", forbid_unknown_fields=True):
-    """At most this many requests a second for each project; None lifts it."""
+    """At most this many requests a second for each project; None removes the limit."""
 
     requests_per_second: int | None
 
@@ -85,37 +85,37 @@ Fault: TypeAlias = FailRequest | DropConnection | AddLatency | FailOperation | R
 
 
 class Faults:
-    """The faults in force. Those that count down disappear when they are used up."""
+    """The active faults. One with `times` is removed when it is used up."""
 
     def __init__(self) -> None:
         self._active: list[Fault] = []
         self._recent: defaultdict[str, deque[datetime]] = defaultdict(deque)
 
     def add(self, fault: Fault) -> None:
-        """Puts a fault in force; a new quota replaces the old one. UserError when it cannot mean anything."""
+        """Activates a fault; a new quota replaces the old one. UserError for an invalid pattern or path."""
         _check(fault)
         if isinstance(fault, LimitRequests):
             self._active = [one for one in self._active if not isinstance(one, LimitRequests)]
             self._recent.clear()
-        # A copy: some count down, and the caller's value is the caller's.
+        # A copy: some faults count down, and the caller keeps its own value.
         self._active.append(replace(fault))
 
     def clear(self) -> None:
-        """From now on everything works."""
+        """Removes every fault."""
         self._active.clear()
 
     @property
     def active(self) -> tuple[Fault, ...]:
-        """What is in force, oldest first."""
+        """The active faults, oldest first."""
         return tuple(self._active)
 
     def latency(self, method: str, path: str) -> float:
-        """How long a request has to wait."""
+        """The seconds that a request has to wait."""
         waits = (one for one in self._active if isinstance(one, AddLatency) and _matches(one, method, path))
         return sum(one.seconds for one in waits)
 
     def outcome(self, method: str, path: str, context: FaultTiming) -> FailRequest | DropConnection | None:
-        """The fault that this request meets at this moment, if any; it is then used up by one."""
+        """The fault for this request at this time, if any; it counts down by one."""
         for one in self._active:
             if isinstance(one, FailRequest | DropConnection) and one.context is context and _matches(one, method, path):
                 self._use(one)
@@ -123,7 +123,7 @@ class Faults:
         return None
 
     def operation_error(self, type_: str, target: str) -> JsonBody | None:
-        """The error that an operation will end with, if any."""
+        """The error that an operation will end with, if any; the fault counts down by one."""
         for one in self._active:
             if isinstance(one, FailOperation) and re.fullmatch(one.type, type_) and re.search(one.target, target):
                 self._use(one)
@@ -132,7 +132,7 @@ class Faults:
         return None
 
     def rewritten(self, resource: JsonBody) -> JsonBody:
-        """The resource as the service insists on having it."""
+        """The resource with every RewriteField applied."""
         for one in self._active:
             if isinstance(one, RewriteField) and one.kind == resource.get("kind"):
                 changed = set_at(resource, Path.parse(one.field), one.value)
@@ -141,21 +141,21 @@ class Faults:
         return resource
 
     def grown(self, body: JsonBody) -> JsonBody:
-        """A response with the members that the API has grown, in each of the resources it holds."""
+        """A response with the members of every AddFields, in each of its resources."""
         for one in self._active:
             if isinstance(one, AddFields):
                 body = _grown(body, one)
         return body
 
     def shrunk(self, body: object) -> object:
-        """A request without the members that the API has grown."""
+        """A request without the members of any AddFields."""
         for one in self._active:
             if isinstance(one, AddFields) and isinstance(body, dict):
                 body = _without(body, one.members)
         return body
 
     def over_quota(self, project: str, now: datetime) -> int | None:
-        """The seconds to wait when the project has used up its quota; None when the request may pass, and counts."""
+        """The seconds to wait when the project is over its quota; otherwise the request counts, and None."""
         limits = [one.requests_per_second for one in self._active if isinstance(one, LimitRequests)]
         if not limits or limits[0] is None:
             return None

@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 from urllib.parse import unquote
 
 from setpoint.localcloud import api_errors
-from setpoint.localcloud.json_body import JsonBody
+from setpoint.localcloud.schema import JsonBody
 
-# Google's front end knows these for every method.
+# Google's front end accepts these with every method.
 STANDARD_PARAMETERS = frozenset({"alt", "prettyPrint", "fields", "key", "quotaUser", "userProject", "uploadType"})
 
 _Service = TypeVar("_Service")
@@ -25,27 +25,27 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class ServiceCall:
-    """One request as a service sees it: the time is an argument, the body is a JSON value or None."""
+    """One request as a service sees it: with the time, and the decoded body or None."""
 
     method: str
     path: str
     now: datetime
     query: Mapping[str, str]
     body: object = None
-    # An upload is not JSON.
+    # The body of an upload, which is not JSON.
     media: bytes = b""
     content_type: str = ""
-    # The parts of the path, by name.
+    # The path parameters by name.
     parts: Mapping[str, str] | None = None
 
     def part(self, name: str) -> str:
-        """A named part of the path, decoded."""
+        """A path parameter, decoded."""
         return (self.parts or {})[name]
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceResponse:
-    """What goes back: no body at all when it is None."""
+    """A response; without a body when that is None."""
 
     status: int
     body: JsonBody | None
@@ -54,7 +54,7 @@ class ServiceResponse:
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[_Service]):
-    """A method, a path such as `/b/{bucket}`, what answers it, and the query parameters it knows."""
+    """A method, a path such as `/b/{bucket}`, its handler, and the query parameters that it accepts."""
 
     method: str
     path: str
@@ -62,7 +62,7 @@ class Route(Generic[_Service]):
     parameters: frozenset[str] = frozenset()
 
     def parts_of(self, call: ServiceCall) -> Mapping[str, str] | None:
-        """The named parts of the path, or None when this route is not meant."""
+        """The path parameters of a call, or None when the route does not match."""
         if call.method != self.method:
             return None
         found = _pattern(self.path).fullmatch(call.path)
@@ -70,7 +70,7 @@ class Route(Generic[_Service]):
 
 
 def dispatch(routes: Sequence[Route[_Service]], service: _Service, call: ServiceCall) -> ServiceResponse:
-    """The answer to `call`; 204 without a body when the route has nothing to say."""
+    """The response to `call`; 204 without a body when the handler returns None."""
     for route in routes:
         if (parts := route.parts_of(call)) is None:
             continue
@@ -86,9 +86,9 @@ _Item = TypeVar("_Item")
 
 
 def page(items: Sequence[_Item], key: Callable[[_Item], str], call: ServiceCall) -> tuple[list[_Item], str | None]:
-    """The items of this page, in the order of their keys, and the token of the next page.
+    """The items of this page, sorted by key, and the token of the next page.
 
-    The token is the key of the last item given: a list that changes between two pages repeats nothing.
+    The token is the key of the last item: a list that changes between two pages repeats no item.
     """
     size = _page_size(call.query.get("maxResults", "500"))
     after = call.query.get("pageToken", "")
@@ -103,6 +103,6 @@ def _page_size(text: str) -> int:
 
 
 def project_number(project: str) -> str:
-    """The number of a project: twelve digits, always the same for the same project."""
+    """The number of a project: twelve digits, derived from its id. Every project id exists."""
     mark = int.from_bytes(hashlib.sha256(project.encode()).digest()[:8], "big")
     return str(10**11 + mark % (9 * 10**11))

@@ -1,26 +1,72 @@
-"""Validation of request bodies: fields by name and type, labels. Anything else is refused, with its path named."""
+"""JSON bodies: merge patch (RFC 7386), and validation against a schema of fields.
+
+Every field is known by name and type; anything else is refused, with its path named.
+"""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
-from typing import Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.api_errors import CloudApiError
-from setpoint.localcloud.json_body import JsonBody
+
+# The body of a request or response. A request's is validated against a schema before it is used.
+# A body is never changed in place: a change makes a new one.
+JsonBody: TypeAlias = dict[str, Any]
+
+
+def merge_patch(target: JsonBody, patch: JsonBody) -> JsonBody:
+    """`target` after `patch`: null removes, objects merge, anything else replaces."""
+    merged = dict(target)
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        elif isinstance(value, dict):
+            below = merged.get(name)
+            merged[name] = merge_patch(below if isinstance(below, dict) else {}, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def member(tree: JsonBody, path: str) -> object:
+    """The value at a dotted path, or None when any step of the way is absent."""
+    here: object = tree
+    for name in path.split("."):
+        here = here.get(name) if isinstance(here, dict) else None
+    return here
+
+
+def with_member(tree: JsonBody, path: str, value: object) -> JsonBody:
+    """`tree` with `value` at a dotted path; missing objects on the way are created."""
+    name, _, rest = path.partition(".")
+    if not rest:
+        return {**tree, name: value}
+    below = tree.get(name)
+    return {**tree, name: with_member(below if isinstance(below, dict) else {}, rest, value)}
+
+
+def without_member(tree: JsonBody, path: str) -> JsonBody:
+    """`tree` without what is at a dotted path."""
+    name, _, rest = path.partition(".")
+    if not rest:
+        return {key: value for key, value in tree.items() if key != name}
+    below = tree.get(name)
+    return {**tree, name: without_member(below, rest)} if isinstance(below, dict) else tree
 
 
 class ScalarSchema(StrEnum):
-    """A single value, named as Google's messages name it."""
+    """A scalar type, named as in Google's error messages."""
 
     TEXT = "TYPE_STRING"
     BOOL = "TYPE_BOOL"
     INT32 = "TYPE_INT32"
-    INT64 = "TYPE_INT64"  # text on the wire: JSON numbers are not safe for it
+    INT64 = "TYPE_INT64"  # a string in JSON, as in all of Google's APIs
     TIME = "type.googleapis.com/google.protobuf.Timestamp"
-    SECRET = "a secret text"  # taken in, never given out
+    SECRET = "a secret text"  # write-only
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +78,28 @@ class EnumSchema:
 
 @dataclass(frozen=True, slots=True)
 class ListSchema:
-    """Elements of one shape; a patch replaces the whole list."""
+    """A list; a patch replaces it as a whole."""
 
     element: "FieldSchema"
 
 
 @dataclass(frozen=True, slots=True)
 class MapSchema:
-    """Any names, values of one shape."""
+    """A map with any names."""
 
     value: "FieldSchema"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectSchema:
-    """Named fields. `kind` is the mark that the service puts on each, whatever the client wrote."""
+    """An object with named fields. The service sets its `kind`, whatever the client sent."""
 
     fields: Mapping[str, "FieldSchema"]
     kind: str | None = None
 
 
 class OutputOnly(Enum):
-    """A field that belongs to the service: a request may carry it, without effect."""
+    """An output-only field: a request may contain it, without effect."""
 
     SERVICE = "service"
 
@@ -63,7 +109,7 @@ FieldSchema: TypeAlias = ScalarSchema | EnumSchema | ListSchema | MapSchema | Ob
 
 
 class NullMeaning(Enum):
-    """What a null says: in a whole object nothing at all, in a patch "remove it"."""
+    """What a null means: in a whole object the field is absent, in a patch it is removed."""
 
     ABSENT = "absent"
     REMOVE = "remove"
@@ -75,26 +121,24 @@ def enum_of(*values: str) -> EnumSchema:
 
 
 def validate(shape: ObjectSchema, body: object, nulls: NullMeaning = NullMeaning.ABSENT, at: str = "") -> JsonBody:
-    """`body` as the service understands it; a Refusal names the first thing it does not."""
+    """`body` as the service understands it; CloudApiError for the first unknown field or invalid value."""
     if not isinstance(body, dict):
         raise (
             api_errors.bad_json("The body is not an object.") if not at else api_errors.wrong_value(at, "object", body)
         )
-    understood: JsonBody = {}
+    valid: JsonBody = {}
     for name, value in body.items():
         field = shape.fields.get(name)
         if field is None and name != "kind":
             raise api_errors.unknown_name(name, at)
         if field is None or field is OUTPUT or (value is None and nulls is NullMeaning.ABSENT):
             continue
-        understood[name] = (
-            None if value is None else _validate_value(field, value, nulls, f"{at}.{name}" if at else name)
-        )
-    return {**understood, "kind": shape.kind} if shape.kind else understood
+        valid[name] = None if value is None else _validate_value(field, value, nulls, f"{at}.{name}" if at else name)
+    return {**valid, "kind": shape.kind} if shape.kind else valid
 
 
 def client_fields(shape: ObjectSchema, tree: JsonBody) -> JsonBody:
-    """The part of `tree` that clients decide and the service gives back: no outputs, no secrets, nothing unknown."""
+    """The fields of `tree` that clients set and the service returns: no outputs, no secrets, no unknown fields."""
     result: JsonBody = {}
     for name, value in tree.items():
         match shape.fields.get(name):
@@ -181,13 +225,13 @@ def _is_time(text: str) -> bool:
         return False
 
 
-# Small letters of any script, digits, underscore, hyphen; the upper-case check is done on the text itself.
+# Letters of any script, digits, underscore, hyphen; lower case is checked separately.
 _LABEL: Final = re.compile(r"[\w-]*")
 _MAX_LABELS: Final = 64
 
 
 def check_labels(labels: Mapping[str, str], refuse: Callable[[str], CloudApiError]) -> None:
-    """Refuses labels that break the rules of names: lower case, 63 characters, a letter first, at most 64 of them."""
+    """Refuses invalid labels: lower case, at most 63 characters, a letter first, at most 64 labels."""
     if len(labels) > _MAX_LABELS:
         raise refuse(f"There are {len(labels)} labels, {_MAX_LABELS} is the limit")
     for key, value in labels.items():

@@ -14,7 +14,7 @@ from setpoint.errors import UserError
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 
 SERVER: Final = "setpoint-local-cloud (not Google)"
-# A request that waits on a held clock would wait for ever.
+# A request that waits for a held clock would never finish.
 _SHUTDOWN_SECONDS: Final = 0.1
 
 
@@ -26,7 +26,7 @@ class LocalCloud(Cloud):
 
     @property
     def url(self) -> str:
-        """Where it listens, without a slash at the end."""
+        """The base URL, without a trailing slash."""
         return self._url
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:

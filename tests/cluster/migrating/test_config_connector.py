@@ -58,8 +58,8 @@ def test_their_controller_stops_first_and_ours_writes_nothing(theirs: Theirs) ->
         f"StorageBucket {theirs.namespace}/calm handed over",
         f"StorageBucket {theirs.namespace}/edited handed over",
         f"Config Connector is paused in {theirs.namespace}: it touches nothing there any more",
-        "There, they are abandoned: whoever deletes them leaves the objects alone",
-        "`setpoint plan --all` shows what is left to do; from now on `setpoint run` looks after them",
+        "There, they are abandoned: deleting them leaves the objects alone",
+        "`setpoint plan --all` shows what is left to do; from now on `setpoint run` reconciles them",
     ]
     assert theirs.mode == "Paused"
     policy = "cnrm.cloud.google.com/deletion-policy"

@@ -61,7 +61,7 @@ def test_what_is_kept_elsewhere_by_now_is_removed_there_and_its_objects_stay(the
     again = theirs.desk.run(*MIGRATE, "-n", theirs.namespace, "--finish")
 
     assert done.stdout.splitlines() == [
-        f"StorageBucket {theirs.namespace}/{name} removed there; its object stays, and is looked after here"
+        f"StorageBucket {theirs.namespace}/{name} removed there; its object stays, and is managed here"
         for name in ("calm", "edited")
     ]
     assert (done.returncode, done.stderr) == (0, "")

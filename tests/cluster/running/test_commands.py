@@ -8,7 +8,7 @@ from tests.cluster.access import ADMIN
 from tests.cluster.running.manifests import bucket, bucket_path
 from tests.cluster.running.site import Site
 
-NOBODY = "nobody looks after this cluster"
+NOBODY = "no controller is running for this cluster"
 
 
 def _written(site: Site, manifest: Any) -> str:

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from setpoint.app import AppSettings
-from setpoint.cli.commands.resources import COMMANDS
+from setpoint.cli.commands.apply import apply, delete, plan, reconcile
+from setpoint.cli.commands.inspect import explain, get
 from setpoint.cli.request import CommandRequest
 from setpoint.core.values.json_types import Json
 from setpoint.engine.context import SystemClock
@@ -22,10 +23,11 @@ _IGNORE_UNSPECIFIED = "cnrm.cloud.google.com/ignore-unspecified-fields"
 _UNMANAGED = "cnrm.cloud.google.com/unmanaged"
 _BUCKET = "/storage/v1/b/build-logs"
 _NAME = "StorageBucket/build-logs"
+_COMMANDS: Final = {command.__name__: command for command in (apply, delete, explain, get, plan, reconcile)}
 
 
 def run_demo(svg: str | None = None) -> None:
-    """Print the story, and draw it to the file `svg` when one is named."""
+    """Runs the demo, and draws it to the file `svg` when one is named."""
     console = Console(record=svg is not None, width=110 if svg else None, highlight=False)
     asyncio.run(_play(console))
     if svg is not None:
@@ -33,13 +35,13 @@ def run_demo(svg: str | None = None) -> None:
 
 
 async def _play(console: Console) -> None:
-    async with _open_session(console) as stage:
-        for chapter in (_declare, _drift, _ignore, _unmanage, _refuse, _delete):
-            await chapter(stage)
+    async with _open_session(console) as session:
+        for part in (_declare, _drift, _ignore, _unmanage, _refuse, _delete):
+            await part(session)
 
 
 class DemoClock(SystemClock):
-    """It is always the same morning: the story reads the same every time."""
+    """A clock that stands still, so that the output is the same every time."""
 
     def now(self) -> str:
         """See Clock."""
@@ -48,31 +50,31 @@ class DemoClock(SystemClock):
 
 @dataclass(frozen=True, slots=True)
 class DemoSession:
-    """A local cloud, a folder for the manifest and the store, and a console to play on."""
+    """A local cloud, a folder for the manifest and the store, and the request for each command."""
 
     cloud: LocalCloud
     folder: Path
     request: CommandRequest
 
     async def run(self, name: str, *words: str) -> None:
-        """Shows a command, and runs it."""
+        """Prints a command, and runs it."""
         console = self.request.console
         console.print(Text(f"$ setpoint {name} {' '.join(words)}", style="bold green"))
         files = (str(self.folder / "bucket.yaml"),) if "-f" in words else ()
         targets = tuple(word for word in words if "/" in word)
-        await COMMANDS[name](replace(self.request, files=files, targets=targets))
+        await _COMMANDS[name](replace(self.request, files=files, targets=targets))
 
     def say(self, text: str) -> None:
-        """Tells what comes next."""
+        """Prints what happens next."""
         self.request.console.print(Text(f"\n{text}", style="bold cyan"))
 
     def write(self, location: str = "EU", **annotations: str) -> None:
-        """The author's manifest."""
+        """Writes the author's manifest."""
         lines = [f"    {key}: {value}" for key, value in annotations.items()]
         (self.folder / "bucket.yaml").write_text(_manifest(location, lines), encoding="utf-8")
 
     def edit(self, patch: dict[str, Json]) -> None:
-        """Somebody changes the live bucket."""
+        """Changes the live bucket, as another writer would."""
         self.cloud.edit(_BUCKET, patch)
 
 
@@ -105,50 +107,50 @@ async def _open_session(console: Console) -> AsyncIterator[DemoSession]:
             yield DemoSession(cloud, Path(folder), CommandRequest(settings, console))
 
 
-async def _declare(stage: DemoSession) -> None:
-    stage.say("You declare a bucket: what would happen, then make it so.")
-    stage.write()
-    await stage.run("plan", "-f", "bucket.yaml")
-    await stage.run("apply", "-f", "bucket.yaml")
-    stage.say("Once more: both digests match, so nothing is compared and nothing is written.")
-    await stage.run("apply", "-f", "bucket.yaml")
+async def _declare(session: DemoSession) -> None:
+    session.say("You declare a bucket: what would happen, then make it so.")
+    session.write()
+    await session.run("plan", "-f", "bucket.yaml")
+    await session.run("apply", "-f", "bucket.yaml")
+    session.say("Once more: both digests match, so nothing is compared and nothing is written.")
+    await session.run("apply", "-f", "bucket.yaml")
 
 
-async def _drift(stage: DemoSession) -> None:
-    stage.say("Somebody turns versioning off and adds a website, in the console.")
-    stage.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
-    await stage.run("plan", _NAME)
-    await stage.run("reconcile", _NAME)
-    await stage.run("explain", _NAME)
+async def _drift(session: DemoSession) -> None:
+    session.say("Another user turns versioning off and adds a website, in the console.")
+    session.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
+    await session.run("plan", _NAME)
+    await session.run("reconcile", _NAME)
+    await session.run("explain", _NAME)
 
 
-async def _ignore(stage: DemoSession) -> None:
-    stage.say("With ignore-unspecified-fields the website would have been theirs to keep.")
-    stage.write(**{_IGNORE_UNSPECIFIED: '"true"'})
-    await stage.run("apply", "-f", "bucket.yaml")
-    stage.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
-    await stage.run("plan", _NAME)
-    await stage.run("reconcile", _NAME)
+async def _ignore(session: DemoSession) -> None:
+    session.say("With ignore-unspecified-fields the website would have been kept.")
+    session.write(**{_IGNORE_UNSPECIFIED: '"true"'})
+    await session.run("apply", "-f", "bucket.yaml")
+    session.edit({"versioning": {"enabled": False}, "website": {"mainPageSuffix": "index.html"}})
+    await session.run("plan", _NAME)
+    await session.run("reconcile", _NAME)
 
 
-async def _unmanage(stage: DemoSession) -> None:
-    stage.say("Unmanaged: versioning is somebody else's now, whatever the spec says.")
-    stage.write(**{_IGNORE_UNSPECIFIED: '"true"', _UNMANAGED: "spec.versioning"})
-    await stage.run("apply", "-f", "bucket.yaml")
-    stage.edit({"versioning": {"enabled": False}})
-    await stage.run("plan", _NAME)
+async def _unmanage(session: DemoSession) -> None:
+    session.say("Unmanaged: versioning belongs to another writer now, whatever the spec says.")
+    session.write(**{_IGNORE_UNSPECIFIED: '"true"', _UNMANAGED: "spec.versioning"})
+    await session.run("apply", "-f", "bucket.yaml")
+    session.edit({"versioning": {"enabled": False}})
+    await session.run("plan", _NAME)
 
 
-async def _refuse(stage: DemoSession) -> None:
-    stage.say("A bucket cannot move: refused by name, before anything is sent.")
-    stage.write("US", **{_IGNORE_UNSPECIFIED: '"true"'})
-    await stage.run("plan", "-f", "bucket.yaml")
+async def _refuse(session: DemoSession) -> None:
+    session.say("A bucket cannot move: refused by name, before anything is sent.")
+    session.write("US", **{_IGNORE_UNSPECIFIED: '"true"'})
+    await session.run("plan", "-f", "bucket.yaml")
 
 
-async def _delete(stage: DemoSession) -> None:
-    stage.say("Delete it: verified by its absence.")
-    await stage.run("delete", _NAME)
-    await stage.run("get", "-A")
+async def _delete(session: DemoSession) -> None:
+    session.say("Delete it: verified by its absence.")
+    await session.run("delete", _NAME)
+    await session.run("get", "-A")
 
 
 SVG_TEMPLATE: Final = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">

@@ -34,7 +34,7 @@ def draw_graph(options: dict[str, Any]) -> int:
 
 
 async def _graph(request: CommandRequest) -> ExitCode:
-    """Exit 1 for a cycle, which is named."""
+    """Draws the graph; FAILED for a cycle, which is named."""
     async with open_engine(request.settings, StoreAccess.READ) as engine:
         if request.files:
             manifests = load_manifests(request.files)
@@ -47,7 +47,7 @@ async def _graph(request: CommandRequest) -> ExitCode:
     if request.output in FORMATS:
         request.console.file.write(FORMATS[request.output](graph))
     else:
-        # A pipe gets every line whole.
+        # In a pipe no line is cut.
         width = None if request.console.is_terminal else _PIPE_COLUMNS
         for tree in dependency_trees(graph):
             request.console.print(tree, width=width, crop=False)
@@ -77,7 +77,7 @@ _COLOURS: Final[Mapping[NodeState, str]] = {
     NodeState.MISSING: "red",
     NodeState.THERE: "green",
 }
-# How a dependant is with what it stands below, where no field says so.
+# The relation of a resource to the one above it, where no field names it.
 _LINK_WORDS: Final[Mapping[EdgeType, str]] = {EdgeType.ORDER: "after it", EdgeType.MAKES: "made by it"}
 _FILLS: Final[Mapping[NodeState, str]] = {
     NodeState.READY: "#d3f9d8",
@@ -93,11 +93,11 @@ _FILLS: Final[Mapping[NodeState, str]] = {
 }
 
 
-# --- For people -------------------------------------------------------------------------------------------------------
+# --- As text -------------------------------------------------------------------------------------------------------
 
 
 def dependency_trees(graph: DependencyGraph) -> Sequence[Tree]:
-    """Trees, each resource below one that it needs; one that needs several stands below the last of them."""
+    """Trees: each resource below a dependency; one with several dependencies below the last of them."""
     nodes = {node.ref: node for node in graph.nodes}
     above = {ref: _last_dependency(ref, graph) for ref in nodes}
     trees: dict[ResourceRef, Tree] = {}
@@ -105,7 +105,7 @@ def dependency_trees(graph: DependencyGraph) -> Sequence[Tree]:
     for ref, node in nodes.items():
         needed = above[ref]
         line = _node_line(node, graph, needed)
-        # In a cycle nobody comes first.
+        # In a cycle the dependency may not have been drawn yet.
         if needed is None or needed not in trees:
             trees[ref] = Tree(line, guide_style="dim")
             roots.append(trees[ref])
@@ -115,7 +115,7 @@ def dependency_trees(graph: DependencyGraph) -> Sequence[Tree]:
 
 
 def _last_dependency(ref: ResourceRef, graph: DependencyGraph) -> ResourceRef | None:
-    """Of those that it needs, the one that comes last: all others are done by then."""
+    """The dependency that is reconciled last: all other dependencies are done by then."""
     needed = {link.needed for link in graph.edges if link.dependant == ref}
     return next((node.ref for node in reversed(graph.nodes) if node.ref in needed), None)
 
@@ -141,7 +141,7 @@ def _link_text(link: GraphEdge) -> str:
     return _LINK_WORDS.get(link.type, link.label)
 
 
-# --- For programs -----------------------------------------------------------------------------------------------------
+# --- As data -----------------------------------------------------------------------------------------------------
 
 
 def as_dot(graph: DependencyGraph) -> str:
@@ -167,7 +167,7 @@ def _quoted(text: str) -> str:
 
 
 def as_mermaid(graph: DependencyGraph) -> str:
-    """For Mermaid, as code forges draw it."""
+    """For Mermaid, which code forges render."""
     names = {node.ref: f"n{number}" for number, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
     for node in graph.nodes:
@@ -187,12 +187,12 @@ def _css_class(state: NodeState) -> str:
 
 
 def _entities(text: str) -> str:
-    """Mermaid reads quotes and brackets even inside quotes."""
+    """Text with entities for quotes and brackets: Mermaid interprets them even inside quotes."""
     return "".join(char if char.isalnum() or char in " ./-_:=," else f"#{ord(char)};" for char in text)
 
 
 def as_json(graph: DependencyGraph) -> str:
-    """Stable member names."""
+    """As JSON, with stable member names."""
     nodes: list[Json] = [
         {**node.ref._asdict(), "state": node.state.value, **({"message": node.message} if node.message else {})}
         for node in graph.nodes

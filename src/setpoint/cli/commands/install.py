@@ -7,8 +7,7 @@ import orjson
 from rich.text import Text
 
 from setpoint.app import definitions, owners, select_kinds
-from setpoint.cli.request import CommandRequest, run_command
-from setpoint.cli.views import resources as view
+from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_environment
@@ -17,16 +16,17 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint, Repr
 from setpoint.core.conditions import find_condition
 from setpoint.core.unstructured import conditions_of, display_name, text_at
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.yaml_documents import write_document
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import controller_manifests, type_manifests
 from setpoint.deployment.rbac import access_of_owners, resources_of
 from setpoint.engine.ports import Clock
 from setpoint.errors import WaitTimedOut
 
-# Not the name under which `setpoint` sets fields elsewhere: an installation is somebody's own decision.
+# Not the field manager of the controllers: an installation is applied by an operator.
 FIELD_MANAGER: Final = "setpoint-install"
 _DEFINITION: Final = "CustomResourceDefinition"
-# A cluster takes moments to serve a new kind.
+# An API server takes moments to serve a new CRD.
 _ESTABLISH_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
 
@@ -63,7 +63,7 @@ def _objects(options: dict[str, Any]) -> list[JsonObject]:
         tuple(_variable(one) for one in options["env"]),
         kinds,
     )
-    # One makes what another looks after: there are rights for all of them, or for none.
+    # An owner may own another owner's resources: there are rights for all owners, or for none.
     handled = owners() if not kinds or any(owner.name in kinds for owner in owners()) else ()
     process = controller_manifests(installation, resources_of(types), access_of_owners(handled, types))
     return [*(type_manifests(types) if options["crds"] else ()), *process]
@@ -71,16 +71,15 @@ def _objects(options: dict[str, Any]) -> list[JsonObject]:
 
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    # As a whole it names no variable, and is refused.
+    # Without "=" the name is invalid, and is refused with the other names.
     return (name, value) if equals else (f"{text}=", "")
 
 
 def _print(objects: Sequence[JsonObject], request: CommandRequest) -> None:
     if request.output == "json":
-        whole = {"apiVersion": "v1", "kind": "List", "items": objects}
-        request.console.out(orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode())
+        print_json({"apiVersion": "v1", "kind": "List", "items": list(objects)}, request)
     else:
-        request.console.out("---\n".join(map(view.as_yaml, objects)), end="")
+        request.console.out("---\n".join(map(write_document, objects)), end="")
 
 
 # --- Applying ---------------------------------------------------------------------------------------------------------
@@ -89,7 +88,7 @@ def _print(objects: Sequence[JsonObject], request: CommandRequest) -> None:
 async def _apply_all(
     objects: Sequence[JsonObject], client: KubernetesClient, request: CommandRequest, *, force: bool
 ) -> None:
-    """Each in its turn, with a line for each; one that is refused ends it. To run it again goes on from there."""
+    """Applies one after the other, with a line for each; the first error ends it. Idempotent: it can be run again."""
     discovery = Discovery(client)
     for tree in objects:
         kind = await discovery.find(text_at(tree, "apiVersion"), text_at(tree, "kind"))
@@ -101,7 +100,7 @@ async def _apply_all(
 
 
 async def _apply(tree: JsonObject, endpoint: Endpoint, client: KubernetesClient, *, force: bool) -> str:
-    """What became of it, in one word. HeldByOthers for a field that somebody else has set, unless there is `force`."""
+    """Applies an object: created, updated or unchanged. HeldByOthers for a field of another manager, unless `force`."""
     before = await client.get(endpoint, Representation.METADATA)
     after = await client.apply(endpoint, tree, ApiWriteOptions(FIELD_MANAGER), force=force)
     if before is None:
@@ -110,7 +109,7 @@ async def _apply(tree: JsonObject, endpoint: Endpoint, client: KubernetesClient,
 
 
 async def _wait_established(endpoint: Endpoint, client: KubernetesClient, clock: Clock) -> None:
-    """Returns when the cluster serves the kind; WaitTimedOut when it does not in good time."""
+    """Waits until the API server serves the CRD; WaitTimedOut when that takes too long."""
     end = clock.monotonic() + _ESTABLISH_SECONDS
     while True:
         conditions = conditions_of(_decoded(await client.get(endpoint) or b"{}"))

@@ -3,13 +3,12 @@
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-import orjson
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.app import StoreAccess, open_engine
 from setpoint.cli.controller_presence import has_controller
-from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.plan import plan_rows
 from setpoint.cli.views.progress import SurveyProgress
@@ -56,7 +55,7 @@ async def _migrate(request: CommandRequest, options: dict[str, Any]) -> ExitCode
         await _hand_over(request, source)
         return ExitCode.DONE
     if request.output == "json":
-        _print_json({"resources": [one.to_data() for one in found.each], "blocked": list(found.blocked)}, request)
+        print_json({"resources": [one.to_data() for one in found.each], "blocked": list(found.blocked)}, request)
     else:
         request.console.print(_view(found), soft_wrap=True)
     return code
@@ -92,14 +91,14 @@ async def _hand_over(request: CommandRequest, source: MigrationSource) -> None:
     async with open_engine(request.settings, StoreAccess.READ) as ours:
         if await has_controller(request, ours):
             raise UserError(
-                "somebody looks after our store already, and would begin before Config Connector has stopped: end that "
-                "first, then hand over"
+                "a controller is running for our store already, and would begin before Config Connector has stopped: "
+                "stop it first, then hand over"
             )
     await require_no_conflicts(source, request.settings)
     before = await stop_config_connector(source, request.settings)
     refs = await take_over(source, request.settings)
     if request.output == "json":
-        _print_json({"controller": before.value, "handedOver": _names(refs)}, request)
+        print_json({"controller": before.value, "handedOver": _names(refs)}, request)
         return
     for line in _hand_over_lines(source, before, refs, stays=is_same_store(source, request.settings)):
         request.console.print(Text(line), soft_wrap=True)
@@ -108,10 +107,10 @@ async def _hand_over(request: CommandRequest, source: MigrationSource) -> None:
 async def _finish(request: CommandRequest, source: MigrationSource) -> None:
     refs, stays = await finish_migration(source, request.settings), is_same_store(source, request.settings)
     if request.output == "json":
-        _print_json({"freed" if stays else "removed": _names(refs)}, request)
+        print_json({"freed" if stays else "removed": _names(refs)}, request)
         return
     for ref in refs:
-        told = "is free of Config Connector" if stays else "removed there; its object stays, and is looked after here"
+        told = "is free of Config Connector" if stays else "removed there; its object stays, and is managed here"
         request.console.print(Text(f"{ref} {told}"), soft_wrap=True)
     if not refs:
         request.console.print(Text(f"Nothing of Config Connector is left in {source.namespace}"), soft_wrap=True)
@@ -127,15 +126,15 @@ def _hand_over_lines(
     yield from (f"{ref} handed over" for ref in refs)
     match before:
         case ConfigConnectorMode.ABSENT:
-            yield f"Nobody of Config Connector looked after {source.namespace}"
+            yield f"Config Connector was not managing {source.namespace}"
         case _:
             yield f"Config Connector is paused in {source.namespace}: it touches nothing there any more"
     if not stays:
-        yield "There, they are abandoned: whoever deletes them leaves the objects alone"
-    yield "`setpoint plan --all` shows what is left to do; from now on `setpoint run` looks after them"
+        yield "There, they are abandoned: deleting them leaves the objects alone"
+    yield "`setpoint plan --all` shows what is left to do; from now on `setpoint run` reconciles them"
 
 
-# --- For people -------------------------------------------------------------------------------------------------------
+# --- As text -------------------------------------------------------------------------------------------------------
 
 
 def _view(found: AdoptionReport) -> RenderableType:
@@ -166,7 +165,3 @@ def _lines(one: ResourceAdoption) -> Iterator[RenderableType]:
         yield Text(f"   kept as it is with: {one_line(kept)}", style="dim")
     elif found.finding is PreviewFinding.WRITES:
         yield Text("   no annotation keeps this as it is", style="dim")
-
-
-def _print_json(data: Json, request: CommandRequest) -> None:
-    request.console.out(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())

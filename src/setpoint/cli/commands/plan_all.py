@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 from rich.text import Text
 
 from setpoint.cli.atomic_files import write_private_file
-from setpoint.cli.request import CommandRequest, run_command
-from setpoint.cli.views import resources as view
+from setpoint.cli.request import CommandRequest, print_document, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode, worst_exit_code
 from setpoint.cli.views.plan import survey_summary, survey_view
 from setpoint.cli.views.progress import SurveyProgress
@@ -41,18 +39,18 @@ def record_world(options: dict[str, Any]) -> int:
 
 def _variants(words: Sequence[str]) -> Mapping[str, str]:
     found = dict(word.partition("=")[::2] for word in words)
-    for kind, way in found.items():
-        if not kind or not way:
+    for kind, variant in found.items():
+        if not kind or not variant:
             raise UserError(
-                f"--as {kind or way!r} says too little: write KIND=stateless, KIND=stateful or KIND=REVISION"
+                f"--as {kind or variant!r} says too little: write KIND=stateless, KIND=stateful or KIND=REVISION"
             )
     return found
 
 
-async def _plan(request: CommandRequest, engine: str | None, variants: Mapping[str, str]) -> ExitCode:
+async def _plan(request: CommandRequest, world: str | None, variants: Mapping[str, str]) -> ExitCode:
     if request.files or request.targets:
         raise UserError("--all and --world look at everything: leave out -f and KIND/NAME")
-    async with _opened(request, engine) as opened:
+    async with _open(request, world) as opened:
         preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
         with SurveyProgress(len(await managed_refs(preview.engine))) as progress:
             found = await preview.survey(progress.hear)
@@ -61,9 +59,9 @@ async def _plan(request: CommandRequest, engine: str | None, variants: Mapping[s
 
 
 @asynccontextmanager
-async def _opened(request: CommandRequest, engine: str | None) -> AsyncIterator[PreviewSession]:
+async def _open(request: CommandRequest, world: str | None) -> AsyncIterator[PreviewSession]:
     settings = request.settings
-    opened = open_preview(settings) if engine is None else open_recorded(settings, read_world(Path(engine)))
+    opened = open_preview(settings) if world is None else open_recorded(settings, read_world(Path(world)))
     async with opened as preview:
         yield preview
 
@@ -73,7 +71,7 @@ async def _record(request: CommandRequest, to: Path) -> ExitCode:
         recording = await make_recording(request.settings, progress.hear)
     write_private_file(to, [recording.world])
     if request.output == "json":
-        request.console.out(orjson.dumps(recording.survey.to_data(), option=orjson.OPT_INDENT_2).decode())
+        print_json(recording.survey.to_data(), request)
         return ExitCode.DONE
     if recording.survey.found:
         request.console.print(survey_summary(recording.survey), soft_wrap=True)
@@ -87,9 +85,9 @@ def _count_text(recording: WorldRecording) -> str:
 
 
 def exit_code_of(found: PreviewReport) -> ExitCode:
-    """What the survey tells a script: failed when anything is hidden, wrong or tried, changes when any will be made."""
-    is_wrong = bool(found.blocked or found.missed)
-    return worst_exit_code([ExitCode.FAILED if is_wrong else ExitCode.DONE, *map(_exit_code_of_one, found.found)])
+    """FAILED for a failure, a difference hidden by a cookie or a blocked write; CHANGES when a step would write."""
+    is_failed = bool(found.blocked or found.missed)
+    return worst_exit_code([ExitCode.FAILED if is_failed else ExitCode.DONE, *map(_exit_code_of_one, found.found)])
 
 
 def _exit_code_of_one(one: PreviewResult) -> ExitCode:
@@ -99,10 +97,7 @@ def _exit_code_of_one(one: PreviewResult) -> ExitCode:
 
 
 def _show(found: PreviewReport, request: CommandRequest) -> None:
-    match request.output:
-        case "json":
-            request.console.out(orjson.dumps(found.to_data(), option=orjson.OPT_INDENT_2).decode())
-        case "yaml":
-            request.console.out(view.as_yaml(found.to_data()))
-        case _:
-            request.console.print(survey_view(found), soft_wrap=True)
+    if request.output in ("json", "yaml"):
+        print_document(found.to_data(), request)
+    else:
+        request.console.print(survey_view(found), soft_wrap=True)

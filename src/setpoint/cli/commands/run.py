@@ -34,7 +34,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of the command, checked as far as that goes without a store."""
+    """The options of `setpoint run`, checked as far as that is possible without a store."""
 
     kinds: tuple[str, ...]
     concurrency: int
@@ -48,7 +48,7 @@ class RunOptions:
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> "RunOptions":
-        """The orders that the options of a command line make."""
+        """The options of a command line; UserError for `--live` without a terminal."""
         metrics, live = options["metrics"], options["live"]
         if live and not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UserError("--live draws on a terminal, and this is none: leave it out, and read the log instead")
@@ -66,7 +66,7 @@ class RunOptions:
 
 
 def run_until_stopped(options: dict[str, Any]) -> int:
-    """0 after an orderly end, 1 after an error, 128 and the signal when a second one ended it at once."""
+    """The exit code: 0 after a graceful shutdown, 1 after an error, 128 plus the number of a second signal."""
     return run_command(lambda request: _run(request, RunOptions.of(options)), options)
 
 
@@ -83,7 +83,7 @@ async def _run(request: CommandRequest, orders: RunOptions) -> int:
 
 
 async def _run_until_signal(process: "ControllerProcess", orders: RunOptions) -> int:
-    """The exit code: the first signal asks for an orderly end, the second ends everything at once."""
+    """The exit code. The first signal starts a graceful shutdown, the second ends the process at once."""
     task = asyncio.current_task()
     assert task is not None
     with _signal_handlers(process.manager.stop, task.cancel) as heard:
@@ -122,7 +122,7 @@ def _signal_handlers(first: Callable[[], object], second: Callable[[], object]) 
 
 @dataclass(frozen=True, slots=True)
 class ControllerProcess:
-    """Everything that runs, and what is shown of it."""
+    """The controller process: manager, telemetry, and what the live screen shows."""
 
     opened: OpenedEngine
     request: CommandRequest
@@ -132,7 +132,7 @@ class ControllerProcess:
 
     @staticmethod
     def of(opened: OpenedEngine, request: CommandRequest, orders: RunOptions) -> "ControllerProcess":
-        """Ready to run."""
+        """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
         steps = StepCounter(telemetry)
         names = select_kinds(orders.kinds, opened.engine.resource_types)
@@ -144,7 +144,7 @@ class ControllerProcess:
         return ControllerProcess(opened, request, manager, telemetry, steps)
 
     async def run(self) -> None:
-        """Returns after an orderly end."""
+        """Runs the controllers; returns after a graceful shutdown."""
         try:
             await self.manager.run()
         except BaseExceptionGroup as group:
@@ -153,7 +153,7 @@ class ControllerProcess:
 
     @asynccontextmanager
     async def serving(self, address: ListenAddress | None) -> AsyncIterator[None]:
-        """Health and metrics can be read at `address`."""
+        """Serves health and metrics at `address`, if there is one."""
         server = HttpServer(self.manager, self.telemetry)
         if address is not None:
             await server.start(*address)
@@ -164,7 +164,7 @@ class ControllerProcess:
 
     @asynccontextmanager
     async def serving_admin_api(self) -> AsyncIterator[None]:
-        """Other commands find this process beside the store; one that is kept in no file has no others."""
+        """Serves the admin API on a socket beside the store's file, for other commands, if the store has a file."""
         file = store_file(self.request.settings)
         if file is None:
             yield
@@ -181,7 +181,7 @@ class ControllerProcess:
 
     @asynccontextmanager
     async def drawn(self, orders: RunOptions) -> AsyncIterator[None]:
-        """Draws on the terminal, if that is wanted."""
+        """Draws the live screen, with `--live`."""
         if not orders.live:
             yield
             return
@@ -193,12 +193,12 @@ class ControllerProcess:
 
 
 def replica_for(opened: OpenedEngine, orders: RunOptions) -> ControllerReplica | None:
-    """The part of this process among others; None for a store that has room for one only."""
+    """This process as one replica of several; None for a store that allows a single process."""
     if opened.shared:
         return ControllerReplica(opened.engine.store, opened.engine.clock, orders.identity, orders.shards)
     if orders.shards > 1:
         raise UserError(
-            f"--shards {orders.shards}: one process at a time writes to this store, and looks after everything; "
+            f"--shards {orders.shards}: one process at a time writes to this store, and handles every resource; "
             "leave it out, or keep the resources in a cluster"
         )
     return None

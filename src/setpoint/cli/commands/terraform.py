@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
 from rich.text import Text
 
 from setpoint import __version__
 from setpoint.cli.atomic_files import FileChange, put_file, remove_file
-from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.deployment.terraform_plugin import (
     POINTERS,
@@ -61,7 +60,7 @@ async def _install(request: CommandRequest, plugins: str | None) -> ExitCode:
         file = folder / place
         files[str(file)] = put_file(file, launcher(), mode=0o755, setting=_PLUGINS)
     if request.output == "json":
-        _print_json(
+        print_json(
             {"version": release, "source": SOURCE, "plugins": str(folder), "program": str(program), "files": files},
             request,
         )
@@ -92,7 +91,7 @@ async def _uninstall(request: CommandRequest, plugins: str | None, version: str 
     removed = [file for file in files if remove_file(file, folder, setting=_PLUGINS)]
     removed += [pointer] if remove_file(pointer, pointer.parents[len(POINTERS.parts)], setting=_CONFIG_HOME) else []
     if request.output == "json":
-        _print_json({"version": release, "plugins": str(folder), "removed": [str(file) for file in removed]}, request)
+        print_json({"version": release, "plugins": str(folder), "removed": [str(file) for file in removed]}, request)
     else:
         said = f"is removed from {folder}" if removed else f"is not installed in {folder}: there is nothing to remove"
         request.console.print(Text(f"setpoint {release} {said}"), soft_wrap=True)
@@ -104,13 +103,13 @@ def _folder(plugins: str | None) -> Path:
 
 
 def _pointer(release: str, environment: Mapping[str, str]) -> Path:
-    """The file that names the program, for whoever has it not on the PATH."""
+    """The file that names the program, for a shell whose PATH does not lead to it."""
     config = environment.get(_CONFIG_HOME)
     return (Path(config) if config else Path.home() / ".config") / POINTERS / release
 
 
 def _program() -> Path:
-    """What pip made of the provider, in the environment of this very process."""
+    """The provider's console script, in the environment of this process."""
     found = [file for file in _program_candidates() if file.is_file() and os.access(file, os.X_OK)]
     if not found:
         where = ", ".join(str(folder) for folder in dict.fromkeys(file.parent for file in _program_candidates()))
@@ -122,7 +121,3 @@ def _program_candidates() -> Iterator[Path]:
     yield Path(sysconfig.get_path("scripts"), PROGRAM)
     yield Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user")), PROGRAM)
     yield Path(sys.argv[0]).absolute().with_name(PROGRAM)
-
-
-def _print_json(document: Mapping[str, Any], request: CommandRequest) -> None:
-    request.console.out(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())

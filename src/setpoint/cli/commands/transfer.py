@@ -31,22 +31,22 @@ from setpoint.errors import ManifestInvalid, StoreError, UserError
 
 _STDOUT: Final = "-"
 _CONTROLLER_RUNS: Final = (
-    "somebody looks after this store: this is a copy of one moment. To move, end that, and use --pause"
+    "a controller is running for this store: this is a copy of one moment. To move, stop it, and use --pause"
 )
 _NOT_PAUSED: Final = (
-    "Where they came from they are not paused: two would look after the same objects. Let nobody look after that store "
-    "any more, and put it away; `setpoint delete` there would delete the objects"
+    "In the store they came from they are not paused: two stores would reconcile the same objects. Run no controller "
+    "for that store any more, and put it away; `setpoint delete` there would delete the objects"
 )
 _OWNERS_SECRETS: Final = (
-    "the Secrets of owners stay behind, and keys that were made for one are made anew elsewhere: --with-secrets takes "
-    "them along"
+    "the Secrets of owners are not exported, and keys that were generated for one are generated anew elsewhere: "
+    "--with-secrets exports them"
 )
-_PAUSED: Final = "Where they came from they are paused: nothing is done for them from there"
+_PAUSED: Final = "In the store they came from they are paused: nothing is done for them from there"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What an export is to be."""
+    """The options of `setpoint export`, checked."""
 
     with_secrets: bool
     pause: bool
@@ -54,7 +54,7 @@ class ExportOptions:
 
     @staticmethod
     def of(options: dict[str, Any]) -> "ExportOptions":
-        """The orders that the options of a command line make."""
+        """The options of a command line; UserError for a combination that makes no sense."""
         if options["with_secrets"] and options["to"] is None:
             raise UserError(
                 "--with-secrets writes passwords in clear text: name a file with --to, which only you can read then, "
@@ -95,17 +95,17 @@ async def _export(request: CommandRequest, orders: ExportOptions) -> ExitCode:
 
 def _access(request: CommandRequest, orders: ExportOptions) -> StoreAccess:
     file = store_file(request.settings)
-    # Whoever only wants to look makes no new store.
+    # An export creates no store.
     return StoreAccess.WRITE if orders.pause and (file is None or file.exists()) else StoreAccess.READ
 
 
 async def _selected(request: CommandRequest, engine: EngineContext) -> list[Resource]:
     wanted = [parse_target(target, engine) for target in request.targets]
     if any(kind == SECRET for kind, _ in wanted):
-        raise UserError("a Secret goes along with the resources that refer to it: name those, and --with-secrets")
+        raise UserError("a Secret is exported with the resources that refer to it: name those, and --with-secrets")
     others = [kind for kind, _ in wanted if kind not in engine.resource_types]
     if others:
-        raise UserError(f"{others[0][1]}: it goes along with the resource that makes or reads it: name that one")
+        raise UserError(f"{others[0][1]}: it is exported with the resource that makes or reads it: name that one")
     listing = await engine.store.list(ResourceQuery(namespace=request.namespace))
     known = [one for one in listing.resources if (one.ref.group, one.ref.kind) in engine.resource_types]
     found = _with_children([one for one in known if matches_targets(one, wanted)], known)
@@ -117,7 +117,7 @@ async def _selected(request: CommandRequest, engine: EngineContext) -> list[Reso
 
 
 def _with_children(found: Sequence[Resource], known: Sequence[Resource]) -> list[Resource]:
-    """Those that were found, and whatever among the known is a child of one of them, or of such a child."""
+    """The resources that were found, and all of their children, direct and indirect."""
     refs = {one.ref for one in found}
     while more := {one.ref for one in known if one.controller in refs} - refs:
         refs |= more
@@ -125,17 +125,19 @@ def _with_children(found: Sequence[Resource], known: Sequence[Resource]) -> list
 
 
 async def _check_no_controller(request: CommandRequest, engine: EngineContext, orders: ExportOptions) -> None:
-    """Says that somebody is at work on what is copied; UserError when that has to end first."""
+    """Warns when a controller is running for the store; UserError with `--pause`, where it has to stop first."""
     try:
-        is_watched = await has_controller(request, engine)
+        has_running_controller = await has_controller(request, engine)
     except StoreError as error:
         if orders.pause:
             raise
-        _warn(f"whether somebody looks after this store cannot be told: {error}")
+        _warn(f"whether a controller is running for this store cannot be told: {error}")
         return
-    if is_watched and orders.pause:
-        raise UserError("somebody looks after this store, and would go on: end that first, then export with --pause")
-    if is_watched:
+    if has_running_controller and orders.pause:
+        raise UserError(
+            "a controller is running for this store, and would go on: stop it first, then export with --pause"
+        )
+    if has_running_controller:
         _warn(_CONTROLLER_RUNS)
 
 
@@ -148,7 +150,7 @@ async def _build_export(
     header = ExportHeader(__version__, engine.clock.now(), sort, orders.with_secrets, paused)
     for one in resources:
         if _tree(one.document.get("metadata")).get("ownerReferences") and not _is_exported(one.controller, resources):
-            _warn(f"{one.ref}: its owner stays behind, so that it has none elsewhere")
+            _warn(f"{one.ref}: its owner is not exported, so that it has none elsewhere")
     if not orders.with_secrets and any(one.is_secret for one in objects) and _has_owners(resources, engine):
         _warn(_OWNERS_SECRETS)
     return StoreExport((header,), tuple(one for one in objects if orders.with_secrets or not one.is_secret), taken)
@@ -175,7 +177,7 @@ def _count_text(export: StoreExport) -> str:
 
 
 def _warn(text: str) -> None:
-    """On standard error: the export itself may be on standard output."""
+    """Prints on standard error: the export itself may be on standard output."""
     Console(stderr=True, highlight=False).print(Text(text, style="yellow"), soft_wrap=True)
 
 
@@ -189,7 +191,7 @@ async def _import(request: CommandRequest, *, overwrite: bool) -> ExitCode:
     async with open_engine(request.settings, StoreAccess.WRITE) as engine:
         if await has_controller(request, engine):
             raise UserError(
-                "somebody looks after this store, and would take steps before all is here: end that first, "
+                "a controller is running for this store, and would take steps before all is here: stop it first, "
                 "a Deployment with `kubectl scale --replicas=0`, then import"
             )
         work = await check_import(export, engine, lambda tree: dry_run_apply(tree, engine), overwrite=overwrite)
@@ -240,7 +242,7 @@ def _documents(text: str, source: str) -> Sequence[YamlDocument]:
 
 
 def _json_documents(text: str, source: str) -> Iterator[YamlDocument]:
-    """One document after the other, with whatever space between them."""
+    """JSON documents one after the other, with any white space between them."""
     decoder, end, line = json.JSONDecoder(), 0, 1
     while found := _NON_SPACE.search(text, end):
         line += text.count("\n", end, found.start())

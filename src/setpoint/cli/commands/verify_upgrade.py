@@ -8,12 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import orjson
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from setpoint.cli.atomic_files import write_private_file
-from setpoint.cli.request import CommandRequest, run_command
+from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missing
 from setpoint.cli.views.outcome import ExitCode
 from setpoint.cli.views.progress import SurveyProgress, spinner
@@ -44,7 +43,7 @@ _STYLES: Final = {ExitCode.DONE: "green", ExitCode.CHANGES: "yellow", ExitCode.F
 
 @dataclass(frozen=True, slots=True)
 class VerifyUpgradeOptions:
-    """What is to be compared, and where reports go."""
+    """The options of `setpoint verify-upgrade`: what is compared, and where reports go."""
 
     baseline: VersionInterpreter
     candidate: VersionInterpreter
@@ -54,7 +53,7 @@ class VerifyUpgradeOptions:
 
     @staticmethod
     def of(options: dict[str, Any]) -> "VerifyUpgradeOptions":
-        """The orders that the options of a command line make."""
+        """The options of a command line; UserError for an environment that does not exist."""
         environments = Path(options["environments"])
         baseline, candidate = (VersionInterpreter.of(options[name], environments) for name in ("baseline", "candidate"))
         return VerifyUpgradeOptions(baseline, candidate, options["world"], options["junit"], options["markdown"])
@@ -83,7 +82,7 @@ async def _compare(request: CommandRequest, orders: VerifyUpgradeOptions) -> Exi
             _write_report(Path(path), text)
     if request.output == "json":
         sides: dict[str, Json] = {"baseline": names.baseline, "candidate": names.candidate}
-        request.console.out(orjson.dumps({**sides, **found.to_data()}, option=orjson.OPT_INDENT_2).decode())
+        print_json({**sides, **found.to_data()}, request)
     else:
         request.console.print(_view(found, names), soft_wrap=True)
     return _EXIT_CODES[found.worst]
@@ -91,9 +90,9 @@ async def _compare(request: CommandRequest, orders: VerifyUpgradeOptions) -> Exi
 
 @asynccontextmanager
 async def _world(request: CommandRequest, world: str | None) -> AsyncIterator[Path]:
-    """The recorded world, or one that is recorded now and thrown away."""
+    """The file of a recorded world; without one, a world is recorded now and removed afterwards."""
     if world is not None:
-        # What is wrong with it is said once, and not by each side.
+        # A broken file is reported once, and not by each version.
         read_world(Path(world))
         yield Path(world).absolute()
         return
@@ -117,7 +116,7 @@ def _write_report(path: Path, text: str) -> None:
         raise UserError(f"{path}: {error.strerror}: name a file in a folder that you can write to") from error
 
 
-# --- For people -------------------------------------------------------------------------------------------------------
+# --- As text -------------------------------------------------------------------------------------------------------
 
 
 def _view(found: Comparison, names: ReportLabels) -> RenderableType:
@@ -134,7 +133,7 @@ def _view(found: Comparison, names: ReportLabels) -> RenderableType:
 
 
 def verdict_sentence(found: Comparison) -> str:
-    """The verdict in a sentence."""
+    """The verdict of the comparison in one sentence."""
     match _EXIT_CODES[found.worst]:
         case ExitCode.DONE:
             more = f"; {found.one_time} are looked at closely once" if found.one_time else ""

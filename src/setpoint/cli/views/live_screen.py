@@ -32,21 +32,21 @@ from setpoint.clients.ratelimit.limiter import LimiterStats, QuotaBudgets
 from setpoint.runtime.manager import Manager
 
 _REDRAW_SECONDS: Final = 0.25
-# A survey of very much takes its time, and comes so much less often that it does not take it from others.
+# Summing up a large store takes long: it is done so seldom that it takes a small share of the time.
 _SUMMARY_SECONDS, _SUMMARY_SHARE = 1.0, 50
 _MAX_LOG_LINES: Final = 200
 _MAX_STEPS_SHOWN: Final = 3
 
 
 class LogBuffer(io.StringIO):
-    """The last lines of a log that cannot be written where somebody draws."""
+    """Keeps the last lines of the log while the terminal shows the live screen."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lines: deque[str] = deque(maxlen=_MAX_LOG_LINES)
 
     def write(self, text: str) -> int:
-        """Keeps what is written, line by line."""
+        """See io.TextIOBase."""
         self.lines.extend(text.splitlines(keepends=True))
         return len(text)
 
@@ -55,7 +55,7 @@ class LogBuffer(io.StringIO):
 async def live_screen(
     console: Console, manager: Manager, steps: StepCounter, budgets: QuotaBudgets
 ) -> AsyncIterator[None]:
-    """Draws while the block runs; `q` asks for the end."""
+    """Redraws the screen while the block runs; `q` starts a graceful shutdown."""
     now = manager.engine.clock.monotonic
     began, survey = now(), StoreSummary()
 
@@ -65,7 +65,7 @@ async def live_screen(
             live.update(shown, refresh=True)
             await asyncio.sleep(_REDRAW_SECONDS)
 
-    async def look_around() -> None:
+    async def refresh_summary() -> None:
         nonlocal survey
         while True:
             start = now()
@@ -77,7 +77,7 @@ async def live_screen(
             manager.stop()
 
     with Live(console=console, screen=True, auto_refresh=False) as live, key_presses(press):
-        tasks = [asyncio.create_task(draw()), asyncio.create_task(look_around())]
+        tasks = [asyncio.create_task(draw()), asyncio.create_task(refresh_summary())]
         try:
             yield
         finally:
@@ -87,7 +87,7 @@ async def live_screen(
 
 
 def draw_snapshot(glance: ProcessSnapshot, height: int) -> RenderableType:
-    """Everything that fits: of what is left below, troubles have half or what notes do not need, and at least one."""
+    """The screen: as many lines as fit. Below the upper part, unready resources and events share the rest."""
     upper = [_heading(glance), Text(), *_kinds(glance), Text(), *_work(glance), *_services(glance), Text()]
     left = max(0, height - len(upper))
     troubles = _unready(glance.survey, max(min(left, 3), left // 2, left - len(glance.survey.notes) - 1))
@@ -162,7 +162,7 @@ def _columns(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = 
 
 
 def _line(*parts: Text) -> Text:
-    """One line; what sticks out on the right is cut off."""
+    """One line, cut off at the right edge."""
     line = Text(no_wrap=True, overflow="ellipsis")
     for part in parts:
         line.append_text(part)
@@ -171,14 +171,14 @@ def _line(*parts: Text) -> Text:
 
 @contextmanager
 def key_presses(press: Callable[[str], None]) -> Iterator[None]:
-    """Calls `press` with each key of the terminal; afterwards the terminal is as it was. Ctrl-C stays a signal."""
+    """Calls `press` with each key, without waiting for Enter; restores the terminal. Ctrl-C stays a signal."""
     terminal, loop = sys.stdin.fileno(), asyncio.get_running_loop()
     before = termios.tcgetattr(terminal)
 
     def read() -> None:
         data = os.read(terminal, 64)
         if not data:
-            # The terminal is gone.
+            # The terminal was closed.
             loop.remove_reader(terminal)
         for key in data.decode(errors="replace"):
             press(key)

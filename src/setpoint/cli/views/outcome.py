@@ -12,7 +12,7 @@ from setpoint.errors import Blocked, NotReady, RemoteUnavailable, Retry, Setpoin
 
 
 class ExitCode(IntEnum):
-    """What a command tells its caller."""
+    """The exit code of a command."""
 
     DONE = 0
     FAILED = 1
@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeSummary:
-    """A word for the table, the rest of the line, a colour, and what it means for the command."""
+    """The outcome of a step for display: a word, the rest of the line, a colour, and the exit code it means."""
 
     word: str
     detail: str
@@ -46,7 +46,7 @@ _EXIT_CODES: Mapping[str, ExitCode] = {
 
 
 def summarize_outcome(outcome: StepOutcome) -> OutcomeSummary:
-    """How it stands after `outcome`."""
+    """The summary of a step's outcome."""
     match outcome:
         case Gone():
             return OutcomeSummary("deleted", "", "green", ExitCode.DONE)
@@ -83,7 +83,7 @@ def _summarize_error(error: SetpointError) -> OutcomeSummary:
 
 
 def worst_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
-    """The one that counts when there are several: failed, then changes, then waiting, then done."""
+    """The exit code of several: failed before changes before waiting before done."""
     found = set(codes)
     return next(
         (code for code in (ExitCode.FAILED, ExitCode.CHANGES, ExitCode.WAITING) if code in found), ExitCode.DONE

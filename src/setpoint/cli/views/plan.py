@@ -43,7 +43,7 @@ _RULE_WORDS = {
     Rule.IGNORED: "kept (ignore-unspecified-fields)",
     Rule.GENERATED: "as generated",
     Rule.MANAGED: "put back: the owner manages it",
-    Rule.RETIRED: "removed: no longer generated, and nobody edited it",
+    Rule.RETIRED: "removed: no longer generated, and not edited",
     Rule.EDITED: "kept (a person's edit)",
     Rule.CONFLICTING: "kept (a person's edit; what is generated has changed, too)",
 }
@@ -51,14 +51,14 @@ _REMOVED_WORDS: Final = {
     Rule.EDITED: "kept away (a person removed it)",
     Rule.CONFLICTING: "kept away (a person removed it; what is generated has changed, too)",
 }
-_ADOPTED: Final = "adopted: it was nobody's"
+_ADOPTED: Final = "adopted: it had no owner"
 _OWNER_REFERENCES: Final = Path(("metadata", "ownerReferences"))
 
 _Row = tuple[tuple[str, ...], str]
 
 
 def plan_view(plan: Plan) -> RenderableType:
-    """A plan at a glance: why, each write with its fields, and what was kept; an owner's child by child."""
+    """A plan: the decision, each write with its fields, and kept fields; an owner's plan child by child."""
     fields = [plan_rows(plan)] if plan.writes or plan.withheld or plan.kept else []
     rest = [] if plan.writes else [Text("Nothing to write.", style="green")]
     why = plan.because or f"{plan.decision.value}: {_DECISION_WORDS[plan.decision]}"
@@ -77,7 +77,7 @@ def is_owner_plan(plan: Plan) -> bool:
 
 
 def plan_from_record(step: Mapping[str, Any]) -> Plan:
-    """The plan that is on record of a step."""
+    """The plan in the record of a step."""
     writes = (
         PlannedWrite(Action(one["action"]), one["name"], tuple(map(_change_from_record, one["changes"])))
         for one in step["writes"]
@@ -92,7 +92,7 @@ def _change_from_record(data: Mapping[str, Any]) -> FieldChange:
 
 
 def plan_rows(plan: Plan) -> Text:
-    """Each write with its fields, and what was kept; of an owner child by child."""
+    """Each write with its fields, and kept fields; an owner's plan child by child."""
     rows = _rows_of_children(plan) if is_owner_plan(plan) else _rows(plan)
     return TextTable(gap=2, limit=_MAX_ALIGNED_CELL).lines(rows)
 
@@ -121,7 +121,7 @@ def _rule_text(change: FieldChange) -> str:
 
 
 def _rows_of_children(plan: Plan) -> Iterator[_Row]:
-    """A line for each child, and below it the fields that change, wait or are kept; a new one in one line."""
+    """A line for each child, and below it the fields that change, are withheld or kept; one line for a new child."""
     writes = {write.name: write for write in plan.writes}
     others = (_child_of(change.path) for change in (*plan.withheld, *plan.kept))
     for name in dict.fromkeys((*writes, *others)):
@@ -141,16 +141,16 @@ def _rows_of_child(name: str, write: PlannedWrite | None, plan: Plan) -> Iterato
 
 
 def _child_of(path: Path) -> str:
-    """The child that a change is about; "" in any other plan."""
+    """The child that a change belongs to; "" when the plan is not an owner's."""
     head = path.steps[0] if path.steps else ""
     return head if isinstance(head, str) and "/" in head else ""
 
 
 def _row_below_child(change: FieldChange, sign: str) -> tuple[str, ...]:
-    """The change below the name of its child."""
+    """The row of a change below the name of its child."""
     inside = Path(change.path.steps[1:])
     _, path, moved, why = _row(replace(change, path=inside), sign)
-    # Who owns it by now is told in words: nobody reads a reference.
+    # A change of the owner reference is shown in words.
     return (f"{sign} {path}", "", _ADOPTED) if inside == _OWNER_REFERENCES else (f"{sign} {path}", moved, why)
 
 
@@ -165,14 +165,14 @@ _FINDING_STYLES: Final[Mapping[PreviewFinding, str]] = {
     PreviewFinding.FAILED: "red",
 }
 _FINDING_WORDS: Final[Mapping[PreviewFinding, str]] = {
-    PreviewFinding.ONE_TIME: "the cookie does not vouch for it; nothing to write, and fast again after that",
-    PreviewFinding.UNSETTLED: "nothing to write, and no cookie will ever vouch for it: it reads differently each time",
+    PreviewFinding.ONE_TIME: "the cookie does not match; nothing to write, and in sync after one step",
+    PreviewFinding.UNSETTLED: "nothing to write, and no cookie ever matches: the object reads differently each time",
     PreviewFinding.MASKED: "the cookie says in sync, and a full comparison does not",
 }
 
 
 def survey_view(found: PreviewReport) -> RenderableType:
-    """All of it; of those that are in sync only how many there are, and of many that are alike only some."""
+    """The whole report. Resources in sync are only counted, and of many similar ones only some are listed."""
     loud = [one for one in found.found if one.finding is not PreviewFinding.IN_SYNC]
     parts = list(
         fold_similar(loud, _survey_lines, lambda one: (one.ref.kind, one.finding, one.fields, _finding_text(one)))
@@ -183,7 +183,7 @@ def survey_view(found: PreviewReport) -> RenderableType:
 
 
 def survey_summary(found: PreviewReport) -> RenderableType:
-    """How many there are of each kind and finding."""
+    """The number of resources by kind and finding."""
     findings = [one for one in PreviewFinding if found.with_findings(one)]
     rows: list[tuple[tuple[str, ...], str]] = [
         ((kind, *(str(counts.get(one, 0)) for one in findings)), "") for kind, counts in sorted(found.counts.items())

@@ -16,13 +16,13 @@ from setpoint.runtime.manager import Manager
 from setpoint.runtime.workqueue.scheduling import Priority
 
 READY, NOT_READY, DELETING = "ready", "not ready", "deleting"
-# Others have their turn after so many.
+# The event loop gets its turn after so many resources.
 _YIELD_EVERY: Final = 1000
 
 
 @dataclass(slots=True)
 class StepCounter:
-    """Counts steps on their way to the metrics."""
+    """Counts steps and cookie hits, and passes each step on to the metrics."""
 
     behind: StepMetrics
     all: int = 0
@@ -41,7 +41,7 @@ class StepCounter:
 
 @dataclass(frozen=True, slots=True)
 class RunningStep:
-    """A step that is being taken: why, and for how long."""
+    """A step that is being taken: its trigger, and for how long."""
 
     ref: ResourceRef
     trigger: str
@@ -50,7 +50,7 @@ class RunningStep:
 
 @dataclass(frozen=True, slots=True)
 class UnreadyResource:
-    """A resource that is not as it should be, and what its status says."""
+    """A resource that is not ready, with the reason and message of its status."""
 
     ref: ResourceRef
     reason: str
@@ -59,7 +59,7 @@ class UnreadyResource:
 
 @dataclass(frozen=True, slots=True)
 class StoreSummary:
-    """What has to be counted or read: too dear to do all the time."""
+    """Counts and statuses of the whole store: too expensive to collect with every redraw."""
 
     # By kind, and by one of the words above.
     resources: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class StoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSnapshot:
-    """Everything. `delayed` looks are planned; `retries` were, so far, because of a failure."""
+    """The process at one moment. `delayed` steps are scheduled; `retries` were made so far after a failure."""
 
     phase: str
     seconds: float
@@ -84,14 +84,14 @@ class ProcessSnapshot:
     steps: StepCounter
     services: LimiterSnapshot
     survey: StoreSummary
-    # How many are held here, and how many there are; none for a process that looks after everything.
+    # The shards that this process holds, and all shards; None for a process without sharding.
     shards: tuple[int, int] | None = None
 
 
 def snapshot_process(
     manager: Manager, began: float, steps: StepCounter, budgets: QuotaBudgets, survey: StoreSummary
 ) -> ProcessSnapshot:
-    """The process now, with the last `survey` of it."""
+    """A snapshot of the process now, with the last summary of its store."""
     queues = {one: one.queue.snapshot() for one in manager.controllers.values()}
     depth: Counter[Priority] = Counter()
     for snapshot in queues.values():
@@ -125,7 +125,7 @@ def _retrying(manager: Manager) -> tuple[tuple[ResourceRef, str], ...]:
 
 
 async def summarize_store(manager: Manager, most: int) -> StoreSummary:
-    """Everything counted, and at most so many troubles and notes."""
+    """The counts of all resources, and at most so many unready resources and events."""
     counts: Counter[tuple[str, str]] = Counter()
     unready: list[ResourceRef] = []
     for number, ref in enumerate(tuple(manager.index), start=1):

@@ -28,66 +28,66 @@ from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import OperationRunning
 
 _NOT_STEPPED = OutcomeSummary("looking", "", "dim", ExitCode.WAITING)
-# Room for a word and a time beside a name.
+# The columns kept free for a word and a time beside a name.
 _MARGIN: Final = 20
 
 
 @dataclass(slots=True)
 class ResourceProgress:
-    """A line for each resource, kept up to date while it is open."""
+    """A line for each resource with its latest outcome: redrawn on a terminal, a line per change in a pipe."""
 
     console: Console
     refs: Iterable[ResourceRef]
     states: dict[ResourceRef, OutcomeSummary] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
     _took: dict[ResourceRef, float] = field(default_factory=dict)
-    _begun: dict[ResourceRef, Action] = field(default_factory=dict)
+    _started: dict[ResourceRef, Action] = field(default_factory=dict)
     _live: Live | None = None
-    _is_over: bool = False
+    _is_finished: bool = False
 
     def __enter__(self) -> Self:
         self.states = dict.fromkeys(sorted(self.refs), _NOT_STEPPED)
-        # Colours may be forced upon a pipe; it cannot be drawn on all the same.
+        # A pipe with forced colours cannot be redrawn.
         if self.console.is_interactive and self.console.file.isatty():
-            self._live = Live(get_renderable=self._drawn, console=self.console, refresh_per_second=8)
+            self._live = Live(get_renderable=self._render, console=self.console, refresh_per_second=8)
             self._live.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._is_over = True
+        self._is_finished = True
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
     def hear(self, ref: ResourceRef, outcome: StepOutcome) -> None:
-        """Takes note of what a step came to."""
-        state = self._with_what_was_begun(ref, outcome)
+        """Shows the outcome of a step."""
+        state = self._summary_of(ref, outcome)
         before = self.states.get(ref)
         self.states[ref] = state
         self._took[ref] = time.monotonic() - self._since
         if self._live is None and state != before:
             self.console.print(self._line(ref, state), soft_wrap=True)
 
-    def _with_what_was_begun(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
-        """How it stands; the end of an operation is the end of what it was begun for."""
+    def _summary_of(self, ref: ResourceRef, outcome: StepOutcome) -> OutcomeSummary:
+        """The summary of an outcome. The end of an operation counts as the action that it was started for."""
         if isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning) and outcome.error.begun:
-            self._begun[ref] = Action(outcome.error.begun)
+            self._started[ref] = Action(outcome.error.begun)
         state = summarize_outcome(outcome)
         if (
             isinstance(outcome, Settled)
             and not outcome.plan.writes
             and state.code is ExitCode.DONE
-            and ref in self._begun
+            and ref in self._started
         ):
-            return replace(state, word=ACTION_WORDS[self._begun[ref]])
+            return replace(state, word=ACTION_WORDS[self._started[ref]])
         return state
 
-    def _drawn(self) -> RenderableType:
-        return self._in_full() if self._is_over else self._at_a_glance()
+    def _render(self) -> RenderableType:
+        return self._final_lines() if self._is_finished else self._table_while_running()
 
-    def _at_a_glance(self) -> RenderableType:
-        """One line each, those that go on first when the screen is too small for all."""
+    def _table_while_running(self) -> RenderableType:
+        """One line each; unfinished resources first when the screen is too small for all."""
         room = max(1, self.console.height - 2)
         refs = list(self.states)
         if len(refs) > room:
@@ -107,8 +107,8 @@ class ResourceProgress:
         text = f"… and {total - shown} more; {done} of {total} done"
         return [Text(text, style="dim", overflow="ellipsis", no_wrap=True)]
 
-    def _in_full(self) -> RenderableType:
-        """How it ended: no message is cut short, what does not fit beside a name stands below it."""
+    def _final_lines(self) -> RenderableType:
+        """The final state. No message is cut: one that does not fit beside the name is printed below it."""
         room = max(1, self.console.width - _MARGIN)
         names = min(max((cell_len(str(ref)) for ref in self.states), default=1), room)
         words = max((len(state.word) for state in self.states.values()), default=0)
@@ -133,7 +133,7 @@ class ResourceProgress:
         return Text(f"{ref} {state.word}" + (f": {detail}" if detail else ""), style=state.style)
 
 
-# In a pipe there is a line for each so many.
+# In a pipe, one line for so many resources.
 _LINE_EVERY: Final = 1000
 
 
@@ -146,7 +146,7 @@ def _progress_bar() -> Progress | None:
 
 @dataclass(slots=True)
 class SurveyProgress:
-    """Open while everything is looked at. `total` is how much that is, where it is known."""
+    """The progress of a survey of all resources. `total` is their number, where it is known."""
 
     total: int | None = None
     done: int = 0
@@ -166,7 +166,7 @@ class SurveyProgress:
             self._bar.stop()
 
     def hear(self, _found: PreviewResult) -> None:
-        """One more was looked at."""
+        """Counts one more resource."""
         self.done += 1
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done)
@@ -177,7 +177,7 @@ class SurveyProgress:
 
 @contextmanager
 def spinner(what: str) -> Iterator[None]:
-    """Seen by whoever sits there until it is over; a pipe gets nothing."""
+    """A spinner with this text on a terminal's standard error; nothing in a pipe."""
     if sys.stderr.isatty():
         with Console(stderr=True, highlight=False).status(Text(what)):
             yield

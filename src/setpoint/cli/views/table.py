@@ -10,14 +10,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 _LINE_BREAK: Final = re.compile(r"\s*[\t\n\v\f\r\u2028\u2029]\s*")
-# Escape codes begin with one of the first; the last turn the direction of writing round.
+# Escape codes begin with one of the first; the last ones reverse the direction of writing.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class TextTable:
-    """Lines under one header, or under none. A column is as wide as its widest cell so far.
+    """A text table, with or without a header. A column is as wide as its widest cell so far.
 
-    A cell beyond `limit` sticks out, and moves nothing but the rest of its own line.
+    A cell longer than `limit` does not widen its column: it only moves the rest of its own line.
     """
 
     def __init__(self, *names: str, gap: int = 3, limit: int = 1_000) -> None:
@@ -27,7 +27,7 @@ class TextTable:
         self._widths: defaultdict[int, int] = defaultdict(int)
 
     def lines(self, rows: Iterable[tuple[Sequence[str], str]]) -> Text:
-        """The rows, each with its style; the first time below the header."""
+        """The rows, each with its style; the first call also prints the header."""
         shown = [*self._header, *((tuple(map(one_line, cells)), style) for cells, style in rows)]
         self._header = []
         for cells, _ in shown:
@@ -46,7 +46,7 @@ class TextTable:
 
 
 def one_line(text: str) -> str:
-    """Text of whatever origin on one line, without anything that a terminal would obey."""
+    """Text from any origin on one line, without control characters that a terminal would interpret."""
     return _CONTROL.sub("�", _LINE_BREAK.sub(" ", text.strip()))
 
 
@@ -57,12 +57,12 @@ _MAX_SHOWN: Final = 10
 def fold_similar(
     each: Sequence[_T], lines: Callable[[_T], Iterator[RenderableType]], alike: Callable[[_T], Hashable]
 ) -> Iterator[RenderableType]:
-    """The lines of each, in order; of those that are alike only the first, and how many more there are."""
-    numbers, told = Counter(map(alike, each)), Counter[Hashable]()
+    """The lines of each entry, in order; of similar entries only the first few, and how many more there are."""
+    numbers, shown = Counter(map(alike, each)), Counter[Hashable]()
     for one in each:
         key = alike(one)
-        told[key] += 1
-        if told[key] <= _MAX_SHOWN:
+        shown[key] += 1
+        if shown[key] <= _MAX_SHOWN:
             yield from lines(one)
-        if told[key] == _MAX_SHOWN < numbers[key]:
+        if shown[key] == _MAX_SHOWN < numbers[key]:
             yield Text(f"… and {numbers[key] - _MAX_SHOWN} more like this; -o json has all of them", style="dim")

@@ -4,9 +4,8 @@ from typing import Final
 
 from setpoint.core.values.canonical import digest
 from setpoint.localcloud import api_errors
-from setpoint.localcloud.json_body import JsonBody, merge_patch
 from setpoint.localcloud.routing import ServiceCall
-from setpoint.localcloud.schema import NullMeaning, client_fields, validate
+from setpoint.localcloud.schema import JsonBody, NullMeaning, client_fields, merge_patch, validate
 from setpoint.localcloud.sql.defaults import instance_link
 from setpoint.localcloud.sql.operations import (
     CloudSql,
@@ -37,7 +36,7 @@ _MYSQL_COLLATIONS: Final = {
 
 
 def initial_databases(project: str, instance: str, database_version: str) -> dict[str, JsonBody]:
-    """What is there from the beginning."""
+    """The databases of a new instance."""
     place = {"instance": instance, "kind": "sql#database", "project": project}
     names = _INITIAL[engine_of(database_version)]
     return {name: {**place, "name": name, **_charset_and_collation({}, database_version)} for name in names}
@@ -74,12 +73,12 @@ def insert_database(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def put_database(sql: CloudSql, call: ServiceCall) -> JsonBody:
-    """`PUT …/databases/{database}`: what the body leaves out goes back to its default."""
+    """`PUT …/databases/{database}`: unspecified fields go back to their defaults."""
     return _change(sql, call, body_for_path(call, validate(DATABASE, call.body)), {})
 
 
 def patch_database(sql: CloudSql, call: ServiceCall) -> JsonBody:
-    """`PATCH …/databases/{database}`: a JSON merge."""
+    """`PATCH …/databases/{database}`: a merge patch."""
     body = body_for_path(call, validate(DATABASE, call.body, NullMeaning.REMOVE))
     base = client_fields(DATABASE, find_database(sql, call))
     if body.get("charset") not in (None, base.get("charset")):
@@ -94,7 +93,7 @@ def delete_database(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def find_database(sql: CloudSql, call: ServiceCall) -> JsonBody:
-    """The database that the path names; a 404 when there is none."""
+    """The database in the path; a 404 when there is none."""
     database = running_instance(sql, call).databases.get(call.part("database"))
     if database is None:
         raise api_errors.not_found()
@@ -108,7 +107,7 @@ def _change(sql: CloudSql, call: ServiceCall, body: JsonBody, base: JsonBody) ->
         raise api_errors.invalid(f"The name of a database cannot change from {live['name']} to {wanted['name']}")
     version = running_instance(sql, call).resource["databaseVersion"]
     is_fixed = engine_of(version) is DatabaseEngine.POSTGRES
-    # PostgreSQL decides both when it creates the database, so silence keeps them.
+    # In PostgreSQL both are immutable: unspecified, they keep their values.
     text_form = _charset_and_collation({**live, **wanted} if is_fixed else wanted, version)
     for field in ("charset", "collation"):
         if is_fixed and str(text_form[field]).lower() != str(live[field]).lower():

@@ -9,21 +9,21 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from setpoint.localcloud.clock import timestamp
-from setpoint.localcloud.json_body import JsonBody, member, with_member, without_member
 from setpoint.localcloud.routing import project_number
+from setpoint.localcloud.schema import JsonBody, member, with_member, without_member
 from setpoint.localcloud.sql.rules import PLUS, DatabaseEngine, DatabaseVersion, find_version, upgradable
 
 DEFAULT_VERSION: Final = "MYSQL_8_0"
 DEFAULT_REGION: Final = "us-central1"
 
-# Where silence in a replacement keeps what is there: identity, what cannot change, and what the service itself chose.
+# Fields that a replacement keeps when it does not name them: identity, immutable fields, values chosen by the service.
 KEPT_WHEN_UNSPECIFIED: Final = (
     *("name", "region", "databaseVersion", "instanceType", "masterInstanceName", "maintenanceVersion"),
     *("diskEncryptionConfiguration", "settings.dataDiskSizeGb", "settings.dataDiskType", "settings.collation"),
     *("settings.timeZone", "settings.locationPreference", "settings.backupConfiguration.startTime"),
 )
 
-# A patch that changes the first makes the service choose the others anew, unless the patch names them too.
+# A patch of the first field makes the service choose the other fields again, unless the patch names them too.
 _RECHOSEN: Final = {
     "databaseVersion": ("maintenanceVersion",),
     "settings.edition": (
@@ -37,7 +37,7 @@ _RECHOSEN: Final = {
 
 
 def keep_unspecified_fields(wanted: JsonBody, live: JsonBody) -> JsonBody:
-    """A replacement together with the fields of `live` that it does not have to repeat."""
+    """A replacement, with the unspecified fields that keep their live values."""
     for path in KEPT_WHEN_UNSPECIFIED:
         if member(wanted, path) is None and (value := member(live, path)) is not None:
             wanted = with_member(wanted, path, value)
@@ -45,7 +45,7 @@ def keep_unspecified_fields(wanted: JsonBody, live: JsonBody) -> JsonBody:
 
 
 def without_rechosen_fields(live: JsonBody, patch: JsonBody) -> JsonBody:
-    """`live` without the fields that `patch` makes the service choose anew."""
+    """`live` without the fields that the service chooses again because of `patch`."""
     for cause, chosen in _RECHOSEN.items():
         if (value := member(patch, cause)) is None or value == member(live, cause):
             continue
@@ -55,7 +55,7 @@ def without_rechosen_fields(live: JsonBody, patch: JsonBody) -> JsonBody:
 
 
 def with_defaults(wanted: JsonBody) -> JsonBody:
-    """`wanted` with every default. A version that does not exist is left for the rules to refuse."""
+    """`wanted` with every default. An unknown version is refused later, by the rules."""
     name = wanted.get("databaseVersion", DEFAULT_VERSION)
     version = find_version(name) or find_version(DEFAULT_VERSION)
     assert version is not None
@@ -117,7 +117,7 @@ def _backup_configuration(wanted: JsonBody, version: DatabaseVersion, instance: 
     if is_plus or version.engine is not DatabaseEngine.MYSQL:
         backups["backupTier"] = "STANDARD"
     backups |= wanted
-    # Each engine has its own way to a point in time, and forgets the other one.
+    # Point-in-time recovery is another field in each engine; the other one is dropped.
     backups.pop("pointInTimeRecoveryEnabled" if version.engine is DatabaseEngine.MYSQL else "binaryLogEnabled", None)
     in_bucket = bool(backups.get("binaryLogEnabled"))
     backups["transactionalLogStorageState"] = (
@@ -157,7 +157,7 @@ def _data_cache(settings: JsonBody, engine: DatabaseEngine) -> JsonBody:
 def _insights(settings: JsonBody) -> JsonBody:
     if "insightsConfig" not in settings:
         return settings
-    # The service does not give back what is false here.
+    # The service leaves out members that are false.
     wanted = {name: value for name, value in settings["insightsConfig"].items() if value is not False}
     return {**settings, "insightsConfig": {"queryPlansPerMinute": 5, "queryStringLength": 1024, **wanted}}
 
@@ -176,12 +176,12 @@ _GEMINI: Final = {
 
 
 def instance_link(project: str, name: str) -> str:
-    """Where the real service would have the instance: the local one answers with the same links."""
+    """The link of an instance, as the real service returns it."""
     return f"{API}/projects/{project}/instances/{name}"
 
 
 def instance_outputs(project: str, instance: JsonBody, created: datetime) -> JsonBody:
-    """Everything the service adds to a complete instance. The same instance always gets the same."""
+    """The outputs that the service adds to an instance. They are derived from its name, and so always the same."""
     name, settings = instance["name"], instance["settings"]
     version = find_version(instance["databaseVersion"])
     assert version is not None
@@ -216,7 +216,7 @@ def instance_outputs(project: str, instance: JsonBody, created: datetime) -> Jso
 
 
 def _ip_addresses(place: str, network: JsonBody, engine: DatabaseEngine) -> list[JsonBody]:
-    # From the ranges kept for documentation: nobody can mistake one for a real server.
+    # From the address ranges reserved for documentation: none belongs to a real server.
     last = int(_digest(place)[:2], 16) % 254 + 1
     addresses: list[JsonBody] = []
     if network["ipv4Enabled"]:

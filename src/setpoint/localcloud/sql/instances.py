@@ -7,9 +7,17 @@ from msgspec.structs import replace
 
 from setpoint.core.values.canonical import digest
 from setpoint.localcloud import api_errors
-from setpoint.localcloud.json_body import JsonBody, member, merge_patch, with_member, without_member
 from setpoint.localcloud.routing import ServiceCall, page
-from setpoint.localcloud.schema import NullMeaning, client_fields, validate
+from setpoint.localcloud.schema import (
+    JsonBody,
+    NullMeaning,
+    client_fields,
+    member,
+    merge_patch,
+    validate,
+    with_member,
+    without_member,
+)
 from setpoint.localcloud.sql.databases import initial_databases
 from setpoint.localcloud.sql.defaults import (
     instance_outputs,
@@ -39,7 +47,7 @@ from setpoint.localcloud.sql.rules import (
 from setpoint.localcloud.sql.schema import CLONE, INSTANCE
 from setpoint.localcloud.sql.users import initial_users
 
-# What a running operation makes of the state.
+# The state of an instance while an operation of this type runs.
 _STATES: Final = {"UPDATE": "MAINTENANCE", "DELETE": "PENDING_DELETE"}
 
 
@@ -65,7 +73,7 @@ def list_instances(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def instance_view(sql: CloudSql, key: str) -> JsonBody:
-    """The instance as it looks from outside, now."""
+    """The instance as the body of a GET, with the effect of running operations on its state."""
     instance = find_instance(sql, key)
     resource = instance.resource
     for operation in running_operations(sql.state, key):
@@ -81,7 +89,7 @@ def instance_view(sql: CloudSql, key: str) -> JsonBody:
 
 
 def find_instance(sql: CloudSql, key: str) -> StoredInstance:
-    """The instance of that key; a 404 when there is none."""
+    """The instance with this key; a 404 when there is none."""
     instance = sql.state.instances.get(key)
     if instance is None:
         raise api_errors.no_instance()
@@ -94,7 +102,7 @@ def instance_key(call: ServiceCall) -> str:
 
 
 def replicas_of(sql: CloudSql, key: str) -> list[str]:
-    """The names of all instances that follow this one."""
+    """The names of all replicas of an instance."""
     project, _, _ = key.partition("/")
     others = sql.state.instances.items()
     return sorted(
@@ -166,7 +174,7 @@ def clone_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def create_instance(sql: CloudSql, call: ServiceCall, instance: StoredInstance, type_: str) -> JsonBody:
-    """Puts a new instance on record, not running yet, and starts the operation that makes it run."""
+    """Stores a new instance in PENDING_CREATE, and starts the operation that creates it."""
     project, resource = call.part("project"), instance.resource
     key = f"{project}/{resource['name']}"
     sql.state.instances[key] = StoredInstance(
@@ -185,7 +193,7 @@ def create_instance(sql: CloudSql, call: ServiceCall, instance: StoredInstance, 
 
 
 def refuse_taken_name(sql: CloudSql, key: str, now: datetime) -> None:
-    """Refuses a name that an instance has, or had a short time ago."""
+    """Refuses the name of an instance that exists, or was deleted a short time ago."""
     if key in sql.state.instances:
         raise api_errors.instance_exists()
     set_free = sql.state.deleted.get(key)
@@ -194,7 +202,7 @@ def refuse_taken_name(sql: CloudSql, key: str, now: datetime) -> None:
 
 
 def primary_of(sql: CloudSql, project: str, body: JsonBody) -> StoredInstance | None:
-    """The instance that a new one is to follow, if it is to follow any."""
+    """The primary of a new replica; None for an instance that is none."""
     if "masterInstanceName" not in body:
         if body.get("instanceType") == "READ_REPLICA_INSTANCE":
             raise api_errors.invalid("A read replica must have a masterInstanceName")
@@ -206,7 +214,7 @@ def primary_of(sql: CloudSql, project: str, body: JsonBody) -> StoredInstance | 
 
 
 def inherit_from_primary(wanted: JsonBody, primary: StoredInstance) -> JsonBody:
-    """A replica is like its primary where it does not say otherwise, and calls it by its whole name."""
+    """A new replica with the unspecified fields of its primary, and the primary's full name."""
     wanted = {**wanted, "masterInstanceName": f"{primary.resource['project']}:{primary.resource['name']}"}
     for path in ("databaseVersion", "region", "settings.dataDiskSizeGb"):
         if member(wanted, path) is None:
@@ -215,7 +223,7 @@ def inherit_from_primary(wanted: JsonBody, primary: StoredInstance) -> JsonBody:
 
 
 def new_resource(project: str, wanted: JsonBody, now: datetime) -> JsonBody:
-    """A complete instance with its outputs, at the first version of its settings."""
+    """A new instance with its outputs, at settings version 1."""
     resource = {**wanted, **instance_outputs(project, wanted, now)}
     return with_member(resource, "settings.settingsVersion", "1")
 
@@ -224,7 +232,7 @@ def new_resource(project: str, wanted: JsonBody, now: datetime) -> JsonBody:
 
 
 def patch_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
-    """`PATCH …/instances/{instance}`: a JSON merge; null takes a field back to its default."""
+    """`PATCH …/instances/{instance}`: a merge patch; null resets a field to its default."""
     instance = writable_instance(sql, instance_key(call))
     body = validate(INSTANCE, call.body, NullMeaning.REMOVE)
     if set(body) <= {"kind"}:
@@ -235,7 +243,7 @@ def patch_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def put_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
-    """`PUT …/instances/{instance}`: the body replaces; what it leaves out goes back to its default."""
+    """`PUT …/instances/{instance}`: a replacement; unspecified fields go back to their defaults."""
     instance = writable_instance(sql, instance_key(call))
     body = validate(INSTANCE, call.body)
     refuse_stale_settings(instance, body)
@@ -243,7 +251,7 @@ def put_instance(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def change_instance(sql: CloudSql, call: ServiceCall, instance: StoredInstance, wanted: JsonBody) -> JsonBody:
-    """Starts the operation that makes the instance as wanted, if that can be."""
+    """Validates a change of an instance, and starts the operation for it."""
     before = with_defaults(client_config(instance.resource))
     after = with_defaults(client_config(wanted))
     check_change(client_config(before), client_config(after))
@@ -257,7 +265,7 @@ def change_instance(sql: CloudSql, call: ServiceCall, instance: StoredInstance, 
 
 
 def writable_instance(sql: CloudSql, key: str) -> StoredInstance:
-    """The instance, if it can be written to: there, not busy, not failed."""
+    """The instance; refuses one that does not exist, is locked by an operation, or failed."""
     instance = find_instance(sql, key)
     refuse_while_busy(sql.state, key)
     if instance.resource.get("state") != "RUNNABLE":
@@ -266,14 +274,14 @@ def writable_instance(sql: CloudSql, key: str) -> StoredInstance:
 
 
 def refuse_stale_settings(instance: StoredInstance, body: JsonBody) -> None:
-    """Refuses a request that was made from older settings than the present ones."""
+    """Refuses a request with an outdated settings version (optimistic concurrency)."""
     sent = member(body, "settings.settingsVersion")
     if sent is not None and sent != instance.resource["settings"]["settingsVersion"]:
         raise api_errors.stale_settings()
 
 
 def client_config(resource: JsonBody) -> JsonBody:
-    """The part of an instance that its owner decides."""
+    """The fields of an instance that clients set."""
     return without_member(client_fields(INSTANCE, resource), "settings.settingsVersion")
 
 

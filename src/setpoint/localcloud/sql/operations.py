@@ -13,13 +13,13 @@ from setpoint.core.values.canonical import same
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.clock import timestamp
 from setpoint.localcloud.faults import Faults
-from setpoint.localcloud.json_body import JsonBody, member, with_member, without_member
 from setpoint.localcloud.routing import ServiceCall
+from setpoint.localcloud.schema import JsonBody, member, with_member, without_member
 from setpoint.localcloud.sql.defaults import API
 
 
 class DatabaseUser(Struct, frozen=True):
-    """A database user. Of the password only a salted hash is kept; no hash means that nobody can log in."""
+    """A database user. Only a salted hash of the password is kept; without a hash no login succeeds."""
 
     name: str
     host: str
@@ -29,47 +29,47 @@ class DatabaseUser(Struct, frozen=True):
 
 
 class StoredInstance(Struct):
-    """An instance with all that lives in it. `resource` is what GET answers, as long as nothing is going on."""
+    """An instance with its users and databases. `resource` is the body of a GET while no operation runs."""
 
     resource: JsonBody
     users: list[DatabaseUser]
     databases: dict[str, JsonBody]
-    # Outputs that somebody changed behind our back; they outlive the next write.
+    # Outputs that were edited through the control API; they outlive the next write.
     overrides: JsonBody = field(default_factory=dict)
 
 
 class PutInstance(Struct, frozen=True, tag="put-instance"):
-    """The instance becomes this."""
+    """Replaces the instance."""
 
     resource: JsonBody
 
 
 class RemoveInstance(Struct, frozen=True, tag="remove-instance"):
-    """The instance goes, with everything in it."""
+    """Removes the instance, with its users and databases."""
 
 
 class PutUser(Struct, frozen=True, tag="put-user"):
-    """The user of this name and host becomes this."""
+    """Creates or replaces the user with this name and host."""
 
     user: DatabaseUser
 
 
 class RemoveUser(Struct, frozen=True, tag="remove-user"):
-    """The user goes."""
+    """Removes the user."""
 
     name: str
     host: str
 
 
 class PutDatabase(Struct, frozen=True, tag="put-database"):
-    """The database of this name becomes this."""
+    """Creates or replaces the database with this name."""
 
     name: str
     resource: JsonBody
 
 
 class RemoveDatabase(Struct, frozen=True, tag="remove-database"):
-    """The database goes."""
+    """Removes the database."""
 
     name: str
 
@@ -78,14 +78,14 @@ OperationEffect: TypeAlias = PutInstance | RemoveInstance | PutUser | RemoveUser
 
 
 class LongRunningOperation(Struct):
-    """A long-running operation. Its effect comes at `ends`, or never when there is an `error`."""
+    """A long-running operation. It takes effect at `ends`, or never when there is an `error`."""
 
     name: str
     project: str
     type: str
     target_id: str
     target_link: str
-    # The instance it changes, and all the instances that cannot be written to meanwhile.
+    # The instance that it changes, and all instances that are locked meanwhile.
     key: str
     locks: list[str]
     inserted: float
@@ -103,14 +103,14 @@ class SqlState(Struct):
     operations: dict[str, LongRunningOperation] = field(default_factory=dict)
     # When each name was set free, in seconds since the epoch.
     deleted: dict[str, float] = field(default_factory=dict)
-    # How many operations there have ever been.
+    # The number of all operations so far.
     count: int = 0
 
 
-# Recorded as done in the very answer to the request.
+# Done in the response to the request.
 _IMMEDIATE: Final = frozenset({"CREATE_USER", "UPDATE_USER", "DELETE_USER", "CREATE_DATABASE"})
 _CREATING: Final = frozenset({"CREATE", "CREATE_REPLICA", "CLONE"})
-# The first part of the time an operation is only waiting.
+# The share of its time in which an operation is pending.
 _PENDING_SHARE: Final = 0.25
 _MAX_FINISHED: Final = 1000
 _VOLATILE: Final = ("settings.settingsVersion", "state")
@@ -118,7 +118,7 @@ _VOLATILE: Final = ("settings.settingsVersion", "state")
 
 @dataclass(frozen=True, slots=True)
 class OperationTiming:
-    """How long operations take, and how long the name of a deleted instance cannot be used again."""
+    """How long operations take, and how long the name of a deleted instance stays reserved."""
 
     operation_seconds: float = 0.5
     name_reserved_seconds: float = 0.0
@@ -126,7 +126,7 @@ class OperationTiming:
 
 @dataclass(slots=True)
 class CloudSql:
-    """The service: what it remembers, how fast it is, and what it was told to do wrong."""
+    """The service: its state, its active faults, and how long operations take."""
 
     state: SqlState
     faults: Faults
@@ -135,7 +135,7 @@ class CloudSql:
 
 @dataclass(frozen=True, slots=True)
 class OperationRequest:
-    """An operation that is to be started."""
+    """An operation to start."""
 
     type: str
     project: str
@@ -148,7 +148,7 @@ class OperationRequest:
 
 
 def start_operation(sql: CloudSql, wanted: OperationRequest, now: datetime) -> JsonBody:
-    """The operation as the request is answered with it; a short one is done already."""
+    """Starts an operation, and returns it as the body of the response; an immediate one is done already."""
     sql.state.count += 1
     name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{wanted.project}/operations/{sql.state.count}"))
     key = f"{wanted.project}/{wanted.instance}"
@@ -176,7 +176,7 @@ def start_operation(sql: CloudSql, wanted: OperationRequest, now: datetime) -> J
 
 
 def operation_view(operation: LongRunningOperation, now: datetime) -> JsonBody:
-    """The operation as GET answers."""
+    """The operation as the body of a GET."""
     result: JsonBody = {
         "insertTime": _time(operation.inserted),
         "kind": "sql#operation",
@@ -199,18 +199,18 @@ def operation_view(operation: LongRunningOperation, now: datetime) -> JsonBody:
 
 
 def running_operations(state: SqlState, key: str) -> Iterator[LongRunningOperation]:
-    """The operations that keep the instance busy."""
+    """The unfinished operations that lock an instance."""
     return (one for one in state.operations.values() if not one.is_finished and key in one.locks)
 
 
 def refuse_while_busy(state: SqlState, key: str) -> None:
-    """Refuses when an operation on the instance is not done yet."""
+    """Refuses while an operation locks the instance."""
     if any(running_operations(state, key)):
         raise api_errors.operation_in_progress()
 
 
 def finish_due_operations(sql: CloudSql, now: datetime) -> None:
-    """Carries out every operation whose time has come, in the order of their ends."""
+    """Finishes every operation that is due, in the order of their ends."""
     due = [one for one in sql.state.operations.values() if not one.is_finished and one.ends <= now.timestamp()]
     for operation in sorted(due, key=lambda one: one.ends):
         operation.is_finished = True
@@ -224,7 +224,7 @@ def finish_due_operations(sql: CloudSql, now: datetime) -> None:
 
 
 def apply_effect(sql: CloudSql, operation: LongRunningOperation, instance: StoredInstance) -> None:
-    """Does what the operation was for."""
+    """Applies the effect of an operation."""
     match operation.effect:
         case PutInstance(resource):
             commit_instance(sql, instance, resource)
@@ -246,25 +246,25 @@ def apply_effect(sql: CloudSql, operation: LongRunningOperation, instance: Store
 
 
 def put_user(instance: StoredInstance, user: DatabaseUser) -> None:
-    """The user of that name and host becomes this one."""
+    """Creates or replaces a user."""
     remove_user(instance, user.name, user.host)
     instance.users = [*instance.users, user]
 
 
 def remove_user(instance: StoredInstance, name: str, host: str) -> None:
-    """The user of that name and host is gone."""
+    """Removes the user with this name and host."""
     instance.users = [one for one in instance.users if (one.name, one.host) != (name, host)]
 
 
 def commit_instance(sql: CloudSql, instance: StoredInstance, resource: JsonBody) -> None:
-    """The instance becomes `resource`; the version of its settings moves if anything but the state does."""
+    """Replaces the instance; the settings version moves if anything but the state changes."""
     before, after = instance.resource, sql.faults.rewritten(resource)
     is_change = not same(_without_volatile(before), _without_volatile(after))
     instance.resource = with_member(after, "settings.settingsVersion", _version_after(before, moves=is_change))
 
 
 def bump_primary_version(sql: CloudSql, operation: LongRunningOperation, instance: StoredInstance) -> None:
-    """A replica that comes or goes moves the version of its primary's settings."""
+    """Moves the settings version of the primary when a replica is created or deleted."""
     primary = sql.state.instances.get(primary_key(operation.project, instance.resource))
     if primary is not None and operation.type in ("CREATE_REPLICA", "DELETE"):
         version = _version_after(primary.resource, moves=True)
@@ -272,13 +272,13 @@ def bump_primary_version(sql: CloudSql, operation: LongRunningOperation, instanc
 
 
 def primary_key(project: str, resource: JsonBody) -> str:
-    """The key of an instance's primary; of no instance when it has none."""
+    """The key of a replica's primary; for an instance without one, a key that does not exist."""
     name = str(resource.get("masterInstanceName", ""))
     return f"{project}/{name.rpartition(':')[2]}"
 
 
 def drop_oldest_operations(state: SqlState) -> None:
-    """Keeps the list of finished operations from growing for ever."""
+    """Drops the oldest finished operations."""
     for name in [one.name for one in state.operations.values() if one.is_finished][:-_MAX_FINISHED]:
         del state.operations[name]
 
@@ -299,7 +299,7 @@ def _time(seconds: float) -> str:
 
 
 def running_instance(sql: CloudSql, call: ServiceCall) -> StoredInstance:
-    """The instance that the path names, if one can look into it."""
+    """The instance in the path; refuses one that does not exist or does not run."""
     instance = sql.state.instances.get(f"{call.part('project')}/{call.part('instance')}")
     if instance is None:
         raise api_errors.no_instance()
@@ -310,7 +310,7 @@ def running_instance(sql: CloudSql, call: ServiceCall) -> StoredInstance:
 
 
 def body_for_path(call: ServiceCall, body: JsonBody) -> JsonBody:
-    """`body`, if it does not speak of another instance than the path does."""
+    """`body`; refuses one that names another instance or project than the path."""
     for name in ("instance", "project"):
         if body.get(name, call.part(name)) != call.part(name):
             raise api_errors.invalid(f"The {name} in the body ({body[name]}) is not the one in the path")

@@ -7,8 +7,7 @@ from typing import Final
 
 from setpoint.core.values.canonical import same
 from setpoint.localcloud.api_errors import invalid
-from setpoint.localcloud.json_body import JsonBody, member, without_member
-from setpoint.localcloud.schema import check_labels
+from setpoint.localcloud.schema import JsonBody, check_labels, member, without_member
 
 
 class DatabaseEngine(StrEnum):
@@ -21,13 +20,13 @@ class DatabaseEngine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseVersion:
-    """A version that can be asked for. The installed one is more exact, the maintenance one most."""
+    """A database version, with the installed minor version and the maintenance version behind it."""
 
     name: str
     installed: str
     maintenance: str
     upgrades: tuple[str, ...] = ()
-    # The edition of an instance that names none.
+    # The default edition of an instance.
     edition: str = "ENTERPRISE"
     has_plus: bool = True
 
@@ -40,7 +39,7 @@ class DatabaseVersion:
 PLUS: Final = "ENTERPRISE_PLUS"
 _MYSQL_8_0_MINORS: Final = (18, *range(26, 44))
 _MINORS_OF_8_0: Final = tuple(f"MYSQL_8_0_{minor}" for minor in _MYSQL_8_0_MINORS)
-# The first four are as recorded; the other release dates are made up.
+# The first four are as recorded from Google; the other release dates are invented.
 _MAIN_VERSIONS: Final = (
     DatabaseVersion(
         "MYSQL_5_7", "MYSQL_5_7_44", "MYSQL_5_7_44.R20231105.01_03", ("MYSQL_8_0", *_MINORS_OF_8_0), has_plus=False
@@ -73,7 +72,7 @@ def engine_of(database_version: str) -> DatabaseEngine:
 
 
 def upgradable(version: DatabaseVersion) -> list[JsonBody]:
-    """What an instance of `version` may become, as the service lists it."""
+    """The versions that `version` can be upgraded to, as the service lists them."""
     return [
         {"displayName": _display_name(name), "majorVersion": _major(name), "name": name} for name in version.upgrades
     ]
@@ -126,7 +125,7 @@ _NAME: Final = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 _PLUS_TIERS: Final = ("db-perf-optimized-", "db-c4a-", "db-memory-optimized-")
 _MAINTENANCE: Final = re.compile(r"(?P<version>[A-Z0-9_]+)\.R(?P<date>\d{8})\.(?P<build>\d\d_\d\d)")
 
-# Fixed when the instance is created, with the word for it in the refusal.
+# Immutable fields, with their names in the error message.
 _IMMUTABLE: Final = {
     "name": "the name",
     "region": "the region",
@@ -140,7 +139,7 @@ _IMMUTABLE: Final = {
 
 
 def check_name(project: str, name: str) -> None:
-    """Refuses a name that an instance cannot have."""
+    """Refuses an invalid name of an instance."""
     if not _NAME.fullmatch(name) or len(f"{project}:{name}") > 98:
         raise invalid(
             f"Invalid instance name ({name}): lower-case letters, digits and hyphens, a letter first, and at most 98 "
@@ -149,7 +148,7 @@ def check_name(project: str, name: str) -> None:
 
 
 def check_instance(instance: JsonBody) -> None:
-    """Refuses an instance, complete with its defaults, that Cloud SQL would not run."""
+    """Refuses an invalid instance; it is complete with its defaults."""
     version = find_version(instance["databaseVersion"])
     if version is None:
         raise invalid(f"Invalid database version ({instance['databaseVersion']})")
@@ -217,7 +216,7 @@ def check_retention(backups: JsonBody, most_days: int) -> None:
 
 
 def check_network(settings: JsonBody) -> None:
-    """Refuses an instance that nobody can reach, and networks that are not networks."""
+    """Refuses an instance without any IP address, and authorized networks without a value."""
     network = settings["ipConfiguration"]
     if not (network["ipv4Enabled"] or network.get("privateNetwork") or member(network, "pscConfig.pscEnabled")):
         raise invalid("At least one of public IP, private IP and Private Service Connect must be enabled")
@@ -243,7 +242,7 @@ def check_flags(settings: JsonBody) -> None:
 
 
 def check_change(before: JsonBody, after: JsonBody) -> None:
-    """Refuses a change, between two complete instances, that Cloud SQL cannot make."""
+    """Refuses a change between two complete instances that Cloud SQL does not support."""
     for path, what in _IMMUTABLE.items():
         was, now = member(before, path), member(after, path)
         if was != now:
@@ -256,7 +255,7 @@ def check_change(before: JsonBody, after: JsonBody) -> None:
 
 
 def check_upgrade(before: JsonBody, after: JsonBody) -> None:
-    """Refuses a database version that the present one cannot become."""
+    """Refuses a database version that the current one cannot be upgraded to."""
     was, now = before["databaseVersion"], after["databaseVersion"]
     version = find_version(was)
     if was != now and (version is None or now not in version.upgrades):
@@ -283,7 +282,7 @@ def _release(maintenance: str) -> tuple[str, str]:
 
 
 def check_replica(replica: JsonBody, primary: JsonBody) -> None:
-    """Refuses a replica that could not follow its primary."""
+    """Refuses a replica that does not fit its primary."""
     if replica["instanceType"] != "READ_REPLICA_INSTANCE":
         raise invalid("An instance with a masterInstanceName must have the instance type READ_REPLICA_INSTANCE")
     if replica["databaseVersion"] != primary["databaseVersion"]:

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from setpoint.core.values.canonical import digest
 from setpoint.localcloud import api_errors
-from setpoint.localcloud.json_body import JsonBody
 from setpoint.localcloud.routing import ServiceCall
-from setpoint.localcloud.schema import client_fields, validate
+from setpoint.localcloud.schema import JsonBody, client_fields, validate
 from setpoint.localcloud.sql.operations import (
     CloudSql,
     DatabaseUser,
@@ -41,7 +40,7 @@ _INITIAL: Final[dict[DatabaseEngine, dict[str, JsonBody]]] = {
 
 
 def initial_users(project: str, instance: str, engine: DatabaseEngine, root_password: str | None) -> list[DatabaseUser]:
-    """Who is there from the beginning. The last of them is the one that the root password belongs to."""
+    """The users of a new instance. The root password is that of the last one."""
     place = {"instance": instance, "project": project}
     users = [_user(place, name, default_host(engine), more) for name, more in _INITIAL[engine].items()]
     if root_password:
@@ -50,7 +49,7 @@ def initial_users(project: str, instance: str, engine: DatabaseEngine, root_pass
 
 
 def default_host(engine: DatabaseEngine) -> str:
-    """Only MySQL tells users apart by where they come from; there, silence means anywhere."""
+    """The host of a user without one: MySQL identifies users by name and host, the other engines by name only."""
     return "%" if engine is DatabaseEngine.MYSQL else ""
 
 
@@ -92,7 +91,7 @@ def insert_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def update_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
-    """`PUT …/users?name=&host=`: what the body leaves out stays; a policy in it is the whole policy."""
+    """`PUT …/users?name=&host=`: unspecified fields keep their values; a password policy is replaced as a whole."""
     instance = running_instance(sql, call)
     body = body_for_path(call, validate(USER, call.body))
     user = find_user(instance, _asked_name(call), _host(instance, call))
@@ -119,7 +118,7 @@ def delete_user(sql: CloudSql, call: ServiceCall) -> JsonBody:
 
 
 def find_user(instance: StoredInstance, name: str, host: str) -> DatabaseUser:
-    """The user of that name and host; a 404 when there is none."""
+    """The user with this name and host; a 404 when there is none."""
     for user in instance.users:
         if (user.name, user.host) == (name, host):
             return user
@@ -160,7 +159,7 @@ def _view(user: DatabaseUser) -> JsonBody:
 
 
 def _stored_name(name: str, type_: str, engine: DatabaseEngine) -> str:
-    # MySQL knows a person by the part before the @ only.
+    # MySQL stores only the part before the @ of an IAM user.
     return name.partition("@")[0] if engine is DatabaseEngine.MYSQL and type_ != "BUILT_IN" else name
 
 

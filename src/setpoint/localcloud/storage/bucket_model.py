@@ -12,8 +12,17 @@ from typing import Final
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.api_errors import invalid_bucket
 from setpoint.localcloud.clock import timestamp
-from setpoint.localcloud.json_body import JsonBody, member
-from setpoint.localcloud.schema import OUTPUT, ListSchema, MapSchema, ObjectSchema, ScalarSchema, check_labels, enum_of
+from setpoint.localcloud.schema import (
+    OUTPUT,
+    JsonBody,
+    ListSchema,
+    MapSchema,
+    ObjectSchema,
+    ScalarSchema,
+    check_labels,
+    enum_of,
+    member,
+)
 
 _TEXT, _BOOL, _INT32, _INT64, _TIME = (
     ScalarSchema.TEXT,
@@ -79,7 +88,7 @@ _OUTPUTS: Final = (
 BUCKET: Final = ObjectSchema(
     {
         **dict.fromkeys(_OUTPUTS, OUTPUT),
-        # Known, so that sending them can be refused with a reason: the local cloud keeps no access control lists.
+        # In the schema, so that they are refused with a reason: the local cloud keeps no access control lists.
         "acl": ListSchema(MapSchema(_TEXT)),
         "autoclass": ObjectSchema(
             {
@@ -144,7 +153,7 @@ _EMPTY_MEANS_ABSENT: Final = ("labels", "cors", "website", "logging", "encryptio
 
 
 def location_type(bucket: JsonBody) -> str:
-    """How many places a bucket is kept in."""
+    """The location type of a bucket: region, dual-region or multi-region."""
     location = str(bucket["location"]).upper()
     if "customPlacementConfig" in bucket or location in _DUAL_REGIONS:
         return "dual-region"
@@ -170,7 +179,7 @@ def with_defaults(wanted: JsonBody, live: JsonBody, now: datetime) -> JsonBody:
 
 
 def _access(wanted: JsonBody, live: JsonBody, now: datetime) -> JsonBody:
-    # The older name of the same switch counts when the newer one is not there.
+    # The older name of the same field counts when the newer one is absent.
     older = bool(member(wanted, "bucketPolicyOnly.enabled"))
     is_silent = "uniformBucketLevelAccess" not in wanted
     uniform: JsonBody = {"enabled": older if is_silent else bool(member(wanted, "uniformBucketLevelAccess.enabled"))}
@@ -233,7 +242,7 @@ _IMMUTABLE: Final = {
 
 
 def check_name(name: str) -> None:
-    """Refuses a name that a bucket cannot have."""
+    """Refuses an invalid name of a bucket."""
     parts = name.split(".")
     fits = 3 <= len(name) <= (222 if len(parts) > 1 else 63) and all(1 <= len(part) <= 63 for part in parts)
     if not fits or not _NAME.fullmatch(name) or _is_address(name):
@@ -251,7 +260,7 @@ def _is_address(name: str) -> bool:
 
 
 def check_bucket(bucket: JsonBody) -> None:
-    """Refuses a bucket, complete with its defaults, that Cloud Storage would not keep."""
+    """Refuses an invalid bucket; it is complete with its defaults."""
     for field in ("acl", "defaultObjectAcl"):
         if field in bucket:
             raise invalid_bucket(f"The local cloud keeps no access control lists: leave out {field}")
@@ -276,7 +285,7 @@ def check_placement(bucket: JsonBody) -> None:
 
 
 def check_periods(bucket: JsonBody) -> None:
-    """Refuses retention for a time that is not offered."""
+    """Refuses a retention period out of range."""
     soft = int(bucket["softDeletePolicy"]["retentionDurationSeconds"])
     if soft and not 7 * _DAY <= soft <= 90 * _DAY:
         raise invalid_bucket(f"softDeletePolicy.retentionDurationSeconds ({soft}) must be 0, or from 604800 to 7776000")
@@ -287,7 +296,7 @@ def check_periods(bucket: JsonBody) -> None:
 
 
 def check_lifecycle(rules: object) -> None:
-    """Refuses a rule that says nothing, or never when."""
+    """Refuses a lifecycle rule without an action or a condition."""
     for rule in rules if isinstance(rules, list) else []:
         action = rule.get("action", {})
         if "type" not in action:
@@ -299,7 +308,7 @@ def check_lifecycle(rules: object) -> None:
 
 
 def check_change(before: JsonBody, after: JsonBody, now: datetime) -> None:
-    """Refuses a change, between two complete buckets, that Cloud Storage cannot make."""
+    """Refuses a change between two complete buckets that Cloud Storage does not support."""
     for path, what in _IMMUTABLE.items():
         was, to = member(before, path), member(after, path)
         if was != to:
@@ -309,7 +318,7 @@ def check_change(before: JsonBody, after: JsonBody, now: datetime) -> None:
 
 
 def check_lock(before: JsonBody, after: JsonBody) -> None:
-    """Refuses to weaken a locked retention policy, and to lock one by any other way than its own method."""
+    """Refuses to weaken a locked retention policy, and to lock one except by its own method."""
     was_locked, is_locked = bool(member(before, "retentionPolicy.isLocked")), member(after, "retentionPolicy.isLocked")
     if not was_locked and is_locked:
         raise invalid_bucket("A retention policy is locked with lockRetentionPolicy, not with a field")
@@ -329,13 +338,13 @@ def check_uniform_access(before: JsonBody, after: JsonBody, now: datetime) -> No
 
 
 def check_autoclass(bucket: JsonBody) -> None:
-    """Refuses a storage class that the service itself is to choose."""
+    """Refuses a storage class with Autoclass, where the service chooses it."""
     if member(bucket, "autoclass.enabled") and bucket["storageClass"] != "STANDARD":
         raise invalid_bucket("The storage class of a bucket with Autoclass must be STANDARD")
 
 
 def check_preconditions(metageneration: str, query: Mapping[str, str]) -> None:
-    """Refuses a request that was made for another state of the bucket."""
+    """Refuses a request whose metageneration precondition does not hold."""
     wanted, unwanted = query.get("ifMetagenerationMatch"), query.get("ifMetagenerationNotMatch")
     if wanted is not None and wanted != metageneration:
         raise api_errors.condition_not_met("ifMetagenerationMatch")

@@ -9,9 +9,18 @@ from setpoint.core.values.canonical import digest, same
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.clock import timestamp
 from setpoint.localcloud.faults import Faults
-from setpoint.localcloud.json_body import JsonBody, member, merge_patch, with_member, without_member
 from setpoint.localcloud.routing import ServiceCall, page, project_number
-from setpoint.localcloud.schema import OUTPUT, NullMeaning, client_fields, validate
+from setpoint.localcloud.schema import (
+    OUTPUT,
+    JsonBody,
+    NullMeaning,
+    client_fields,
+    member,
+    merge_patch,
+    validate,
+    with_member,
+    without_member,
+)
 from setpoint.localcloud.storage.bucket_model import (
     BUCKET,
     check_autoclass,
@@ -25,7 +34,7 @@ from setpoint.localcloud.storage.bucket_model import (
 
 
 class StoredBucket(Struct):
-    """A bucket, who owns it, and what it holds: every version of every object, oldest first."""
+    """A bucket, its project, and every version of every object in it, oldest first."""
 
     project: str
     resource: JsonBody
@@ -33,7 +42,7 @@ class StoredBucket(Struct):
 
 
 class StorageState(Struct):
-    """All buckets of all projects: they share one namespace. `count` is the last generation that was given out."""
+    """All buckets of all projects, which share one namespace. `count` is the last generation assigned."""
 
     buckets: dict[str, StoredBucket] = field(default_factory=dict)
     count: int = 0
@@ -41,14 +50,14 @@ class StorageState(Struct):
 
 @dataclass(slots=True)
 class CloudStorage:
-    """The service: what it remembers, and what it was told to do wrong."""
+    """The service: its state, and its active faults."""
 
     state: StorageState
     faults: Faults
 
 
 def next_generation(state: StorageState, call: ServiceCall) -> str:
-    """A number that was never given out before: microseconds since the epoch, as the real ones are."""
+    """A new generation number: microseconds since the epoch, as the real ones are, and never the same twice."""
     state.count = max(state.count + 1, int(call.now.timestamp() * 1_000_000))
     return str(state.count)
 
@@ -77,7 +86,7 @@ def list_buckets(storage: CloudStorage, call: ServiceCall) -> JsonBody:
 
 
 def _listed(bucket: JsonBody) -> JsonBody:
-    """The bucket in a list: of a filter for requests, that shows whether it is in force, and not what it lets pass."""
+    """The bucket in a list, where an IP filter shows its mode only."""
     mode = member(bucket, "ipFilter.mode")
     return bucket if mode is None else {**bucket, "ipFilter": {"mode": mode}}
 
@@ -93,7 +102,7 @@ def insert_bucket(storage: CloudStorage, call: ServiceCall) -> JsonBody:
         raise api_errors.bucket_is_yours() if owner.project == project else api_errors.bucket_is_taken()
     bucket = with_defaults(wanted, {}, call.now)
     if member(bucket, "autoclass.enabled"):
-        # Not refused here: with Autoclass the service chooses, and it starts with this one.
+        # Not refused in an insert: with Autoclass the service chooses the class, and starts with this one.
         bucket["storageClass"] = "STANDARD"
     check_bucket(bucket)
     check_lock({}, bucket)
@@ -112,7 +121,7 @@ def insert_bucket(storage: CloudStorage, call: ServiceCall) -> JsonBody:
 
 
 def patch_bucket(storage: CloudStorage, call: ServiceCall) -> JsonBody:
-    """`PATCH /b/{bucket}`: a JSON merge; the metageneration moves only if anything changes."""
+    """`PATCH /b/{bucket}`: a merge patch; the metageneration moves only if anything changes."""
     bucket = find_bucket(storage, call)
     check_preconditions(bucket.resource["metageneration"], call.query)
     live = bucket.resource
@@ -149,7 +158,7 @@ def delete_bucket(storage: CloudStorage, call: ServiceCall) -> None:
 
 
 def find_bucket(storage: CloudStorage, call: ServiceCall) -> StoredBucket:
-    """The bucket that the path names; a 404 when there is none."""
+    """The bucket in the path; a 404 when there is none."""
     bucket = storage.state.buckets.get(call.part("bucket"))
     if bucket is None:
         raise api_errors.no_bucket()
@@ -157,7 +166,7 @@ def find_bucket(storage: CloudStorage, call: ServiceCall) -> StoredBucket:
 
 
 def commit_bucket(storage: CloudStorage, bucket: StoredBucket, resource: JsonBody, call: ServiceCall) -> None:
-    """The bucket becomes `resource`; its metageneration and time move if anything else does."""
+    """Replaces the bucket; its metageneration and update time move if anything changes."""
     after = storage.faults.rewritten(resource)
     if same(_without_volatile(bucket.resource), _without_volatile(after)):
         return
@@ -166,14 +175,14 @@ def commit_bucket(storage: CloudStorage, bucket: StoredBucket, resource: JsonBod
 
 
 def bucket_view(bucket: StoredBucket, projection: str) -> JsonBody:
-    """The bucket as it looks from outside; access control lists only in full, and not with uniform access."""
+    """The bucket as the body of a GET; with ACLs only in the full projection, and not with uniform access."""
     resource = {**bucket.resource, "etag": digest(bucket.resource)}
     is_uniform = member(resource, "iamConfiguration.uniformBucketLevelAccess.enabled")
     return resource if projection == "noAcl" or is_uniform else {**resource, **_access_lists(resource)}
 
 
 def projection(call: ServiceCall, default: str) -> str:
-    """How much of a bucket the caller wants to see."""
+    """The projection in the query: `full` or `noAcl`."""
     wanted = call.query.get("projection", default)
     if wanted not in ("full", "noAcl"):
         raise api_errors.wrong_value("projection", "TYPE_ENUM", wanted)
@@ -185,7 +194,7 @@ def _without_volatile(resource: JsonBody) -> JsonBody:
 
 
 def _with_uniform_access(body: JsonBody) -> JsonBody:
-    """Uniform access has two names: a request that uses only the older one means the newer one."""
+    """A body with the current name of uniform access, where the request uses only the older one."""
     path = "iamConfiguration.bucketPolicyOnly"
     older = member(body, path)
     newer = "iamConfiguration.uniformBucketLevelAccess"

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from setpoint.core.values.canonical import digest
 from setpoint.localcloud import api_errors
 from setpoint.localcloud.clock import timestamp
-from setpoint.localcloud.json_body import JsonBody, member
 from setpoint.localcloud.routing import ServiceCall, page
+from setpoint.localcloud.schema import JsonBody, member
 from setpoint.localcloud.storage.bucket_model import check_preconditions
 from setpoint.localcloud.storage.buckets import API, CloudStorage, StoredBucket, find_bucket, next_generation
 
@@ -31,7 +31,7 @@ def list_objects(storage: CloudStorage, call: ServiceCall) -> JsonBody:
 
 
 def get_object(storage: CloudStorage, call: ServiceCall) -> JsonBody:
-    """`GET /b/{bucket}/o/{object}`: what is known about it, never what is in it."""
+    """`GET /b/{bucket}/o/{object}`: the metadata; contents are not kept."""
     if call.query.get("alt") == "media":
         raise api_errors.invalid_bucket("The local cloud measures objects and does not keep their contents")
     return find_object(find_bucket(storage, call), call)
@@ -52,7 +52,7 @@ def insert_object(storage: CloudStorage, call: ServiceCall) -> JsonBody:
 
 
 def delete_object(storage: CloudStorage, call: ServiceCall) -> None:
-    """`DELETE /b/{bucket}/o/{object}`: of a live object, or for good of the version that is named."""
+    """`DELETE /b/{bucket}/o/{object}`: deletes the live object, or permanently the version in the query."""
     bucket = find_bucket(storage, call)
     found = find_object(bucket, call)
     if "generation" in call.query or not keeps_versions(bucket):
@@ -63,7 +63,7 @@ def delete_object(storage: CloudStorage, call: ServiceCall) -> None:
 
 
 def find_object(bucket: StoredBucket, call: ServiceCall) -> JsonBody:
-    """The version that is named, or else the live object; a 404 when it is not there."""
+    """The version in the query, or else the live object; a 404 when it does not exist."""
     name, generation = call.part("object"), call.query.get("generation")
     for one in bucket.objects:
         if one["name"] == name and (is_live(one) if generation is None else one["generation"] == generation):
@@ -73,7 +73,7 @@ def find_object(bucket: StoredBucket, call: ServiceCall) -> JsonBody:
 
 
 def archive_live_version(bucket: StoredBucket, name: str, now: datetime) -> None:
-    """Makes room for a new version: the live object becomes an old version, or goes if none are kept."""
+    """Turns the live object into an old version, or removes it if the bucket keeps none."""
     for one in bucket.objects:
         if one["name"] == name and is_live(one):
             old = {**one, "timeDeleted": timestamp(now), "updated": timestamp(now)}
@@ -85,17 +85,17 @@ def archive_live_version(bucket: StoredBucket, name: str, now: datetime) -> None
 
 
 def is_live(one: JsonBody) -> bool:
-    """Whether this is the present version of an object."""
+    """Whether this is the live version of an object."""
     return "timeDeleted" not in one
 
 
 def keeps_versions(bucket: StoredBucket) -> bool:
-    """Whether old versions stay."""
+    """Whether the bucket keeps old versions."""
     return bool(member(bucket.resource, "versioning.enabled"))
 
 
 def refuse_while_retained(bucket: StoredBucket, one: JsonBody, now: datetime) -> None:
-    """Refuses to let go of an object before its time."""
+    """Refuses to remove an object before the end of its retention period."""
     period = member(bucket.resource, "retentionPolicy.retentionPeriod")
     if isinstance(period, str):
         until = datetime.fromisoformat(one["timeCreated"]) + timedelta(seconds=int(period))

@@ -1,0 +1,172 @@
+"""`setpoint get`, `describe`, `explain`, `events` and `crds`: what is on record, as text and as data."""
+
+import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from setpoint.app import StoreAccess, definitions, open_engine
+from setpoint.cli.controller_presence import is_resynced
+from setpoint.cli.request import (
+    CommandRequest,
+    declared_refs,
+    find_kind,
+    get_declared,
+    matches_targets,
+    parse_target,
+    print_document,
+    print_documents,
+    ref_of_target,
+    require_targets_found,
+)
+from setpoint.cli.views import resources as view
+from setpoint.cli.views.outcome import ExitCode
+from setpoint.cli.views.resources import has_output
+from setpoint.core.values.json_types import Json
+from setpoint.core.values.yaml_documents import write_document
+from setpoint.engine.context import EngineContext
+from setpoint.engine.owners.children import is_unreconciled
+from setpoint.engine.ports import EventRecord, ResourceChange, ResourceChangeType, ResourceQuery
+from setpoint.engine.resource import Resource
+
+# A resource as data, and as text.
+_Rendered: TypeAlias = tuple[Json, RenderableType]
+
+
+async def get(request: CommandRequest) -> ExitCode:
+    """Shows resources as they are on record."""
+    async with open_engine(request.settings, StoreAccess.READ) as engine:
+        wanted = [parse_target(target, engine) for target in request.targets]
+        query = ResourceQuery(namespace=request.namespace)
+        listing = await engine.store.list(query)
+        resources = [one for one in listing.resources if matches_targets(one, wanted)]
+        resources += await _unlisted_objects(request, resources, engine)
+        wide, outputs = request.output == "wide", any(map(has_output, resources))
+        table = view.ResourceTable(engine.resource_types, wide=wide, outputs=outputs)
+        if not request.watch:
+            require_targets_found(wanted, resources)
+        _show_resources(resources, table, request)
+        if request.watch:
+            async for event in engine.store.watch(listing.revision, query):
+                if matches_targets(event.resource, wanted):
+                    _show_resources([_resource_after(event)], table, request)
+    return ExitCode.DONE
+
+
+async def _unlisted_objects(
+    request: CommandRequest, listed: Sequence[Resource], engine: EngineContext
+) -> list[Resource]:
+    """Objects without a kind of ours that are asked for by name: a cluster has too many of them to list."""
+    refs = [ref_of_target(target, request.namespace, engine) for target in request.targets if target.partition("/")[2]]
+    there = {one.ref for one in listed}
+    found = [await engine.store.get(ref) for ref in refs if ref not in there and is_unreconciled(ref, engine)]
+    return [one for one in found if one is not None]
+
+
+def _show_resources(resources: Sequence[Resource], table: view.ResourceTable, request: CommandRequest) -> None:
+    if request.output in ("json", "yaml"):
+        print_documents([dict(view.redacted_document(resource)) for resource in resources], request)
+    else:
+        request.console.print(table.lines(resources, _now()), soft_wrap=True)
+
+
+async def describe(request: CommandRequest) -> ExitCode:
+    """Shows everything on record about the named resources."""
+
+    async def show(resource: Resource, engine: EngineContext) -> _Rendered:
+        notes = await engine.store.notes(resource.ref)
+        data = {**view.redacted_document(resource), "notes": [view.event_data(note) for note in notes]}
+        return data, view.description_of(resource, notes, _now())
+
+    return await _show_each(request, show)
+
+
+async def explain(request: CommandRequest) -> ExitCode:
+    """Shows the record of the last step of the named resources."""
+    resyncs = await is_resynced(request)
+
+    async def show(resource: Resource, _engine: EngineContext) -> _Rendered:
+        return view.explanation_data(resource), view.explanation_of(resource, resyncs=resyncs)
+
+    return await _show_each(request, show)
+
+
+async def _show_each(
+    request: CommandRequest, show: Callable[[Resource, EngineContext], Awaitable[_Rendered]]
+) -> ExitCode:
+    """Shows each resource, and with `--watch` again whenever it changes."""
+    async with open_engine(request.settings, StoreAccess.READ) as engine:
+        query = ResourceQuery(namespace=request.namespace)
+        listing = await engine.store.list(query)
+        listed = {one.ref: one for one in listing.resources}
+        refs = await declared_refs(request, engine)
+        _print_rendered(
+            [await show(listed.get(ref) or await get_declared(ref, engine), engine) for ref in refs], request
+        )
+        if request.watch:
+            async for event in engine.store.watch(listing.revision, query):
+                if event.resource.ref in refs:
+                    data, text = await show(_resource_after(event), engine)
+                    if event.change is ResourceChangeType.DELETED:
+                        text = Text(f"{event.resource.ref} deleted", style="dim")
+                    _print_rendered([(data, text)], request)
+    return ExitCode.DONE
+
+
+def _print_rendered(rendered: Sequence[_Rendered], request: CommandRequest) -> None:
+    if request.output in ("json", "yaml"):
+        print_documents([data for data, _ in rendered], request)
+        return
+    for _, text in rendered:
+        request.console.print(text)
+        if request.watch or len(rendered) > 1:
+            request.console.print()
+
+
+def _resource_after(event: ResourceChange) -> Resource:
+    """The resource after a change; a deleted one is marked as such."""
+    return view.as_deleted(event.resource, _now()) if event.change is ResourceChangeType.DELETED else event.resource
+
+
+async def events(request: CommandRequest) -> ExitCode:
+    """Shows the events on record; with `--watch` also those that follow."""
+    async with open_engine(request.settings, StoreAccess.READ) as engine:
+        wanted = {ref_of_target(target, request.namespace, engine) for target in request.targets}
+        table, shown = view.EventTable(), set[EventRecord]()
+        listing = await engine.store.list(ResourceQuery(namespace=request.namespace))
+
+        async def show() -> None:
+            notes = [
+                one for one in await engine.store.notes() if one not in shown and (not wanted or one.ref in wanted)
+            ]
+            shown.update(notes)
+            data: list[Json] = [view.event_data(note) for note in notes]
+            if request.output in ("json", "yaml"):
+                print_documents(data, request) if request.watch else print_document(data, request)
+            elif notes or not request.watch:
+                request.console.print(table.lines(notes), soft_wrap=True)
+
+        await show()
+        if request.watch:
+            async for _ in engine.store.watch(listing.revision):
+                await show()
+    return ExitCode.DONE
+
+
+async def crds(request: CommandRequest) -> ExitCode:
+    """Prints the CustomResourceDefinitions of the named kinds, or of all."""
+    known = definitions()
+    documents = [known[find_kind(word, known)] for word in request.targets] or list(known.values())
+    if request.output == "yaml":
+        request.console.out("---\n".join(write_document(document) for document in documents), end="")
+    elif len(request.targets) == 1:
+        print_document(documents[0], request)
+    else:
+        print_document({"apiVersion": "v1", "kind": "List", "items": documents}, request)
+    return ExitCode.DONE
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
