@@ -152,7 +152,7 @@ def test_leases_are_where_there_are_rights_to_them() -> None:
 class _Well:
     phase = Phase.RUNNING
     is_ready = True
-    dead: Sequence[str] = ()
+    failed_tasks: Sequence[str] = ()
 
 
 class _NoMetrics:

@@ -40,7 +40,7 @@ class Cluster:
         written, self.fates = set(), {}
         for key, child in made(**spec).items():
             renewal = child_update(child, self.live[key], read_last_generated(self.memory, child))
-            self.fates |= {f"{key} {one.path}": one.resolution for one in renewal.findings}
+            self.fates |= {f"{key} {one.path}": one.resolution for one in renewal.resolutions}
             if renewal.object is not self.live[key]:
                 self.live[key] = renewal.object
                 written.add(key)
