@@ -4,6 +4,7 @@ Outside of tests, everywhere but on Linux, and where a command needs an interpre
 started as usual.
 """
 
+import atexit
 import marshal
 import os
 import select
@@ -79,7 +80,7 @@ Process: TypeAlias = subprocess.Popen[bytes] | Forked
 
 
 class _Server:
-    """The server as its client sees it; it ends with this process."""
+    """The server as its client sees it; should this process be killed, it ends by itself."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,6 +108,12 @@ class _Server:
             pid = self._read()
         return Forked(pid, (order.program, *order.arguments), report)
 
+    def close(self) -> None:
+        """Ends it, and all that it has started."""
+        self._control.close()
+        self._process.wait()
+        self._folder.cleanup()
+
     def _read(self) -> int:
         text = self._control.recv(_INTEGER.size)
         assert text, "the fork server has ended"
@@ -117,7 +124,9 @@ class _Server:
 
 @cache
 def _server() -> _Server:
-    return _Server()
+    server = _Server()
+    atexit.register(server.close)
+    return server
 
 
 @dataclass(frozen=True, slots=True)
