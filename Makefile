@@ -68,7 +68,7 @@ cover: setup ## The tests of the core, and whether they reach every branch of it
 # The checks and the coverage of the core take one core for a while, as long as tests wait for other processes.
 # Where there is no API server yet, it is built meanwhile, and the tests on it come last.
 test: setup ## Everything: set-up, checks, tests, coverage of the core
-	@$(MAKE) --no-print-directory check cover >.venv/.checks.log 2>&1 & checks=$$!; \
+	@make --no-print-directory check cover >.venv/.checks.log 2>&1 & checks=$$!; \
 	trap 'kill $$checks 2>/dev/null || true' EXIT; code=0; \
 	$(BIN)/pytest -n auto --ignore=tests/core --durations=100 --durations-min=0.5 $(ARGS) || code=$$?; \
 	wait $$checks || code=$$?; \
