@@ -40,7 +40,7 @@ define install_setpoint
   --no-index --no-deps --no-build-isolation -e .
 endef
 
-.PHONY: help setup check test cluster-assets laws soak bench demo ci format manifests lock clean
+.PHONY: help setup check quick cover test cluster-assets laws soak bench demo ci format manifests lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,15 +56,30 @@ check: setup ## Format, lint, types, layers, budgets, hygiene: no test is run
 	$(BIN)/python -m checks.structure
 	$(BIN)/python -m checks.hygiene
 
-# Tests on a real API server come last: where there is none, it is built while the others run.
-test: check ## Everything: set-up, checks, tests, coverage of the core
-	$(BIN)/pytest -n auto --cov --cov-report=term-missing $(ARGS)
+quick: setup ## What to run after each edit, in less than a minute: format, lint, tests that need no other process
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	HYPOTHESIS_PROFILE=glance $(BIN)/pytest -n auto -m "not slow" $(ARGS)
+
+# Tracing makes Python several times slower, so it is done for the tests that are about the core and no others.
+cover: setup ## The tests of the core, and whether they reach every branch of it
+	$(BIN)/pytest --quiet --cov --cov-report=term-missing:skip-covered tests/core
+
+# The checks and the coverage of the core take one core for a while, as long as tests wait for other processes.
+# Where there is no API server yet, it is built meanwhile, and the tests on it come last.
+test: setup ## Everything: set-up, checks, tests, coverage of the core
+	@make --no-print-directory check cover >.venv/.checks.log 2>&1 & checks=$$!; \
+	trap 'kill $$checks 2>/dev/null || true' EXIT; code=0; \
+	$(BIN)/pytest -n auto --ignore=tests/core --durations=100 --durations-min=0.5 $(ARGS) || code=$$?; \
+	wait $$checks || code=$$?; \
+	cat .venv/.checks.log; exit $$code
 
 cluster-assets: setup ## Find or build the API server that tests run on; make test does so by itself
 	$(BIN)/python -m tests.cluster.assets
 
-laws: setup ## The laws alone, with 20,000 examples each
-	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto --hypothesis-profile=deep tests/laws $(ARGS)
+laws: setup ## The laws alone, with 20,000 examples each; those of worlds and processes with 1,000
+	HYPOTHESIS_PROFILE=deep $(BIN)/pytest -n auto tests/laws $(ARGS)
+	HYPOTHESIS_PROFILE=wide $(BIN)/pytest -n auto -m "laws and not needs_cluster" --ignore=tests/laws $(ARGS)
 
 soak: setup ## Minutes of faults, edits and drift on a real process; with kill -9: ARGS="--kills 50"
 	$(BIN)/python -m soak $(ARGS)

@@ -1,4 +1,4 @@
-"""How hard hypothesis tries: `make test` a little everywhere, `make laws` 20,000 times each. And a real API server."""
+"""How hard hypothesis tries: `make test` a little everywhere, `make laws` much harder. And plugins of our own."""
 
 import os
 
@@ -25,10 +25,12 @@ pytest.register_assert_rewrite(
     "tests.engine.upgrades",
     "tests.terraform.objects.workspace",
 )
-pytest_plugins = ["tests.cluster.fixtures"]
+pytest_plugins = ["tests.cluster.fixtures", "tests.scheduling"]
 
 _PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
-settings.register_profile("quick", max_examples=150, deadline=None, suppress_health_check=_PATIENT)
-settings.register_profile("deep", max_examples=20_000, deadline=None, suppress_health_check=_PATIENT)
+# `make quick`, `make test`, and `make laws` for laws of worlds and processes, and for those of values.
+_EXAMPLES = {"glance": 10, "quick": 50, "wide": 1_000, "deep": 20_000}
+for _name, _most in _EXAMPLES.items():
+    settings.register_profile(_name, max_examples=_most, deadline=None, suppress_health_check=_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

@@ -4,7 +4,6 @@ import asyncio
 import io
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
@@ -21,8 +20,8 @@ from setpoint.cli.request import CommandRequest
 from setpoint.localcloud.faults import AddLatency
 from setpoint.localcloud.server import LocalCloud
 from tests.cli.programs import DEADLINE, Call, Piped, Terminal
+from tests.forking.processes import SETPOINT, Start, run
 
-SETPOINT: Final = str(Path(sys.executable).with_name("setpoint"))
 WIDE: Final = (160, 30)
 _SECONDS: Final = 3600.0
 _COMMANDS: Final = {
@@ -139,15 +138,7 @@ class Desk:
 
     def run_program(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """Any program, in a pipe, when it is done."""
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=DEADLINE,
-            check=False,
-        )
+        return run(Start(command, self.folder, {**self.environment, **environment}), DEADLINE)
 
     def _call(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> Call:
         return Call((SETPOINT, *arguments), self.folder, {**self.environment, **environment})

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cli.screen import Screen, plain
+from tests.forking.processes import Process, Start, fork, is_forked
 
 # Long enough for a machine that is busy with other things: nobody waits for it when all is well.
 DEADLINE: Final = 60.0
@@ -43,7 +44,7 @@ def _hear_ctrl_c() -> None:
 class Program:
     """A program that is running. `written` is all that has been read of it so far."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", output: int) -> None:
+    def __init__(self, process: Process, output: int) -> None:
         self._process = process
         self._output = output
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -105,16 +106,8 @@ class Terminal(Program):
         self.screen = Screen(*size)
         master, slave = os.openpty()
         termios.tcsetwinsize(slave, size[::-1])
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *call.command],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=call.environment,
-            cwd=call.folder,
-            start_new_session=True,
-            preexec_fn=_hear_ctrl_c,
-        )
+        start = Start(call.command, call.folder, call.environment, slave, slave, slave, has_terminal=True)
+        process = fork(start) if is_forked(start) else _with_terminal(start)
         os.close(slave)
         super().__init__(process, master)
 
@@ -145,14 +138,32 @@ class Piped(Program):
 
     def __init__(self, call: Call, errors: int = subprocess.DEVNULL) -> None:
         reading, writing = os.pipe()
-        process = subprocess.Popen(
-            call.command,
-            stdin=subprocess.DEVNULL,
-            stdout=writing,
-            stderr=errors,
-            env=call.environment,
-            cwd=call.folder,
-            preexec_fn=_hear_ctrl_c,
-        )
+        start = Start(call.command, call.folder, call.environment, stdout=writing, stderr=errors)
+        process = fork(start) if is_forked(start) else _in_pipe(start)
         os.close(writing)
         super().__init__(process, reading)
+
+
+def _with_terminal(start: Start) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *start.command],
+        stdin=start.stdin,
+        stdout=start.stdout,
+        stderr=start.stderr,
+        env=start.environment,
+        cwd=start.folder,
+        start_new_session=True,
+        preexec_fn=_hear_ctrl_c,
+    )
+
+
+def _in_pipe(start: Start) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        start.command,
+        stdin=start.stdin,
+        stdout=start.stdout,
+        stderr=start.stderr,
+        env=start.environment,
+        cwd=start.folder,
+        preexec_fn=_hear_ctrl_c,
+    )

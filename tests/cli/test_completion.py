@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import SETPOINT, Desk
+from tests.cli.desk import Desk
+from tests.forking.processes import SETPOINT
 
 COMPLETE = """
 eval "$(setpoint completion bash)"

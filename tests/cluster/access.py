@@ -6,6 +6,7 @@ import json
 import secrets
 import ssl
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -63,10 +64,7 @@ class Access:
 
     def tls(self, user: str = ADMIN) -> ssl.SSLContext:
         """Trusts this server alone, and shows the administrator's certificate."""
-        context = ssl.create_default_context(cafile=self.certificate_authority)
-        if user == ADMIN:
-            context.load_cert_chain(self.folder / f"{ADMIN}.crt", self.folder / f"{ADMIN}.key")
-        return context
+        return _tls(self.folder, self.certificate_authority, is_admin=user == ADMIN)
 
     def call(self, method: str, path: str, body: object = None, *, user: str = ADMIN) -> Answer:
         """Asks the API server; a patch is a merge patch. OSError when it cannot be reached."""
@@ -96,6 +94,15 @@ class Access:
         """Asks for its removal, and does not wait for it."""
         deleted = self.call("DELETE", f"/api/v1/namespaces/{name}")
         assert deleted.status in (http.client.OK, http.client.ACCEPTED, http.client.NOT_FOUND), deleted
+
+
+@cache
+def _tls(folder: Path, authority: Path, *, is_admin: bool) -> ssl.SSLContext:
+    """Made once: reading the files takes longer than a request."""
+    context = ssl.create_default_context(cafile=authority)
+    if is_admin:
+        context.load_cert_chain(folder / f"{ADMIN}.crt", folder / f"{ADMIN}.key")
+    return context
 
 
 def write_kubeconfig(access: Access, user: str) -> None:

@@ -50,6 +50,14 @@ def find(environment: Mapping[str, str], progress: Progress) -> Found:
     return on_path(environment.get("PATH", "")) or our_own(environment, progress)
 
 
+def are_there(environment: Mapping[str, str]) -> bool:
+    """Whether the programs can be had at once."""
+    if given := environment.get(_GIVEN):
+        return in_folder(Path(given)) is not None
+    builder = Builder(KUBERNETES, cache_folder(environment), environment, Progress(lambda _: None))
+    return (on_path(environment.get("PATH", "")) or in_folder(builder.target)) is not None
+
+
 def in_folder(folder: Path) -> Assets | None:
     """The programs in `folder`, if it has those that cannot be done without."""
     return on_path(str(folder))

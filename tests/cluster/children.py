@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests.forking.processes import Process, Start, fork, is_forked
+
 # Nothing is known of it any more, or only its parent has not noticed its end.
 GONE: Final = ("", "Z")
 # As much of a log as a reader of a failed test wants to see.
@@ -37,7 +39,7 @@ class Child:
     log: Path
     folder: Path
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    _process: Process | None = field(default=None, init=False)
 
     @property
     def name(self) -> str:
@@ -57,9 +59,10 @@ class Child:
     def start(self) -> None:
         """Runs it. It has a session of its own: Ctrl-C is for the tests, which then end it in good order."""
         assert self.pid is None, f"{self.name} runs already"
-        program = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *self.command]
-        # To Linux the parent is a thread: a child of one that ends early would end with it.
-        self._process = _lasting_thread().submit(self._open, program).result()
+        with self.log.open("ab") as log:
+            start = Start(self.command, self.folder, self.environment, stdout=log, stderr=subprocess.STDOUT)
+            # To Linux the parent is a thread: a child of one that ends early would end with it.
+            self._process = fork(start) if is_forked(start) else _lasting_thread().submit(_open, start).result()
 
     def stop(self, patience: float = _PATIENCE) -> None:
         """Asks it to end and waits; what has not listened after `patience` seconds is killed."""
@@ -88,22 +91,22 @@ class Child:
         """The last lines that it said."""
         return last_lines(self.log)
 
-    def _open(self, program: Sequence[str]) -> "subprocess.Popen[bytes]":
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                program,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=self.folder,
-                env=dict(self.environment),
-                start_new_session=True,
-            )
-
     def _send(self, number: signal.Signals) -> None:
         pid = self.pid
         if pid is not None:
             os.killpg(pid, number)
+
+
+def _open(start: Start) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *start.command],
+        stdin=start.stdin,
+        stdout=start.stdout,
+        stderr=start.stderr,
+        cwd=start.folder,
+        env=start.environment,
+        start_new_session=True,
+    )
 
 
 def last_lines(log: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NoReturn, Protocol, TypeAlias
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.assets import Assets, Missing
+from tests.cluster.assets import Assets, Missing, are_there
 from tests.cluster.children import last_lines
 from tests.cluster.server import Cluster, Settings
 from tests.cluster.sharing import Guest, Host, Sharing
@@ -19,6 +19,7 @@ NEEDS_CLUSTER: Final = "needs_cluster"
 _ROOT_FIXTURES: Final = frozenset({"cluster_assets", "api_server"})
 _SHARING: Final = pytest.StashKey[Sharing]()
 _ADDRESS: Final = "cluster_host"
+_HAS_PROGRAMS: Final = "cluster_has_programs"
 
 NewApiServer: TypeAlias = Callable[[Settings], Cluster]
 
@@ -49,11 +50,12 @@ def api_server(pytestconfig: pytest.Config) -> Access:
 
 
 @pytest.fixture
-def namespace(api_server: Access) -> Iterator[str]:
-    """The name of a namespace of the shared API server that is this test's own."""
-    name = api_server.new_namespace()
-    yield name
-    api_server.delete_namespace(name)
+def namespace(api_server: Access) -> str:
+    """The name of a namespace of the shared API server that is this test's own.
+
+    It goes with the server: to empty it takes a hundred requests and more, one for each kind of object that there is.
+    """
+    return api_server.new_namespace()
 
 
 @pytest.fixture
@@ -91,6 +93,12 @@ def pytest_configure_node(node: WorkerNode) -> None:
     host = node.config.stash[_SHARING]
     assert isinstance(host, Host)
     node.workerinput[_ADDRESS] = host.invite()
+    node.workerinput[_HAS_PROGRAMS] = are_there(os.environ)
+
+
+def has_programs(config: pytest.Config) -> bool:
+    """Whether the programs are there already, and need not be built: the same in all processes that run tests."""
+    return bool(getattr(config, "workerinput", {}).get(_HAS_PROGRAMS))
 
 
 @pytest.hookimpl(tryfirst=True)

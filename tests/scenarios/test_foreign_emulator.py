@@ -6,7 +6,6 @@ instead of merging them, and takes no null: a label or a part cannot be removed 
 """
 
 import os
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -22,8 +21,8 @@ from gcp_storage_emulator.storage import Storage
 from google.auth.credentials import AnonymousCredentials
 from google.cloud.storage import Client
 
-from tests.cli.desk import SETPOINT
 from tests.cli.programs import DEADLINE
+from tests.forking.processes import SETPOINT, Start, run
 from tests.kinds.bench import bucket
 
 FIRST = bucket({"location": "US"}, labels={"team": "data"})
@@ -121,14 +120,7 @@ def _setpoint(folder: Path, emulator: str, command: str, *, code: int = 0) -> st
     """What the command prints, run on the manifest as a process of its own."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     own = {"HOME": str(folder), "SETPOINT_GCP_AUTH": "anonymous", "STORAGE_EMULATOR_HOST": emulator}
-    done = subprocess.run(
-        [SETPOINT, command, "-f", "manifest.yaml", "--timeout", "10s"],
-        cwd=folder,
-        env={**kept, **own, "PYTHONUTF8": "1"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=DEADLINE,
-        check=False,
-    )
+    environment = {**kept, **own, "PYTHONUTF8": "1"}
+    done = run(Start((SETPOINT, command, "-f", "manifest.yaml", "--timeout", "10s"), folder, environment), DEADLINE)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout.strip()

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cli.desk import SETPOINT, Desk
+from tests.cli.desk import Desk
 from tests.cluster.access import Access
+from tests.forking.processes import SETPOINT
 from tests.scenarios.served_kinds import serve_kinds
 
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"

@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
 
+from tests.forking.processes import can_fork, forked_now, write_launcher
 from tests.terraform.command import Installation, Project, find_terraform
 from tests.terraform.opentofu import NotBuilt
 
@@ -48,7 +49,7 @@ def installation(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> It
     """Terraform, with providers from a folder alone. In the end no process of it may be left."""
     home = tmp_path_factory.mktemp("terraform")
     for name in ("probe", "other"):
-        install_provider("acme", name, f"-m tests.terraform.probe {name}", home)
+        install_provider("acme", name, ("-m tests.terraform.probe", name), home)
     (home / "settings.tfrc").write_text(_SETTINGS.format(mirror=home / "mirror"))
     environment = {
         "PATH": os.environ["PATH"],
@@ -61,15 +62,18 @@ def installation(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> It
     assert _left_after(_PATIENCE_S, str(home)) == []
 
 
-def install_provider(namespace: str, name: str, command: str, home: Path) -> None:
-    """Has Terraform find a provider, which is a command of Python's."""
+def install_provider(namespace: str, name: str, command: Sequence[str], home: Path) -> None:
+    """Has Terraform find a provider: `-m MODULE` and its arguments, as Python runs it, and the fork server."""
     platform = f"{'darwin' if sys.platform == 'darwin' else 'linux'}_{_architecture()}"
     for host in _HOSTS:
         folder = home / "mirror" / host / namespace / name / _VERSION / platform
         folder.mkdir(parents=True)
         file = folder / f"terraform-provider-{name}_v{_VERSION}"
-        file.write_text(_LAUNCHER.format(root=_ROOT, python=sys.executable, command=command))
-        file.chmod(0o755)
+        if can_fork():
+            write_launcher(file, *command)
+        else:
+            file.write_text(_LAUNCHER.format(root=_ROOT, python=sys.executable, command=" ".join(command)))
+            file.chmod(0o755)
 
 
 def _architecture() -> str:
@@ -85,7 +89,7 @@ def _left_after(seconds: float, run: str) -> list[str]:
 
 def _processes_of(run: str) -> list[str]:
     """The processes that were started by this run, as far as this system tells."""
-    found = []
+    found = forked_now()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"{_MARK}={run}".encode() in (folder / "environ").read_bytes():

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,21 +10,24 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cli.programs import DEADLINE
 from tests.cluster.access import Access
 from tests.cluster.objects.site import Tree, config_map, deployment
+from tests.forking.processes import SETPOINT, Start
+from tests.forking.processes import run as run_to_its_end
 
-SETPOINT = str(Path(sys.executable).with_name("setpoint"))
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def setpoint(api_server: Access, tmp_path: Path) -> Run:
     """The real command, in a folder of its own."""
-    environment = {**os.environ, "KUBECONFIG": str(api_server.kubeconfig), "SETPOINT_GCP_AUTH": "anonymous"}
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    own = {"HOME": str(tmp_path), "KUBECONFIG": str(api_server.kubeconfig), "SETPOINT_GCP_AUTH": "anonymous"}
+    environment = {**kept, **own, "PYTHONUTF8": "1"}
 
     def run(*arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
-        command = [SETPOINT, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = run_to_its_end(Start((SETPOINT, *arguments), tmp_path, environment), DEADLINE)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 

@@ -32,7 +32,6 @@ def busy_site(cluster: Access, kubectl_program: Path, tmp_path_factory: pytest.T
     with Site(Kubectl(kubectl_program, cluster, namespace), tmp_path_factory.mktemp("busy")) as site:
         site.process()
         yield site
-    cluster.delete_namespace(namespace)
 
 
 @pytest.fixture

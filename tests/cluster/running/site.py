@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from soak.fleet.cloud import DoorCloud, Written
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
@@ -14,7 +14,9 @@ from tests.cluster.access import ADMIN
 from tests.cluster.running.backstage import Backstage
 from tests.cluster.running.kubectl import Kubectl
 from tests.cluster.running.proxy import Asked, Proxy
+from tests.forking.processes import Start, run
 
+_PATIENCE: Final = 240.0
 T = TypeVar("T")
 
 
@@ -60,15 +62,7 @@ class Site:
         """Another command of `setpoint`, when it is done."""
         kubeconfig = str(self.kubectl.access.kubeconfig_of(user))
         environment = self.environment(self.cloud.url) | {"KUBECONFIG": kubeconfig}
-        return subprocess.run(
-            [SETPOINT, *arguments],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=240,
-            check=False,
-        )
+        return run(Start((SETPOINT, *arguments), self.folder, environment), _PATIENCE)
 
     def environment(self, cloud: str) -> dict[str, str]:
         """For commands."""

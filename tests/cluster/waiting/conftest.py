@@ -41,4 +41,3 @@ def common(dns: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
     namespace = dns.new_namespace()
     with Stage(dns, namespace, tmp_path_factory.mktemp("common")) as stage:
         yield stage
-    dns.delete_namespace(namespace)

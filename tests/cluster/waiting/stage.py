@@ -1,7 +1,6 @@
 """A namespace of a cluster, somebody who plays its controllers, and the real `setpoint`, which comes by a proxy."""
 
 import json
-import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from tests.cluster.patience import until
 from tests.cluster.running.backstage import Backstage
 from tests.cluster.running.proxy import Asked, Proxy, Weather
 from tests.cluster.waiting.player import Player
+from tests.forking.processes import Start, run
 
 # No command of these stories goes to a cloud.
 _NOWHERE: Final = "http://127.0.0.1:9"
@@ -78,15 +78,7 @@ class Stage:
 
     def setpoint(self, *arguments: str) -> Said:
         """Any command, to its end."""
-        done = subprocess.run(
-            [SETPOINT, *arguments],
-            cwd=self.folder,
-            env=self._environment,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=_PATIENCE,
-            check=False,
-        )
+        done = run(Start((SETPOINT, *arguments), self.folder, self._environment), _PATIENCE)
         return Said(done.returncode, (done.stdout + done.stderr).replace(self.namespace, "here"))
 
     def keep(self) -> RunProcess:

@@ -13,7 +13,8 @@ from tests.terraform.objects.workspace import Workspace
 @pytest.fixture(scope="session")
 def setpoint_installation(installation: Installation) -> Installation:
     """Terraform, which finds the provider in the same folder as the probe providers."""
-    install_provider("setpoint", "setpoint", "-m setpoint.terraform.entry", Path(installation.environment["HOME"]))
+    home = Path(installation.environment["HOME"])
+    install_provider("setpoint", "setpoint", ("-m setpoint.terraform.entry",), home)
     return installation
 
 

@@ -1,0 +1,232 @@
+"""Commands of `setpoint` as processes of their own, forked from one that has it loaded: that takes a tenth of the time.
+
+Outside of tests, everywhere but on Linux, and where a command needs an interpreter that is set otherwise, it is
+started as usual.
+"""
+
+import atexit
+import marshal
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Final, TypeAlias
+
+from tests.forking.server import Order
+
+SETPOINT: Final = str(Path(sys.executable).with_name("setpoint"))
+_SERVER: Final = str(Path(__file__).with_name("server.py"))
+_LAUNCHER: Final = Path(__file__).with_name("launcher.txt")
+# What an interpreter looks at when it starts; a forked one has been told these.
+_TOLD: Final = {"PYTHONUTF8": "1"}
+_INTEGER: Final = struct.Struct("i")
+Stream: TypeAlias = int | IO[Any]
+
+
+@dataclass(slots=True)
+class Forked:
+    """A process that the fork server has started: as much of `subprocess.Popen` as the tests need."""
+
+    pid: int
+    args: Sequence[str]
+    _report: int
+    returncode: int | None = field(default=None, init=False)
+
+    def poll(self) -> int | None:
+        """The exit code, `None` before the end."""
+        self._look(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once there is one; `subprocess.TimeoutExpired` when that takes longer."""
+        self._look(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Sends it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, timeout: float | None) -> None:
+        if self.returncode is not None or not select.select([self._report], [], [], timeout)[0]:
+            return
+        text = os.read(self._report, _INTEGER.size)
+        os.close(self._report)
+        # The server is killed together with all that it started.
+        (self.returncode,) = _INTEGER.unpack(text) if text else (-signal.SIGKILL,)
+
+
+Process: TypeAlias = subprocess.Popen[bytes] | Forked
+
+
+class _Server:
+    """The server as its client sees it; should this process be killed, it ends by itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
+            # A folder of its own: the path of a socket has to be short. It is removed with this object.
+            self._folder = tempfile.TemporaryDirectory(prefix="setpoint-fork-")
+            self.address = str(Path(self._folder.name, "server"))
+            self._process = subprocess.Popen(
+                # The folder of the script is none of a command's business.
+                [sys.executable, "-P", _SERVER, str(theirs.fileno()), self.address],
+                stdin=subprocess.DEVNULL,
+                env={**kept, **_TOLD},
+                cwd=os.sep,
+                pass_fds=[theirs.fileno()],
+            )
+        self.pid = self._read()
+
+    def start(self, order: Order, streams: Sequence[int]) -> Forked:
+        report, reported = os.pipe()
+        with self._lock:
+            socket.send_fds(self._control, [marshal.dumps(tuple[Any, ...](order))], [*streams, reported])
+            os.close(reported)
+            pid = self._read()
+        return Forked(pid, (order.program, *order.arguments), report)
+
+    def close(self) -> None:
+        """Ends it, and all that it has started."""
+        self._control.close()
+        self._process.wait()
+        self._folder.cleanup()
+
+    def _read(self) -> int:
+        text = self._control.recv(_INTEGER.size)
+        assert text, "the fork server has ended"
+        (number,) = _INTEGER.unpack(text)
+        assert isinstance(number, int)
+        return number
+
+
+@cache
+def _server() -> _Server:
+    server = _Server()
+    atexit.register(server.close)
+    return server
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A command line, and where, with what environment and streams it is given."""
+
+    command: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    stdin: Stream = subprocess.DEVNULL
+    stdout: Stream = subprocess.DEVNULL
+    stderr: Stream = subprocess.DEVNULL
+    # Whether its standard input is a terminal, which is to be its own.
+    has_terminal: bool = False
+
+
+def can_fork() -> bool:
+    """Whether there can be a fork server here: `make soak` starts its processes as people do."""
+    return sys.platform == "linux" and "PYTEST_VERSION" in os.environ
+
+
+def is_forked(start: Start) -> bool:
+    """Whether the fork server can do what the operating system would."""
+    said = {name: text for name, text in start.environment.items() if name.startswith("PYTHON")}
+    same = {**_TOLD, **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {})}
+    return can_fork() and start.command[0] == SETPOINT and said == same
+
+
+def fork(start: Start) -> Forked:
+    """Starts it, in a session of its own."""
+    with Path(os.devnull).open("r+b", buffering=0) as nowhere:
+        streams = [_number(start.stdin, nowhere), _number(start.stdout, nowhere)]
+        streams.append(streams[1] if start.stderr == subprocess.STDOUT else _number(start.stderr, nowhere))
+        program, *arguments = start.command
+        order = Order(program, [*arguments], str(start.folder), dict(start.environment), start.has_terminal)
+        return _server().start(order, streams)
+
+
+def write_launcher(file: Path, program: str, *arguments: str) -> None:
+    """Makes `file` a program that has the fork server become `program`, for whoever insists on starting a file."""
+    text = _LAUNCHER.read_text(encoding="utf-8")
+    said = {"ADDRESS": _server().address, "PROGRAM": program, "ARGUMENTS": repr(arguments), "PYTHON": sys.executable}
+    for name, value in said.items():
+        text = text.replace(f"@{name}@", value)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+
+
+def forked_now() -> list[str]:
+    """The ids of the processes that the fork server has started and that have not ended."""
+    if not _server.cache_info().currsize:
+        return []
+    pid = _server().pid
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+
+
+def _number(stream: Stream, nowhere: IO[bytes]) -> int:
+    if stream == subprocess.DEVNULL:
+        return nowhere.fileno()
+    return stream if isinstance(stream, int) else stream.fileno()
+
+
+def run(start: Start, timeout: float) -> "subprocess.CompletedProcess[str]":
+    """How the command ended, and what it printed; its streams for output are pipes."""
+    if not is_forked(start):
+        return subprocess.run(
+            start.command,
+            cwd=start.folder,
+            env=start.environment,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=timeout,
+            check=False,
+        )
+    (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+    process = fork(Start(start.command, start.folder, start.environment, stdout=out_end, stderr=err_end))
+    os.close(out_end)
+    os.close(err_end)
+    try:
+        printed = _read_both(out, err, time.monotonic() + timeout)
+        code = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    finally:
+        os.close(out)
+        os.close(err)
+    return subprocess.CompletedProcess(list(start.command), code, *(text.decode("utf-8") for text in printed))
+
+
+def _read_both(out: int, err: int, end: float) -> tuple[bytes, bytes]:
+    printed = {out: b"", err: b""}
+    is_open = {out, err}
+    while is_open:
+        ready, _, _ = select.select([*is_open], [], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            raise subprocess.TimeoutExpired("setpoint", 0, printed[out], printed[err])
+        for descriptor in ready:
+            text = os.read(descriptor, 1 << 16)
+            printed[descriptor] += text
+            if not text:
+                is_open.remove(descriptor)
+    return printed[out], printed[err]

@@ -1,0 +1,68 @@
+"""Which tests run in the same process, and in which order: a plugin of pytest, for pytest-xdist."""
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from tests.cluster.fixtures import NEEDS_CLUSTER, has_programs
+
+# Folders whose tests share what takes long to start. All others are parted file by file.
+_TOGETHER: Final = ("tests/cluster/trustee/", "tests/stores/kubernetes/")
+Unit: TypeAlias = Sequence[pytest.Item]
+# Tests on a cluster, and of commands, wait more than they compute: another process uses the core meanwhile.
+_PROCESSES_PER_CORE: Final = 2
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` means."""
+    return _PROCESSES_PER_CORE * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands out whole units, in the order of the collection; unless somebody asks for another way."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    if config.getoption("dist") != "load":
+        return None
+    config.option.loadscopereorder = False
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = unit_of
+    return scheduler
+
+
+def unit_of(nodeid: str) -> str:
+    """What is run by one process, without a pause: a folder or a file."""
+    file = nodeid.partition("::")[0]
+    return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that wait for a cluster run beside those that compute; where it is yet to be built, they are the last."""
+    if hasattr(config, "workerinput") and has_programs(config):
+        units = [list(unit) for _, unit in groupby(items, lambda item: unit_of(item.nodeid))]
+        waiting = [unit for unit in units if _needs_cluster(unit)]
+        # The longest first: whatever begins late ends late.
+        waiting.sort(key=lambda unit: unit_of(unit[0].nodeid) not in _TOGETHER)
+        others = [unit for unit in units if not _needs_cluster(unit)]
+        items[:] = [item for unit in mixed(waiting, others) for item in unit]
+
+
+def _needs_cluster(unit: Unit) -> bool:
+    return unit[0].get_closest_marker(NEEDS_CLUSTER) is not None
+
+
+def mixed(some: Sequence[Unit], others: Sequence[Unit]) -> Iterator[Unit]:
+    """Both in their order, `some` spread evenly over the first half of `others`, so that none of them is the last."""
+    share = len(others) / (2 * len(some)) if some else 0
+    begun = 0
+    for number, unit in enumerate(some, start=1):
+        yield unit
+        yield from others[begun : int(number * share)]
+        begun = int(number * share)
+    yield from others[begun:]
