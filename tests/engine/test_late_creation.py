@@ -7,7 +7,7 @@ from typing import Any
 from setpoint.core.plan import Action
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import Settled, StepOutcome, Stopped
-from setpoint.engine.ports import SinglePartUpdates, Store
+from setpoint.engine.ports import DerivedStoreOperations, Store
 from setpoint.engine.resource import Resource
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
@@ -16,7 +16,7 @@ from tests.engine.gadget_stand import GadgetStand
 
 
 @dataclass
-class Crossed(SinglePartUpdates):
+class Crossed(DerivedStoreOperations):
     """A store in which somebody else writes first, once, as soon as the object is there."""
 
     behind: Store

@@ -93,14 +93,13 @@ class LocalExecutor:
 
     engine: EngineContext
     request: CommandRequest
-    # The owners of children that were applied: without a watch, they are reconciled from here.
-    _owners: Sequence[ResourceRef] = ()
+    # What was applied, as it was then.
+    _applied: Mapping[ResourceRef, Resource] = field(default_factory=dict)
 
     async def apply(self, manifests: Sequence[LoadedManifest]) -> None:
         """See Executor."""
-        for manifest in manifests:
-            await self.engine.store.apply(manifest.tree)
-        self._owners = await owners_of_children([manifest.ref for manifest in manifests], self.engine)
+        applied = [await self.engine.store.apply(manifest.tree) for manifest in manifests]
+        self._applied = {one.ref: one for one in applied}
 
     async def delete(self, refs: Sequence[ResourceRef]) -> None:
         """See Executor."""
@@ -110,10 +109,7 @@ class LocalExecutor:
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Executor."""
         asked = trigger is CommandTrigger.RECONCILE
-        # An owner is reconciled before its children: it may write to them.
-        all_refs = (*self._owners, *refs)
-        owners = [one for one in await owners_of_children(all_refs, self.engine) if one in all_refs]
-        refs = list(dict.fromkeys((*owners, *all_refs)))
+        refs = await self._with_owners_first(refs)
         with ResourceProgress(self.request.console, refs) as progress:
             if self.request.wait:
                 await StepRunner(self.engine, progress.hear, trigger.value, asked).until_done(
@@ -123,6 +119,17 @@ class LocalExecutor:
                 for ref in refs:
                     progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, asked=asked))
         return worst_exit_code(state.code for state in progress.states.values())
+
+    async def _with_owners_first(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
+        """With the owners of children that were applied: without a watch, they are reconciled from here.
+
+        An owner is reconciled before its children: it may write to them.
+        """
+        all_refs = list(dict.fromkeys((*owners_of_children(self._applied.values(), self.engine), *refs)))
+        unread = [ref for ref in all_refs if ref not in self._applied]
+        read = await self.engine.store.get_many(unread)
+        first = owners_of_children((*self._applied.values(), *read), self.engine)
+        return list(dict.fromkeys((*(one for one in first if one in all_refs), *all_refs)))
 
 
 @dataclass(slots=True)

@@ -110,6 +110,10 @@ class Store(Protocol):
         """The resource as it is now, or None; never a state older than one this process has written."""
         ...
 
+    async def get_many(self, refs: Sequence[ResourceRef]) -> tuple[Resource | None, ...]:
+        """Each of them as `get` returns it, in the same order; one read where the store has transactions."""
+        ...
+
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """All resources that match, sorted by ref."""
         ...
@@ -230,10 +234,18 @@ class Store(Protocol):
         ...
 
 
-class SinglePartUpdates(ABC):
-    """The updates of a Store that change one part of a resource: the same for every store that has `update`."""
+class DerivedStoreOperations(ABC):
+    """The operations of a Store that follow from its others: the same for every store that has `get` and `update`."""
 
     __slots__ = ()
+
+    @abstractmethod
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        """See Store."""
+
+    async def get_many(self, refs: Sequence[ResourceRef]) -> tuple[Resource | None, ...]:
+        """See Store."""
+        return tuple([await self.get(ref) for ref in refs])
 
     @abstractmethod
     async def update(

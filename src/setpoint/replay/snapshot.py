@@ -11,12 +11,12 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
+    DerivedStoreOperations,
     EventRecord,
     Lease,
     ResourceChange,
     ResourceList,
     ResourceQuery,
-    SinglePartUpdates,
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -26,7 +26,7 @@ STORE_CHANNEL: Final = "store"
 
 
 @dataclass(slots=True)
-class StoreSnapshot(SinglePartUpdates):
+class StoreSnapshot(DerivedStoreOperations):
     """The content of a store at one moment. An unlisted resource is read from `source` once, or is NotRecorded.
 
     `absent` are resources that were read and did not exist. `is_whole`: the list of the store is complete.

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.engine.ports import ChildWrite, Clock, EventRecord, SinglePartUpdates
+from setpoint.engine.ports import ChildWrite, Clock, DerivedStoreOperations, EventRecord
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import ChildRefused, SetpointError, StoreError, WriteConflict
@@ -249,7 +249,7 @@ def _refusing_as_child(index: int, mutation: Mutation) -> Mutation:
     return refusing
 
 
-class RecordStore(SinglePartUpdates):
+class RecordStore(DerivedStoreOperations):
     """The writes of a Store that keeps records: each is a mutation that the store commits."""
 
     def __init__(self, clock: Clock, new_uid: Callable[[], str]) -> None:

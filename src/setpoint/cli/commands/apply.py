@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from setpoint.app import open_engine_read_only, overlay_manifests
+from setpoint.app import dry_run_apply, open_engine_read_only, overlay_manifests
 from setpoint.cli.executors import CommandTrigger, executor_for
 from setpoint.cli.manifests import LoadedManifest, load_manifests
 from setpoint.cli.request import (
@@ -70,17 +70,17 @@ def check_manifests(manifests: Sequence[LoadedManifest], engine: EngineContext) 
 
 
 async def _dry_run_apply(manifests: Sequence[LoadedManifest], engine: EngineContext) -> None:
-    """Applies each manifest to an overlay of the store, so that either all of them are accepted or none is written."""
+    """A dry run of each apply, so that either all of the manifests are accepted or none is written."""
     for manifest in manifests:
         try:
-            await overlay_manifests(engine, [manifest.tree])
+            await dry_run_apply(manifest.tree, engine)
         except SetpointError as error:
             raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
 
 
 async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> list[ResourceRef]:
     """The resources whose deletion was requested before."""
-    found = [await engine.store.get(ref) for ref in refs]
+    found = await engine.store.get_many(refs)
     return [one.ref for one in found if one is not None and one.is_deleting]
 
 
@@ -147,7 +147,7 @@ async def _with_owners(
     manifests: Sequence[LoadedManifest], refs: list[ResourceRef], engine: EngineContext
 ) -> list[ResourceRef]:
     """The resources, after the owners of those that are children: an owner is reconciled before its children."""
-    owners = await owners_of_children([manifest.ref for manifest in manifests], engine)
+    owners = owners_of_children(await engine.store.get_many([manifest.ref for manifest in manifests]), engine)
     return list(dict.fromkeys((*owners, *refs)))
 
 

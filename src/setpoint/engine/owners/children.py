@@ -52,10 +52,11 @@ class OwnerObservation:
 async def observe_children(resource: Resource, owner: Owner, store: Store) -> OwnerObservation:
     """Reads the sources, generates the children, and reads the live ones."""
     sources = owner.sources(resource)
-    found = {ref: one for ref in sources if (one := await store.get(ref)) is not None}
+    read = await store.get_many(sources)
+    found = {ref: one for ref, one in zip(sources, read, strict=True) if one is not None}
     generated = owner.generate(resource, found)
-    live = {child.key: await store.get(child_ref(child)) for child in generated.children}
-    existing = {key: one for key, one in live.items() if one is not None}
+    live = await store.get_many([child_ref(child) for child in generated.children])
+    existing = {child.key: one for child, one in zip(generated.children, live, strict=True) if one is not None}
     return OwnerObservation(resource, generated, existing, _intent(resource, owner, generated, found))
 
 
@@ -203,10 +204,9 @@ def is_unreconciled(ref: ResourceRef, engine: EngineContext) -> bool:
 _EDITABLE: Final = (ChildUpdatePolicy.MERGE, ChildUpdatePolicy.CREATE_ONLY)
 
 
-async def owners_of_children(refs: Iterable[ResourceRef], engine: EngineContext) -> tuple[ResourceRef, ...]:
+def owners_of_children(children: Iterable[Resource | None], engine: EngineContext) -> tuple[ResourceRef, ...]:
     """The owners that control these, if they are reconciled here: they merge an edit of a child."""
-    found = [await engine.store.get(ref) for ref in refs]
-    owners = dict.fromkeys(one.controller for one in found if one is not None)
+    owners = dict.fromkeys(one.controller for one in children if one is not None)
     return tuple(owner for owner in owners if owner is not None and (owner.group, owner.kind) in engine.owners)
 
 
@@ -220,7 +220,7 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
         return ()
     try:
         family = await observe_children(resource, owner, engine.store)
-        sources = [await engine.store.get(ref) for ref in owner.sources(resource) if _is_in_namespace(ref, owner)]
+        sources = await engine.store.get_many([ref for ref in owner.sources(resource) if _is_in_namespace(ref, owner)])
     except (NotReady, UserError):
         # The status of the resource has the error.
         return ()

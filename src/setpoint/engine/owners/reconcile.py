@@ -280,7 +280,7 @@ async def _children_to_delete(context: StepContext, owner: Owner) -> Sequence[Re
     """The children that have to go first: where nobody else removes them, all that are its own."""
     resource, store = context.resource, context.engine.store
     if store.collects:
-        found = [await store.get(ref) for ref in owner.deleted_first(resource)]
+        found = list(await store.get_many(list(owner.deleted_first(resource))))
     else:
         found = list((await store.list(ResourceQuery(namespace=resource.ref.namespace))).resources)
     return [one for one in found if one is not None and ownership(one.document, resource.document) is Ownership.OURS]

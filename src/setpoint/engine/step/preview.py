@@ -21,12 +21,12 @@ from setpoint.engine.owners.children import observe_children
 from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
+    DerivedStoreOperations,
     EventRecord,
     Lease,
     ResourceChange,
     ResourceList,
     ResourceQuery,
-    SinglePartUpdates,
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -37,7 +37,7 @@ from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, StoreEr
 
 
 @dataclass(frozen=True, slots=True)
-class OverlayStore(SinglePartUpdates):
+class OverlayStore(DerivedStoreOperations):
     """Reads the drafts first, then the store behind them."""
 
     behind: Store

@@ -12,12 +12,12 @@ from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
+    DerivedStoreOperations,
     EventRecord,
     Lease,
     ResourceChange,
     ResourceList,
     ResourceQuery,
-    SinglePartUpdates,
     Store,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
@@ -97,7 +97,7 @@ class HeldShard:
 
 
 @dataclass(frozen=True, slots=True)
-class FencedStore(SinglePartUpdates):
+class FencedStore(DerivedStoreOperations):
     """A store whose writes need a permit: each is refused without one, and cancelled when the permit expires.
 
     A store behind HTTP checks the permits as well, for each request. Writes outside of a step need no permit.
@@ -113,6 +113,10 @@ class FencedStore(SinglePartUpdates):
     async def get(self, ref: ResourceRef) -> Resource | None:
         """See Store."""
         return await self.behind.get(ref)
+
+    async def get_many(self, refs: Sequence[ResourceRef]) -> tuple[Resource | None, ...]:
+        """See Store."""
+        return await self.behind.get_many(refs)
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         """See Store."""

@@ -20,13 +20,13 @@ from setpoint.engine.ports import (
     EVERYTHING,
     ChildWrite,
     Clock,
+    DerivedStoreOperations,
     EventRecord,
     Lease,
     ResourceChange,
     ResourceChangeType,
     ResourceList,
     ResourceQuery,
-    SinglePartUpdates,
 )
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import KindNotServed, RemoteConflict, StoreError, WriteConflict
@@ -53,7 +53,7 @@ from setpoint.stores.kubernetes.write_bodies import (
 from setpoint.stores.mutations import already_exists, changed_since_read, child_refusals
 
 
-class KubernetesStore(SinglePartUpdates):
+class KubernetesStore(DerivedStoreOperations):
     """A Store in a cluster. With a cache, reads of what is watched ask nobody."""
 
     def __init__(

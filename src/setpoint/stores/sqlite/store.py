@@ -115,6 +115,16 @@ class SqliteStore(RecordStore):
             record = self._reading.tables.find(stored_ref(ref))
         return None if record is None else to_resource(record)
 
+    async def get_many(self, refs: Sequence[ResourceRef]) -> tuple[Resource | None, ...]:
+        self._require_open()
+        stored, records = [stored_ref(ref) for ref in refs], dict[ResourceRef, ResourceRecord]()
+        for start in range(0, len(stored), _RESOURCES_BEFORE_YIELD):
+            if start:
+                await asyncio.sleep(0)
+            with sqlite_errors(self._path):
+                records |= self._reading.tables.find_many(stored[start : start + _RESOURCES_BEFORE_YIELD])
+        return tuple(None if (found := records.get(ref)) is None else to_resource(found) for ref in stored)
+
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
         tables = self._reading.tables
         with self._snapshot():

@@ -1,0 +1,73 @@
+"""What an apply costs the SQLite store: transactions committed, and statements that read resources."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from setpoint.stores.sqlite import store
+from setpoint.stores.sqlite.database_file import connect_to_read, connect_to_write
+from tests.cli.desk import Desk, bucket
+from tests.cli.trustees import trustee
+
+
+@dataclass(slots=True)
+class _Costs:
+    """Transactions committed by the writer; statements by which resources are read."""
+
+    commits: int = 0
+    reads: int = 0
+
+    def count_commit(self, statement: str) -> None:
+        """Counts a statement of the writer; what it reads in its transactions is part of them."""
+        self.commits += statement == "COMMIT"
+
+    def count_read(self, statement: str) -> None:
+        """Counts a statement of a reader."""
+        self.reads += "FROM resources r" in statement
+
+
+@pytest.fixture
+def costs(monkeypatch: pytest.MonkeyPatch) -> _Costs:
+    """What the store costs from here on."""
+    costs = _Costs()
+    monkeypatch.setattr(store, "connect_to_write", _traced(connect_to_write, costs.count_commit))
+    monkeypatch.setattr(store, "connect_to_read", _traced(connect_to_read, costs.count_read))
+    return costs
+
+
+def _traced(
+    connect: Callable[[Path], sqlite3.Connection], count: Callable[[str], None]
+) -> Callable[[Path], sqlite3.Connection]:
+    def traced(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.set_trace_callback(count)
+        return connection
+
+    return traced
+
+
+def test_a_new_bucket_takes_at_most_four_commits_and_three_reads(desk: Desk, costs: _Costs) -> None:
+    desk.write(bucket("new-bucket"))
+
+    code, lines = desk.said("apply")
+
+    assert (code, lines) == (0, ["StorageBucket default/new-bucket created"])
+    assert 1 <= costs.commits <= 4
+    assert 1 <= costs.reads <= 3
+
+
+def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(desk: Desk, costs: _Costs) -> None:
+    desk.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
+    desk.write(trustee())
+
+    _, lines = desk.said("apply")
+
+    assert [line.partition(",")[0] for line in lines] == [
+        "KbsConfig default/trustee-kbs-config created",
+        "TrusteeConfig default/trustee created",
+    ]
+    assert 1 <= costs.commits <= 10
+    assert 1 <= costs.reads <= 10
