@@ -109,19 +109,19 @@ class LocalExecutor:
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Executor."""
-        asked = trigger is CommandTrigger.RECONCILE
+        requested = trigger is CommandTrigger.RECONCILE
         # An owner is reconciled before its children: it may write to them.
         all_refs = (*self._owners, *refs)
         owners = [one for one in await owners_of_children(all_refs, self.engine) if one in all_refs]
         refs = list(dict.fromkeys((*owners, *all_refs)))
         with ResourceProgress(self.request.console, refs) as progress:
             if self.request.wait:
-                await StepRunner(self.engine, progress.hear, trigger.value, asked).until_done(
+                await StepRunner(self.engine, progress.hear, trigger.value, requested).until_done(
                     refs, self.request.seconds
                 )
             else:
                 for ref in refs:
-                    progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, asked=asked))
+                    progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
         return worst_exit_code(state.code for state in progress.states.values())
 
 
