@@ -65,7 +65,7 @@ async def the_beginning_is_noted_for_people_once(bench: Bench) -> None:
     bench.stand.drift()
     await bench.go_on()
 
-    notes = [note for note in await bench.store.notes(bench.stand.ref) if note.reason == "Contested"]
+    notes = [note for note in await bench.store.events(bench.stand.ref) if note.reason == "Contested"]
     assert [(note.severity, note.count) for note in notes] == [("Warning", 1)]
     assert "was put back 3 times" in notes[0].message
 
@@ -94,7 +94,7 @@ async def a_contest_shows_no_secret(bench: Bench) -> None:
 
     assert await contested(bench) is not None
     kept = canonical((await bench.resource()).document).decode()
-    shown = (str(plan.to_data()), str(plan), kept, str(await bench.store.notes()))
+    shown = (str(plan.to_data()), str(plan), kept, str(await bench.store.events()))
     assert [text for text in shown if "hunter" in text] == []
 
 
@@ -175,7 +175,7 @@ async def a_contested_field_is_left_alone_for_a_while(bench: Bench) -> None:
     assert isinstance(outcome, Settled)
     assert outcome.plan.writes == ()
     assert [(str(change.path), change.before) for change in outcome.plan.withheld] == [(field.path, field.drifted)]
-    assert outcome.again == 59
+    assert outcome.requeue_after == 59
     status, reason, message = await ready_now(bench)
     assert (status, reason) == ("False", "Contested")
     assert message.startswith(f"{field.path}: changed after each put-back, and not put back again before 2026-01-01T00")
@@ -186,26 +186,26 @@ async def a_contested_field_is_left_alone_for_a_while(bench: Bench) -> None:
 async def waiting_for_its_time_writes_nothing_at_all(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=4)
-    before, notes = await bench.resource(), await bench.store.notes()
+    before, notes = await bench.resource(), await bench.store.events()
 
     for _ in range(20):
         await bench.step()
 
     assert await bench.resource() == before
-    assert await bench.store.notes() == notes
+    assert await bench.store.events() == notes
     assert updates(bench) == 3
 
 
 async def a_put_back_that_held_writes_nothing_more(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=3)
-    before, notes = await bench.resource(), await bench.store.notes()
+    before, notes = await bench.resource(), await bench.store.events()
 
     for _ in range(20):
         await bench.step()
 
     assert await bench.resource() == before
-    assert await bench.store.notes() == notes
+    assert await bench.store.events() == notes
 
 
 async def it_is_put_back_when_its_time_has_come(bench: Bench) -> None:
@@ -216,7 +216,7 @@ async def it_is_put_back_when_its_time_has_come(bench: Bench) -> None:
     outcome = await bench.go_on()
 
     assert isinstance(outcome, Settled)
-    assert outcome.again is None
+    assert outcome.requeue_after is None
     assert bench.stand.value == bench.stand.field.first
     assert await ready_now(bench) == UP_TO_DATE
     assert "was put back 4 times" in (await contested(bench) or "")

@@ -126,10 +126,10 @@ class Home:
 
     # --- The engine --------------------------------------------------------------------------------------------------
 
-    async def step(self, *, asked: bool = False) -> StepOutcome:
+    async def step(self, *, requested: bool = False) -> StepOutcome:
         """One step."""
         self.clock.seconds += 1
-        return await step(self.ref, self.engine, asked=asked)
+        return await step(self.ref, self.engine, requested=requested)
 
     async def settled(self) -> Settled:
         """One step, after which nothing is left to do."""
@@ -196,7 +196,7 @@ class Home:
 
     async def reasons(self) -> list[str]:
         """The reasons of all notes about the owner."""
-        return [one.reason for one in await self.store.notes(self.ref)]
+        return [one.reason for one in await self.store.events(self.ref)]
 
 
 def _controller_uid(resource: Resource) -> Any:

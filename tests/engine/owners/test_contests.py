@@ -23,7 +23,7 @@ def place(home: Home) -> str:
 
 
 async def counts(home: Home) -> list[int]:
-    return [one.count for one in StoredState.of(await home.resource()).contests.fields]
+    return [one.count for one in StoredState.of(await home.resource()).oscillations.fields]
 
 
 @everywhere
@@ -53,13 +53,13 @@ def test_while_it_waits_nothing_is_written(setting: Setting) -> None:
     async def scenario(home: Home) -> None:
         await home.settle()
         await meddle(home, times=4)
-        revision, notes = await home.revision(), await home.store.notes()
+        revision, notes = await home.revision(), await home.store.events()
 
         for _ in range(20):
             await home.settled()
 
         assert await home.revision() == revision
-        assert await home.store.notes() == notes
+        assert await home.store.events() == notes
         home.clock.seconds += FIRST_BACKOFF
         assert [write.name for write in (await home.settled()).plan.writes] == [home.stand.managed.key]
         assert await counts(home) == [4]
@@ -124,7 +124,7 @@ def test_whoever_asks_has_it_put_back_now(setting: Setting) -> None:
         await home.settle()
         await meddle(home, times=4)
 
-        outcome = await home.step(asked=True)
+        outcome = await home.step(requested=True)
 
         assert isinstance(outcome, Settled)
         assert [write.name for write in outcome.plan.writes] == [home.stand.managed.key]
