@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setpoint.core.diff import FieldChange, diff, redact_changes
-from setpoint.core.redaction import REDACTED, is_secret
+from setpoint.core.redaction import REDACTED, is_secret, redact_untyped
 from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 
@@ -89,3 +89,26 @@ def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: 
         held = [*side.get("data", {}).values(), *side.get("stringData", {}).values()]
         held += side.get("metadata", {}).get("annotations", {}).values()
         assert [value for value in held if value in told] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "redacted"),
+    [
+        ({"rootPassword": "hunter2", "tier": "a"}, {"rootPassword": REDACTED, "tier": "a"}),
+        (
+            {"settings": [{"api_key": "k"}, {"clientToken": ["t"]}]},
+            {"settings": [{"api_key": REDACTED}, {"clientToken": REDACTED}]},
+        ),
+        # An empty value and a switch tell nothing; an object is a reference, or is walked into.
+        ({"password": "", "secretRotation": True}, {"password": "", "secretRotation": True}),
+        ({"secretRef": {"name": "s", "token": "t"}}, {"secretRef": {"name": "s", "token": REDACTED}}),
+        (
+            {**SECRET, "metadata": {"name": "s"}, "data": {"a": "b"}, "stringData": {"a": "b"}},
+            {**SECRET, "metadata": {"name": "s"}, "data": REDACTED, "stringData": REDACTED},
+        ),
+        (None, None),
+        (["a", 1], ["a", 1]),
+    ],
+)
+def test_a_body_without_a_schema_is_redacted_by_the_names_of_its_members(body: Any, redacted: Any) -> None:
+    assert redact_untyped(body) == redacted

@@ -140,9 +140,9 @@ def _writes(changes: tuple[FieldChange, ...], options: PlanOptions) -> tuple[Pla
     immutable = [change for change in changes if change.immutable]
     if not immutable:
         return staged_writes(changes, options.stages)
-    told = "; ".join(f"{one.path} cannot change from {_shown(one.before)} to {_shown(one.after)}" for one in immutable)
+    why = "; ".join(f"{one.path} cannot change from {_shown(one.before)} to {_shown(one.after)}" for one in immutable)
     raise ImmutableFieldChanged(
-        f"{told}: fixed when the object is created. Put the old value back, or delete the resource and apply it again",
+        f"{why}: fixed when the object is created. Put the old value back, or delete the resource and apply it again",
         tuple(str(one.path) for one in immutable),
     )
 

@@ -157,24 +157,24 @@ def _flat(writes: Iterable[ReportData]) -> Iterable[tuple[bytes, str]]:
         if not write["changes"]:
             yield canonical([*head, None]), f"({write['action']})"
         for change in write["changes"]:
-            told = [change["path"], "after" in change, change.get("after")]
-            yield canonical([*head, *told]), change["path"]
+            change_key = [change["path"], "after" in change, change.get("after")]
+            yield canonical([*head, *change_key]), change["path"]
 
 
 def _requests(one: ReportData | None, other: ReportData | None) -> _Changes:
     """The requests of a resource field by field, where both versions report requests."""
     if one is None or other is None or not other.get("requests"):
         return {}
-    return {key: told for request in one.get("requests", ()) for key, told in _parts(request)}
+    return {key: text for request in one.get("requests", ()) for key, text in _parts(request)}
 
 
 def _parts(request: ReportData) -> Iterable[tuple[bytes, str]]:
-    head, told = [request["way"], request["method"], request["target"]], f"{request['method']} {request['target']}"
+    head, text = [request["way"], request["method"], request["target"]], f"{request['method']} {request['target']}"
     parts = list(leaf_fields(request["body"]))
     if not parts:
-        yield canonical([*head, request["body"]]), told
+        yield canonical([*head, request["body"]]), text
     for path, value in parts:
-        yield canonical([*head, str(path), value]), f"{told}: {path}"
+        yield canonical([*head, str(path), value]), f"{text}: {path}"
 
 
 def _verdict(before: _Changes, after: _Changes) -> UpgradeVerdict:
@@ -251,12 +251,12 @@ def _markdown(found: Comparison, names: ReportLabels) -> Iterator[str]:
     yield from (f"| {one.value} | {found.counts[one]} |" for one in UpgradeVerdict if one in found.counts)
     if found.one_time:
         yield from ("", f"{found.one_time} are looked at closely once, and nothing is written.")
-    told = [one for one in found.each if one.verdict is not UpgradeVerdict.SAME]
-    if told:
+    different = [one for one in found.each if one.verdict is not UpgradeVerdict.SAME]
+    if different:
         yield from ("", "| resource | verdict | fields | before | after |", "|---|---|---|---|---|")
-        yield from (_row(one) for one in told[:_MAX_ROWS])
-    if len(told) > _MAX_ROWS:
-        yield from ("", f"… and {len(told) - _MAX_ROWS} more.")
+        yield from (_row(one) for one in different[:_MAX_ROWS])
+    if len(different) > _MAX_ROWS:
+        yield from ("", f"… and {len(different) - _MAX_ROWS} more.")
     yield from _list("Blocked", found.blocked)
     yield from _list("Not recorded", found.missed)
 

@@ -144,9 +144,9 @@ def _text(world: bytes, path: str) -> bytes:
 
 
 def _require_format(lines: list[bytes], path: str) -> None:
-    said = msgspec.json.decode(lines[0], type=_Format) if lines[0] else _Format(0)
-    if said.world != FORMAT:
-        raise UserError(f"{path}: a world of format {said.world} cannot be read here: use setpoint {said.setpoint}")
+    header = msgspec.json.decode(lines[0], type=_Format) if lines[0] else _Format(0)
+    if header.world != FORMAT:
+        raise UserError(f"{path}: a world of format {header.world} cannot be read here: use setpoint {header.setpoint}")
 
 
 def _world(header: WorldHeader, lines: list[bytes]) -> RecordedWorld:

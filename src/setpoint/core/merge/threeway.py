@@ -341,8 +341,8 @@ class _Merger:
                 values[name] = mine
                 continue
             at = _entry_path(path, name, edits)
-            stands = self.keeps_live(at, last.get(name), _entry_digest(mine), _entry_digest(new))
-            values[name] = mine if stands else new
+            is_kept = self.keeps_live(at, last.get(name), _entry_digest(mine), _entry_digest(new))
+            values[name] = mine if is_kept else new
         merged = _without_missing(values)
         return sides.listed(merged, edits.key) if isinstance(edits, EntryList) else sides.share(merged, live, generated)
 

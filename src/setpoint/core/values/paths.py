@@ -194,13 +194,13 @@ def remove_at(tree: Json, path: Path) -> Json:
     """`tree` without the value at `path`; `tree` itself when there is none."""
     if not path.steps or get_at(tree, path) is MISSING:
         return tree
-    holder = get_at(tree, path.parent)
+    parent = get_at(tree, path.parent)
     last = path.steps[-1]
-    if isinstance(holder, dict):
-        return set_at(tree, path.parent, {key: kept for key, kept in holder.items() if key != last})
-    assert isinstance(holder, list | tuple)
-    position = _position(holder, last)
-    return set_at(tree, path.parent, [kept for index, kept in enumerate(holder) if index != position])
+    if isinstance(parent, dict):
+        return set_at(tree, path.parent, {key: kept for key, kept in parent.items() if key != last})
+    assert isinstance(parent, list | tuple)
+    position = _position(parent, last)
+    return set_at(tree, path.parent, [kept for index, kept in enumerate(parent) if index != position])
 
 
 def _set(tree: Json | Missing, path: Path, depth: int, value: Json) -> Json:
@@ -212,7 +212,7 @@ def _set(tree: Json | Missing, path: Path, depth: int, value: Json) -> Json:
         return {**(tree or {}), step: below}
     if not isinstance(step, str) and (tree is MISSING or tree is None or isinstance(tree, list | tuple)):
         return _set_element(list(tree or ()), path, depth, below)
-    raise _wrong_holder(tree, path, depth)
+    raise _wrong_parent(tree, path, depth)
 
 
 def _set_element(elements: list[Json], path: Path, depth: int, below: Json) -> Json:
@@ -238,7 +238,7 @@ def _position(elements: Sequence[Json], step: PathStep) -> int | None:
     return None
 
 
-def _wrong_holder(tree: Json | Missing, path: Path, depth: int) -> UnknownField:
+def _wrong_parent(tree: Json | Missing, path: Path, depth: int) -> UnknownField:
     here = Path(path.steps[:depth])
     wanted = "an object" if isinstance(path.steps[depth], str) else "a list"
     return UnknownField(f"cannot set {path}: {here or 'the value'} is not {wanted}", (str(here),))
