@@ -97,7 +97,7 @@ format: setup ## Put the code into its form, and mend what can be mended
 	$(BIN)/ruff format $(CODE)
 
 manifests: setup ## Write what deploy/ holds anew from src/setpoint/deployment and the types of the kinds
-	$(BIN)/python -m tests.deployment.written
+	$(BIN)/python -m tests.deployment.deploy_files
 
 lock: .venv-lock/.uv-$(UV_VERSION) ## Pin all packages anew from pyproject.toml (newer ones: ARGS=--upgrade)
 	$(call compile,pyproject.toml,runtime,)

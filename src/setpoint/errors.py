@@ -164,7 +164,7 @@ class ChildRefused(RemoteRefused):
     Not the author's to mend: it may be a right, a quota, or a namespace that is missing.
     """
 
-    def __init__(self, message: str, index: int) -> None:
+    def __init__(self, message: str, index: int = 0) -> None:
         super().__init__(message)
         self.index = index
 

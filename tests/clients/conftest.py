@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.identities import Machine
+from tests.clients.google_machines import Machine
 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """One on which nobody has logged in."""
+    """A machine without a login."""
     return Machine(tmp_path, monkeypatch)

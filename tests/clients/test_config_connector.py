@@ -12,7 +12,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.config_connector import ConfigConnector, ConfigConnectorMode
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.errors import RemoteRefused
-from tests.clients.loopback import http_server
+from tests.clients.loopback_servers import http_server
 
 T = TypeVar("T")
 GROUP = "/apis/core.cnrm.cloud.google.com/v1beta1"
@@ -69,7 +69,7 @@ def test_who_works_in_a_namespace_is_told_by_the_switches(
     assert _play(objects, lambda theirs: theirs.controller("team")) is expected
 
 
-def test_whoever_may_not_look_is_not_told_that_nobody_is_there() -> None:
+def test_without_permission_to_read_the_controller_is_not_reported_absent() -> None:
     with pytest.raises(RemoteRefused):
         _play({CONTEXT: "forbidden"}, lambda theirs: theirs.controller("team"))
 

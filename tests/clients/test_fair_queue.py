@@ -27,7 +27,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Give:
-    """There is a turn for somebody in these queues."""
+    """One call can be served from these queues."""
 
     queues: frozenset[int]
 
@@ -57,7 +57,7 @@ class Office:
         self.queues[ask.queue].callers(failed=ask.failed).add(ask.key, ask, self.tickets)
 
     def give(self, turn: Give) -> Ask | None:
-        """Whoever gets the turn; None when nobody waits for it."""
+        """The call that is served; None when none waits."""
         free = [self.queues[number] for number in turn.queues]
         found = next_queue(free, self.share, room_for_failed=True)
         if found is None:
@@ -93,14 +93,14 @@ def told(story: Story) -> Office:
 
 
 @given(STORIES)
-def test_everybody_gets_exactly_the_turns_that_they_asked_for(story: Story) -> None:
+def test_every_caller_gets_exactly_the_calls_that_it_queued(story: Story) -> None:
     asked = sorted((ask for ask in story if isinstance(ask, Ask)), key=repr)
 
     assert sorted((one.ask for one in told(story).given), key=repr) == asked
 
 
 @given(STORIES)
-def test_in_a_queue_everybody_waits_at_most_one_turn_of_each_caller_of_their_class(story: Story) -> None:
+def test_in_a_queue_a_caller_waits_for_at_most_one_call_of_each_caller_of_its_class(story: Story) -> None:
     for group in product(range(QUEUES), (True, False)):
         _take_turns(story, partial(_is_in, group))
 
@@ -133,14 +133,14 @@ def _take_turns(story: Story, belongs: Callable[[Ask], bool]) -> None:
 
 
 @given(STORIES)
-def test_while_others_wait_those_that_failed_get_at_most_a_quarter_of_the_turns(story: Story) -> None:
+def test_while_healthy_callers_wait_failed_ones_get_at_most_a_quarter_of_the_calls(story: Story) -> None:
     contested = [one for one in told(story).given if one.others_waited]
 
     _at_most_a_quarter(contested)
 
 
 @given(STORIES)
-def test_while_others_wait_in_a_queue_those_that_failed_get_at_most_a_quarter_of_its_turns(
+def test_while_healthy_callers_wait_in_a_queue_failed_ones_get_at_most_a_quarter_of_its_calls(
     story: Story,
 ) -> None:
     given = told(story).given
@@ -164,7 +164,7 @@ def crowd() -> Office:
     return office
 
 
-def test_while_everybody_waits_those_that_failed_get_a_quarter_in_the_long_run() -> None:
+def test_while_all_wait_failed_callers_get_a_quarter_in_the_long_run() -> None:
     office = crowd()
     for _ in range(400):
         office.give(TO_ALL)
@@ -181,7 +181,7 @@ def test_neither_of_two_queues_that_are_served_by_turns_has_more_than_a_quarter_
     assert 5 <= min(failed) <= max(failed) <= 10
 
 
-def test_when_there_is_no_room_for_those_that_failed_the_others_go_on() -> None:
+def test_without_room_for_failed_callers_healthy_ones_are_served() -> None:
     office = Office()
     for number in range(8):
         office.ask(Ask(0, number, failed=number % 2 == 0))

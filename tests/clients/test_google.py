@@ -29,7 +29,7 @@ from setpoint.errors import (
     SetpointError,
     UserError,
 )
-from tests.clients.script import Script, says, says_no
+from tests.clients.scripted_http import ScriptedHttp, error_response, response
 
 BUCKET = GoogleCall(GoogleService.STORAGE, ("b", "some-bucket"))
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -101,7 +101,7 @@ def test_the_settings_name_the_credentials(auth: GoogleAuth, kind: type[GoogleCr
 
 
 def test_quotes_every_part_of_a_path_and_query() -> None:
-    http = Script(says(200, {}))
+    http = ScriptedHttp(response(200, {}))
 
     asyncio.run(client(http).get(GoogleCall(GoogleService.STORAGE, ("b", "x", "o", "a/b c?"), {"generation": "1&2"})))
 
@@ -111,7 +111,7 @@ def test_quotes_every_part_of_a_path_and_query() -> None:
 
 
 def test_sends_json() -> None:
-    http = Script(says(200, {"name": "x"}))
+    http = ScriptedHttp(response(200, {"name": "x"}))
 
     answer = asyncio.run(client(http).patch(BUCKET, {"labels": {"a": None}}))
 
@@ -121,7 +121,7 @@ def test_sends_json() -> None:
 
 
 def test_a_refused_token_is_replaced_once() -> None:
-    http, tokens = Script(says_no(401, "authError"), says(200, {})), Tokens()
+    http, tokens = ScriptedHttp(error_response(401, "authError"), response(200, {})), Tokens()
 
     asyncio.run(client(http, tokens).get(BUCKET))
 
@@ -130,7 +130,7 @@ def test_a_refused_token_is_replaced_once() -> None:
 
 
 def test_a_second_refusal_of_the_token_is_told() -> None:
-    http = Script(says_no(401, "authError", "Invalid Credentials"))
+    http = ScriptedHttp(error_response(401, "authError", "Invalid Credentials"))
 
     error = error_of(client(http, Tokens()), "GET")
 
@@ -142,8 +142,8 @@ def test_a_second_refusal_of_the_token_is_told() -> None:
     assert len(http.requests) == 2
 
 
-def test_a_token_is_sent_to_nobody_who_listens_in_the_clear() -> None:
-    http = Script(says(200, {}))
+def test_a_token_is_never_sent_in_the_clear() -> None:
+    http = ScriptedHttp(response(200, {}))
     google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), Tokens())
 
     asyncio.run(google.get(BUCKET))
@@ -155,7 +155,7 @@ def test_a_token_is_sent_to_nobody_who_listens_in_the_clear() -> None:
 
 
 def test_not_found_is_absence_and_nothing_else_is() -> None:
-    absent = client(Script(says_no(404, "notFound")))
+    absent = client(ScriptedHttp(error_response(404, "notFound")))
 
     assert asyncio.run(absent.get(BUCKET)) is None
     assert asyncio.run(absent.delete(BUCKET)) is None
@@ -165,7 +165,7 @@ def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
     page = HttpResponse(404, {"Content-Type": "text/html; charset=UTF-8"}, b"<html>404</html>")
 
     for method in ("GET", "DELETE"):
-        error = error_of(client(Script(page)), method)
+        error = error_of(client(ScriptedHttp(page)), method)
 
         assert isinstance(error, RemoteRefused)
         assert str(error) == (
@@ -177,37 +177,37 @@ def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
 @pytest.mark.parametrize(
     ("method", "answer", "kind"),
     [
-        ("GET", says_no(400, "invalid"), RemoteRefused),
-        ("GET", says_no(403, "forbidden"), RemoteRefused),
-        ("GET", says_no(403, "rateLimitExceeded"), RemoteUnavailable),
-        ("GET", says_no(408, "timeout"), RemoteUnavailable),
-        ("GET", says_no(429, "rateLimitExceeded"), RemoteUnavailable),
-        ("GET", says_no(500, "backendError"), RemoteUnavailable),
-        ("GET", says_no(503, "backendError"), RemoteUnavailable),
+        ("GET", error_response(400, "invalid"), RemoteRefused),
+        ("GET", error_response(403, "forbidden"), RemoteRefused),
+        ("GET", error_response(403, "rateLimitExceeded"), RemoteUnavailable),
+        ("GET", error_response(408, "timeout"), RemoteUnavailable),
+        ("GET", error_response(429, "rateLimitExceeded"), RemoteUnavailable),
+        ("GET", error_response(500, "backendError"), RemoteUnavailable),
+        ("GET", error_response(503, "backendError"), RemoteUnavailable),
         ("GET", HttpResponse(502, {}, b"<html>"), RemoteUnavailable),
         ("GET", HttpResponse(302, {}, b""), RemoteRefused),
         ("GET", HttpResponse(400, {}, b'{"error": "invalid_grant"}'), RemoteRefused),
-        ("POST", says_no(404, "instanceDoesNotExist"), RemoteRefused),
-        ("PATCH", says_no(404, "notFound"), RemoteConflict),
-        ("POST", says_no(409, "conflict"), RemoteConflict),
-        ("POST", says_no(409, "instanceAlreadyExists"), RemoteConflict),
-        ("POST", says_no(409, "operationInProgress"), OperationRunning),
-        ("DELETE", says_no(409, "operationInProgress"), OperationRunning),
-        ("DELETE", says_no(409, "conflict"), RemoteRefused),
-        ("PATCH", says_no(409, "invalidState"), RemoteRefused),
-        ("PATCH", says_no(412, "conditionNotMet"), RemoteConflict),
-        ("PUT", says_no(412, "staleData"), RemoteConflict),
+        ("POST", error_response(404, "instanceDoesNotExist"), RemoteRefused),
+        ("PATCH", error_response(404, "notFound"), RemoteConflict),
+        ("POST", error_response(409, "conflict"), RemoteConflict),
+        ("POST", error_response(409, "instanceAlreadyExists"), RemoteConflict),
+        ("POST", error_response(409, "operationInProgress"), OperationRunning),
+        ("DELETE", error_response(409, "operationInProgress"), OperationRunning),
+        ("DELETE", error_response(409, "conflict"), RemoteRefused),
+        ("PATCH", error_response(409, "invalidState"), RemoteRefused),
+        ("PATCH", error_response(412, "conditionNotMet"), RemoteConflict),
+        ("PUT", error_response(412, "staleData"), RemoteConflict),
     ],
 )
 def test_every_refusal_becomes_the_error_that_decides_the_retry(
     method: str, answer: HttpResponse, kind: type[SetpointError]
 ) -> None:
-    assert type(error_of(client(Script(answer)), method)) is kind
+    assert type(error_of(client(ScriptedHttp(answer)), method)) is kind
 
 
 def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
     secret = GoogleCall(GoogleService.SQL, ("projects", "p", "users"), {"password": "hunter2"})
-    google = client(Script(says_no(403, "forbidden", "The caller does not have\n permission")))
+    google = client(ScriptedHttp(error_response(403, "forbidden", "The caller does not have\n permission")))
 
     with pytest.raises(RemoteRefused) as caught:
         asyncio.run(google.post(secret, {"password": "hunter2"}))
@@ -233,7 +233,7 @@ def test_knows_how_long_the_service_asks_to_wait(header: str, seconds: float | N
 
 
 def test_the_time_to_wait_goes_with_the_error() -> None:
-    error = error_of(client(Script(says_no(429, "rateLimitExceeded", Retry_After="7"))), "GET")
+    error = error_of(client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"))), "GET")
 
     assert isinstance(error, RemoteUnavailable)
     assert error.after == 7.0

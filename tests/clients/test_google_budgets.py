@@ -26,8 +26,8 @@ from setpoint.errors import RemoteUnavailable
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.faults import LimitRequests
 from setpoint.localcloud.server import LocalCloud
-from tests.clients.made_up_time import ManualClock, run
-from tests.clients.script import Script, says, says_no
+from tests.clients.manual_time import ManualClock, run
+from tests.clients.scripted_http import ScriptedHttp, error_response, response
 
 INSTANCE = GoogleCall(GoogleService.SQL, ("projects", "p", "instances", "db"))
 BUCKET = GoogleCall(GoogleService.STORAGE, ("b", "some-bucket"))
@@ -42,7 +42,7 @@ def client(http: HttpClient) -> GoogleClient:
 
 
 class Unreachable(HttpClient):
-    """Nobody is there."""
+    """No server listens."""
 
     async def send(self, request: HttpRequest) -> HttpResponse:
         raise RemoteUnavailable(f"{request}: cannot connect")
@@ -112,7 +112,7 @@ def test_google_s_figures_are_for_google_alone(address: str, pace: AimdSettings)
         (GoogleCall(GoogleService.STORAGE, ("b", "some-bucket", "o", "y")), BUCKET.parts),
     ],
 )
-def test_a_call_that_nobody_claims_is_the_call_of_what_it_is_about(call: GoogleCall, subject: tuple[str, ...]) -> None:
+def test_a_call_without_a_caller_is_a_call_of_its_subject(call: GoogleCall, subject: tuple[str, ...]) -> None:
     assert default_caller_key(call) == subject
 
 
@@ -122,17 +122,17 @@ def test_a_call_that_nobody_claims_is_the_call_of_what_it_is_about(call: GoogleC
 @pytest.mark.parametrize(
     ("answer", "ending"),
     [
-        (says(200, {}), RESPONDED),
-        (says(200, {}, Retry_After="7"), RESPONDED),
-        (says_no(404, "notFound"), RESPONDED),
-        (says_no(403, "forbidden"), RESPONDED),
-        (says_no(409, "operationInProgress", Retry_After="7"), RESPONDED),
-        (says_no(429, "rateLimitExceeded"), Throttled()),
-        (says_no(429, "rateLimitExceeded", Retry_After="7"), Throttled(7.0)),
-        (says_no(403, "rateLimitExceeded"), Throttled()),
-        (says_no(403, "userRateLimitExceeded", Retry_After="7"), Throttled(7.0)),
-        (says_no(500, "backendError"), Unavailable()),
-        (says_no(503, "backendError", Retry_After="7"), Unavailable(7.0)),
+        (response(200, {}), RESPONDED),
+        (response(200, {}, Retry_After="7"), RESPONDED),
+        (error_response(404, "notFound"), RESPONDED),
+        (error_response(403, "forbidden"), RESPONDED),
+        (error_response(409, "operationInProgress", Retry_After="7"), RESPONDED),
+        (error_response(429, "rateLimitExceeded"), Throttled()),
+        (error_response(429, "rateLimitExceeded", Retry_After="7"), Throttled(7.0)),
+        (error_response(403, "rateLimitExceeded"), Throttled()),
+        (error_response(403, "userRateLimitExceeded", Retry_After="7"), Throttled(7.0)),
+        (error_response(500, "backendError"), Unavailable()),
+        (error_response(503, "backendError", Retry_After="7"), Unavailable(7.0)),
         (HttpResponse(502, {}, b"<html>"), Unavailable()),
     ],
 )
@@ -155,7 +155,7 @@ def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
             return {"Authorization": "Bearer old" if refused is None else "Bearer new"}
 
     async def main() -> dict[str, int]:
-        http = Script(says_no(401, "authError"), says(200, {}))
+        http = ScriptedHttp(error_response(401, "authError"), response(200, {}))
         google = GoogleClient(http, GoogleSettings(), Tokens())
         await google.get(INSTANCE)
         await google.post(BUCKET, {})
@@ -174,7 +174,7 @@ def test_who_waits_for_a_token_holds_no_place() -> None:
             return {}
 
     async def main() -> tuple[object, ...]:
-        google = GoogleClient(Script(says(200, {})), GoogleSettings(), Slow())
+        google = GoogleClient(ScriptedHttp(response(200, {})), GoogleSettings(), Slow())
         call = asyncio.create_task(google.get(INSTANCE))
         await asyncio.sleep(30.0)
         before = google.budgets.snapshot().limiters
@@ -184,9 +184,9 @@ def test_who_waits_for_a_token_holds_no_place() -> None:
     assert run(main()) == ()
 
 
-def test_a_project_that_has_used_up_its_quota_waits_and_the_others_do_not() -> None:
+def test_a_project_that_has_used_up_its_quota_waits_and_other_projects_do_not() -> None:
     async def main() -> list[tuple[str, float]]:
-        google = client(Script(says_no(429, "rateLimitExceeded", Retry_After="7"), says(200, {})))
+        google = client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"), response(200, {})))
         times = []
 
         async def get(project: str) -> None:
@@ -207,7 +207,7 @@ def test_projects_share_what_the_credentials_charge_to_one() -> None:
             return {"authorization": "Bearer t", "x-goog-user-project": "billed"}
 
     async def main() -> tuple[dict[str, int], float]:
-        http = Script(says_no(429, "rateLimitExceeded", Retry_After="7"), says(200, {}))
+        http = ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"), response(200, {}))
         google = GoogleClient(http, GoogleSettings(), Billed())
         with pytest.raises(RemoteUnavailable):
             await google.get(instance("db", "p"))
@@ -218,13 +218,13 @@ def test_projects_share_what_the_credentials_charge_to_one() -> None:
 
 
 def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten() -> None:
-    class Slow(Script):
+    class Slow(ScriptedHttp):
         async def send(self, request: HttpRequest) -> HttpResponse:
             await asyncio.sleep(1.0)
             return await super().send(request)
 
     async def main() -> dict[str, float]:
-        google, ended = client(Slow(says(200, {}))), dict[str, float]()
+        google, ended = client(Slow(response(200, {}))), dict[str, float]()
 
         async def get(project: str, number: int) -> None:
             await google.get(instance(f"db-{number}", project))
@@ -240,7 +240,7 @@ def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten(
 
 def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
     async def main() -> float:
-        google = client(Script(says_no(429, "rateLimitExceeded", Retry_After="7"), says(200, {})))
+        google = client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"), response(200, {})))
         with pytest.raises(RemoteUnavailable):
             await google.patch(INSTANCE, {})
         await google.get(INSTANCE)
@@ -267,9 +267,9 @@ def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None
     assert run(main()) == (told, [BreakerState.OPEN, BreakerState.CLOSED])
 
 
-def test_an_object_that_the_service_always_stumbles_over_does_not_stop_the_others() -> None:
+def test_an_object_that_always_fails_does_not_stop_other_objects() -> None:
     async def main() -> BreakerState:
-        google = client(Script(says_no(500, "backendError")))
+        google = client(ScriptedHttp(error_response(500, "backendError")))
         for _ in range(200):
             with pytest.raises(RemoteUnavailable, match="500"):
                 await google.get(INSTANCE)
@@ -278,14 +278,14 @@ def test_an_object_that_the_service_always_stumbles_over_does_not_stop_the_other
     assert run(main()) is BreakerState.CLOSED
 
 
-def test_whoever_drives_the_steps_says_for_whom_a_call_is() -> None:
+def test_the_caller_is_set_by_the_worker_that_runs_the_step() -> None:
     async def call(google: GoogleClient, key: str, order: list[str], *, failed: bool) -> None:
         with on_behalf_of(key, failed=failed):
             await google.get(INSTANCE)
         order.append(key)
 
     async def main() -> str:
-        google, order = client(Script(says(200, {}))), list[str]()
+        google, order = client(ScriptedHttp(response(200, {}))), list[str]()
         # The burst, and then nothing for a while.
         await asyncio.gather(*(google.get(INSTANCE) for _ in range(100)))
         calls = [call(google, f"f{n}", order, failed=True) for n in range(3)]
@@ -296,7 +296,7 @@ def test_whoever_drives_the_steps_says_for_whom_a_call_is() -> None:
     assert run(main()) == "h0 h1 h2 f0 h3 h4 h5 f1 h6 h7 h8 f2"
 
 
-def test_outside_of_it_nobody_in_particular_calls() -> None:
+def test_without_on_behalf_of_there_is_no_caller() -> None:
     with on_behalf_of("a", failed=True):
         inside = current_caller.get()
 
@@ -326,7 +326,7 @@ def test_two_hundred_calls_at_once_all_succeed_within_a_quota_of_fifty_a_second(
             while not calls.done():
                 await asyncio.sleep(0)
                 if google.budgets.snapshot().limiters[0].in_flight == 0:
-                    # Whoever is left waits for the time to pass.
+                    # The remaining callers wait for the time to pass.
                     clock.advance(0.1)
                     cloud.advance(0.1)
             await google.close()

@@ -8,7 +8,7 @@ from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import AnonymousCredentials, GoogleClient, GoogleSettings, item_name, list_pages
 from setpoint.clients.http import HttpResponse
 from setpoint.errors import RemoteUnavailable
-from tests.clients.script import Script, says
+from tests.clients.scripted_http import ScriptedHttp, response
 
 LIST = GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"})
 
@@ -17,7 +17,7 @@ def _listed(*answers: HttpResponse) -> tuple[list[list[bytes]], list[str]]:
     """The items of each page, as they came, and what was asked."""
 
     async def read() -> tuple[list[list[bytes]], list[str]]:
-        script = Script(*answers)
+        script = ScriptedHttp(*answers)
         google = GoogleClient(script, GoogleSettings(), AnonymousCredentials())
         pages = [list(map(bytes, page)) async for page in list_pages(google, LIST, "the buckets of project p")]
         return pages, [request.url.partition("?")[2] for request in script.requests]
@@ -33,7 +33,7 @@ def test_items_are_the_very_bytes_that_came() -> None:
 
 
 def test_pages_are_followed_empty_ones_too() -> None:
-    pages, asked = _listed(says(200, {"nextPageToken": "t"}), says(200, {"items": [{"name": "a"}]}))
+    pages, asked = _listed(response(200, {"nextPageToken": "t"}), response(200, {"items": [{"name": "a"}]}))
 
     assert pages == [[], [b'{"name":"a"}']]
     assert asked[1] == "project=p&maxResults=1000&pageToken=t&alt=json&prettyPrint=false"
@@ -41,7 +41,11 @@ def test_pages_are_followed_empty_ones_too() -> None:
 
 def test_a_list_that_leads_back_to_itself_ends() -> None:
     with pytest.raises(RemoteUnavailable, match="leads back to a page that was there before"):
-        _listed(says(200, {"nextPageToken": "t"}), says(200, {"nextPageToken": "u"}), says(200, {"nextPageToken": "t"}))
+        _listed(
+            response(200, {"nextPageToken": "t"}),
+            response(200, {"nextPageToken": "u"}),
+            response(200, {"nextPageToken": "t"}),
+        )
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"items": 3}', b'{"nextPageToken": 3}'])
@@ -51,6 +55,6 @@ def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("item", [b"{}", b'{"name": 3}', b"3"])
-def test_an_item_without_a_name_is_nobodys(item: bytes) -> None:
+def test_an_item_without_a_name_is_an_error(item: bytes) -> None:
     with pytest.raises(RemoteUnavailable):
         item_name(item, "p")

@@ -11,7 +11,7 @@ from aiohttp import web
 from setpoint import __version__
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.errors import RemoteUnavailable
-from tests.clients.loopback import Conversation, http_server, raw_server, says
+from tests.clients.loopback_servers import Conversation, http_server, raw_server, sends
 
 
 async def ask(request: HttpRequest) -> HttpResponse:
@@ -36,7 +36,7 @@ def test_gives_status_headers_and_body_as_they_came() -> None:
     assert (answer.status, answer.body, answer.headers["x-seen"]) == (418, b'{"d":1}', "/a%2Fb?c=%25")
 
 
-def test_says_who_it_is() -> None:
+def test_sends_its_user_agent() -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         return web.Response(text=request.headers["User-Agent"])
 
@@ -109,10 +109,10 @@ async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     "conversation",
     [
         resets,
-        says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"),
-        says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nonly"),
-        says("this is not HTTP\r\n\r\n"),
-        says(""),
+        sends("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"),
+        sends("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nonly"),
+        sends("this is not HTTP\r\n\r\n"),
+        sends(""),
     ],
     ids=["reset", "truncated", "truncated chunk", "not HTTP", "closed"],
 )
@@ -138,7 +138,7 @@ def test_no_tls_is_no_answer() -> None:
     assert "hunter2" not in told
 
 
-def test_nobody_there_is_no_answer() -> None:
+def test_a_refused_connection_is_unavailable() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

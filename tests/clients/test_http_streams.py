@@ -8,7 +8,7 @@ from aiohttp import web
 
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, ResponseStream
 from setpoint.errors import RemoteUnavailable
-from tests.clients.loopback import Conversation, http_server, raw_server, says
+from tests.clients.loopback_servers import Conversation, http_server, raw_server, sends
 
 BEGUN = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -72,7 +72,7 @@ def test_can_be_read_as_a_whole() -> None:
 
 def test_notices_when_the_other_side_is_gone_without_a_word() -> None:
     async def main() -> int:
-        async with raw_server(says(f"{BEGUN}4\r\nhere\r\n")) as place:
+        async with raw_server(sends(f"{BEGUN}4\r\nhere\r\n")) as place:
             client = HttpClient()
             stream = await client.open(HttpRequest("GET", f"http://{place}/"), idle_timeout=10)
             connection = stream._response.connection
@@ -95,7 +95,12 @@ async def resets(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 @pytest.mark.parametrize(
     "conversation",
-    [resets, says(f"{BEGUN}4\r\nhere\r\n"), says(f"{BEGUN}4\r\nhere\r\n9\r\nhalf"), says(f"{BEGUN}4\r\nhere\r\nno!")],
+    [
+        resets,
+        sends(f"{BEGUN}4\r\nhere\r\n"),
+        sends(f"{BEGUN}4\r\nhere\r\n9\r\nhalf"),
+        sends(f"{BEGUN}4\r\nhere\r\nno!"),
+    ],
     ids=["reset", "closed", "closed in the middle", "not HTTP"],
 )
 def test_what_breaks_off_is_told(conversation: Conversation) -> None:
@@ -147,7 +152,7 @@ def test_an_answer_that_does_not_begin_in_time_is_none() -> None:
         asyncio.run(main())
 
 
-def test_nobody_there_is_no_answer() -> None:
+def test_a_refused_connection_is_unavailable() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

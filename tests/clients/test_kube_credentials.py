@@ -20,8 +20,8 @@ from setpoint.clients.kubernetes.kubeconfig import (
     NoLogin,
 )
 from setpoint.errors import RemoteRefused
-from tests.clients.logins import V1, printing, running, runs
-from tests.clients.made_up_time import ManualClock
+from tests.clients.exec_plugins import V1, printing, running, runs
+from tests.clients.manual_time import ManualClock
 from tests.cluster.certificates import Authority as Signer
 
 SERVER = "https://a.test"
@@ -47,13 +47,13 @@ def bearer(identity: ClusterIdentity) -> str:
         (BasicAuth("me", "p:ü"), f"Basic {b64encode('me:p:ü'.encode()).decode()}"),
     ],
 )
-def test_shows_who_we_are(login: Login, header: str | None) -> None:
+def test_sends_its_credentials(login: Login, header: str | None) -> None:
     identity = asyncio.run(KubeconfigCredentials(to_cluster(login)).identity())
 
     assert identity.headers.get("Authorization") == header
 
 
-def test_acts_as_somebody_else() -> None:
+def test_impersonates_another_user() -> None:
     other = Impersonation("jane", "7", ("a", "b"), (("example.org/scope", ("x", "y")),))
     connection = ClusterConnection(
         "context prod", SERVER, login=BearerToken(InlineText("t")), impersonation=other, compressed=False
@@ -73,7 +73,7 @@ def test_acts_as_somebody_else() -> None:
     ]
 
 
-def test_a_token_is_sent_to_nobody_who_listens_in_the_clear() -> None:
+def test_a_token_is_never_sent_in_the_clear() -> None:
     connection = ClusterConnection("context prod", "http://a.test", login=BearerToken(InlineText("t")))
 
     identity = asyncio.run(KubeconfigCredentials(connection).identity())
@@ -128,7 +128,7 @@ def test_a_new_token_needs_no_new_connections(tmp_path: Path) -> None:
     assert first.tls is second.tls
 
 
-def test_a_file_that_has_not_changed_leaves_us_who_we_are(tmp_path: Path) -> None:
+def test_a_file_that_has_not_changed_keeps_the_identity(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", ManualClock()
     file.write_text("a", encoding="utf-8")
     credentials = KubeconfigCredentials(to_cluster(BearerToken(FileText(file, "tokenFile"))), clock=clock)
@@ -202,7 +202,7 @@ def test_a_new_certificate_is_shown_on_new_connections(tmp_path: Path) -> None:
 # --- Commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_command_runs_once_for_all_who_ask(tmp_path: Path) -> None:
+def test_a_command_runs_once_for_all_callers(tmp_path: Path) -> None:
     credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)))
 
     async def main() -> list[ClusterIdentity]:
@@ -241,7 +241,7 @@ def test_what_has_expired_already_is_not_asked_for_over_and_over(tmp_path: Path)
     assert asyncio.run(main()) == ["t1"] * 3
 
 
-def test_a_refused_token_is_replaced_once_for_all_who_were_refused(tmp_path: Path) -> None:
+def test_a_refused_token_is_replaced_once_for_all_callers(tmp_path: Path) -> None:
     clock = ManualClock()
     credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)), clock=clock)
 
@@ -266,7 +266,7 @@ def test_a_token_that_is_refused_at_once_is_not_asked_for_again(tmp_path: Path) 
     assert runs(tmp_path) == 1
 
 
-def test_a_failure_is_told_to_all_who_ask_and_the_command_runs_again_later(tmp_path: Path) -> None:
+def test_a_failure_is_raised_to_all_callers_and_the_command_runs_again_later(tmp_path: Path) -> None:
     clock = ManualClock()
     script = f"import sys; open({str(tmp_path / 'runs')!r}, 'a').write('x'); sys.exit('no')"
     credentials = KubeconfigCredentials(to_cluster(running(script)), clock=clock)
@@ -284,7 +284,7 @@ def test_a_failure_is_told_to_all_who_ask_and_the_command_runs_again_later(tmp_p
     assert runs(tmp_path) == 2
 
 
-def test_whoever_gives_up_leaves_the_others_waiting(tmp_path: Path) -> None:
+def test_a_cancelled_caller_does_not_stop_the_login_for_other_callers(tmp_path: Path) -> None:
     credentials = KubeconfigCredentials(to_cluster(printing(tmp_path, TOKEN)))
 
     async def main() -> str:

@@ -1,4 +1,4 @@
-"""Which kinds a cluster serves: asked when somebody wants to know, and again while the answer is no."""
+"""API discovery: cached, and asked again while a kind is missing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ def test_a_kind_that_was_not_there_a_moment_ago_is_found() -> None:
     assert asyncio.run(main()).plural == "widgets"
 
 
-def test_one_looks_for_all_who_ask() -> None:
+def test_concurrent_callers_share_one_request() -> None:
     found, http = discovery({"/apis/a.io/v1": WIDGETS})
 
     async def main() -> None:
@@ -110,7 +110,7 @@ def test_one_looks_for_all_who_ask() -> None:
     assert http.asked == ["/apis/a.io/v1"]
 
 
-def test_nobody_is_told_no_by_a_look_that_began_before_they_asked() -> None:
+def test_a_request_that_began_earlier_does_not_answer_that_a_kind_is_missing() -> None:
     found, http = discovery({"/apis/a.io/v1": WIDGETS})
 
     async def main() -> None:

@@ -18,7 +18,7 @@ from setpoint.errors import (
     RemoteRefused,
     RemoteUnavailable,
 )
-from tests.clients.script import says
+from tests.clients.scripted_http import response
 
 POD = "GET /api/v1/namespaces/shop/pods/web"
 
@@ -26,7 +26,7 @@ POD = "GET /api/v1/namespaces/shop/pods/web"
 def status(code: int, reason: str, message: str = "No.", details: dict[str, Any] | None = None) -> HttpResponse:
     """Kubernetes' form of an error."""
     said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason}
-    return says(code, said | {"message": message, "details": details or {}}, Content_Type="application/json")
+    return response(code, said | {"message": message, "details": details or {}}, Content_Type="application/json")
 
 
 def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8", **headers: str) -> HttpResponse:
@@ -102,7 +102,7 @@ def test_an_answer_stands_for_an_error(answer: HttpResponse, kind: type[RemoteEr
     assert told is None or str(error) == f"{POD}: {told}"
 
 
-def test_names_those_who_hold_a_field() -> None:
+def test_names_the_field_managers_that_own_a_field() -> None:
     causes = [
         {
             "reason": "FieldManagerConflict",
@@ -178,7 +178,7 @@ def test_waits_as_long_as_it_is_asked_to(answer: HttpResponse, after: float | No
         (text(404, "404 page not found\n"), False),
         (text(404, "<html>", "text/html"), False),
         (status(410, "Gone", details={"name": "web"}), False),
-        (says(200, {}), False),
+        (response(200, {}), False),
     ],
 )
 def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: HttpResponse, absent: bool) -> None:
@@ -188,7 +188,7 @@ def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: Http
 @pytest.mark.parametrize(
     ("answer", "ending"),
     [
-        (says(200, {}), RESPONDED),
+        (response(200, {}), RESPONDED),
         (status(404, "NotFound"), RESPONDED),
         (status(409, "Conflict"), RESPONDED),
         (text(429, "Too many requests, please try again later.", **{"Retry-After": "1"}), Throttled(1.0)),

@@ -24,8 +24,8 @@ from setpoint.clients.kubernetes.kubeconfig import (
     SystemRoots,
 )
 from setpoint.errors import RemoteRefused
-from tests.clients.logins import V1, printing
-from tests.clients.loopback import http_server
+from tests.clients.exec_plugins import V1, printing
+from tests.clients.loopback_servers import http_server
 from tests.cluster.certificates import Authority as Signer
 from tests.cluster.certificates import KeyPair
 
@@ -52,7 +52,7 @@ async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert") or {}
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
-    return web.Response(text=" ".join(names) or "nobody")
+    return web.Response(text=" ".join(names) or "anonymous")
 
 
 def ask(server: ssl.SSLContext, connection: ClusterConnection) -> HttpResponse:
@@ -77,7 +77,7 @@ def test_trusts_whom_its_authority_has_signed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trust", [SystemRoots(), CertificateAuthority(Signer().certificate.decode())])
-def test_trusts_nobody_else(trust: ServerTrust, tmp_path: Path) -> None:
+def test_trusts_no_other_authority(trust: ServerTrust, tmp_path: Path) -> None:
     with pytest.raises(RemoteRefused) as caught:
         ask(server_side(tmp_path, "localhost"), trusting(trust))
 
@@ -94,7 +94,7 @@ def test_the_server_has_to_be_called_as_it_should_be(tmp_path: Path) -> None:
         ask(server, trusting(CA, "other"))
 
 
-def test_trusts_anybody_if_it_is_told_to(tmp_path: Path) -> None:
+def test_skips_verification_if_configured(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "other"), trusting(SkipVerify())).status == 200
 
 
@@ -189,7 +189,7 @@ def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
 
 def _sockets() -> set[str]:
     """Those that the running loop waits for."""
-    selector: Any = getattr(asyncio.get_running_loop(), "_selector")  # noqa: B009 - nobody else knows
+    selector: Any = getattr(asyncio.get_running_loop(), "_selector")  # noqa: B009 - private to asyncio
     return {repr(key.fileobj) for key in selector.get_map().values()}
 
 

@@ -11,21 +11,21 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, Representation
 from setpoint.clients.kubernetes.watch import WatchEvent, WatchTimeouts, watch
 from setpoint.errors import KindNotServed, RemoteError, RemoteExpired, RemoteRefused, RemoteUnavailable
-from tests.clients.clusters import (
+from tests.clients.fake_api_server import (
     FakeCluster,
-    Scene,
-    Tokens,
-    begun,
+    FakeCredentials,
+    Reaction,
+    breaks_at_once,
     error_event,
     event,
-    is_cut_at_once,
     refuses,
+    sends_events,
+    sends_then_breaks,
+    sends_then_idles,
     serving,
-    tells,
-    then_is_cut,
-    then_is_silent,
+    started_stream,
 )
-from tests.clients.made_up_time import run
+from tests.clients.manual_time import run
 
 PODS = Endpoint("", "v1", "pods", "shop")
 # The longest delays.
@@ -48,7 +48,7 @@ def told(one: WatchEvent) -> str:
     return f"{one.type.value} {version}"
 
 
-def heard(count: int, *scenes: Scene) -> tuple[list[str], FakeCluster]:
+def heard(count: int, *scenes: Reaction) -> tuple[list[str], FakeCluster]:
     """What is heard of a cluster with these scenes, in no time at all."""
 
     async def main() -> tuple[list[str], FakeCluster]:
@@ -58,7 +58,7 @@ def heard(count: int, *scenes: Scene) -> tuple[list[str], FakeCluster]:
     return run(main())
 
 
-def error_of(*scenes: Scene) -> tuple[RemoteError, FakeCluster]:
+def error_of(*scenes: Reaction) -> tuple[RemoteError, FakeCluster]:
     async def main() -> tuple[RemoteError, FakeCluster]:
         async with serving(*scenes) as (cluster, client):
             with pytest.raises(RemoteError) as caught:
@@ -75,7 +75,7 @@ def test_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes() -> None:
     async def main() -> list[dict[str, str]]:
         queries = []
         for dice in (0.0, 1.0):
-            async with serving(tells(event("ADDED", 6))) as (cluster, client):
+            async with serving(sends_events(event("ADDED", 6))) as (cluster, client):
                 await hear(client, 1, WatchTimeouts(jitter=lambda dice=dice: dice))  # type: ignore[misc]  # bound at once
                 queries.append(dict(cluster.requests[0].rel_url.query))
         return queries
@@ -94,7 +94,7 @@ def test_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes() -> None:
 def test_watches_what_is_selected_and_as_much_of_it_as_is_wanted() -> None:
     async def main() -> FakeCluster:
         selection = ObjectSelector("app=web", "metadata.name=web", Representation.METADATA)
-        async with serving(tells(event("ADDED", 6))) as (cluster, client):
+        async with serving(sends_events(event("ADDED", 6))) as (cluster, client):
             async with aclosing(watch(client, PODS, "5", selection)) as events:
                 await anext(events)
             return cluster
@@ -108,7 +108,7 @@ def test_watches_what_is_selected_and_as_much_of_it_as_is_wanted() -> None:
 
 
 def test_tells_every_change_and_every_bookmark() -> None:
-    context = tells(event("ADDED", 6), event("MODIFIED", 7), event("BOOKMARK", 9), event("DELETED", 10))
+    context = sends_events(event("ADDED", 6), event("MODIFIED", 7), event("BOOKMARK", 9), event("DELETED", 10))
 
     events, _ = heard(4, context)
 
@@ -121,55 +121,55 @@ def test_tells_every_change_and_every_bookmark() -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        tells(event("ADDED", 6), event("MODIFIED", 7)),
-        then_is_cut(event("ADDED", 6), event("MODIFIED", 7)),
-        then_is_cut(event("ADDED", 6), event("MODIFIED", 7), half=b'{"type":"DELETED","object":{"metada'),
-        then_is_silent(event("ADDED", 6), event("MODIFIED", 7)),
-        tells(event("ADDED", 6), event("MODIFIED", 7), error_event(500, "InternalError")),
-        tells(event("ADDED", 6), event("MODIFIED", 7), {"type": "NEW", "object": {}}),
+        sends_events(event("ADDED", 6), event("MODIFIED", 7)),
+        sends_then_breaks(event("ADDED", 6), event("MODIFIED", 7)),
+        sends_then_breaks(event("ADDED", 6), event("MODIFIED", 7), half=b'{"type":"DELETED","object":{"metada'),
+        sends_then_idles(event("ADDED", 6), event("MODIFIED", 7)),
+        sends_events(event("ADDED", 6), event("MODIFIED", 7), error_event(500, "InternalError")),
+        sends_events(event("ADDED", 6), event("MODIFIED", 7), {"type": "NEW", "object": {}}),
     ],
-    ids=["ended", "cut", "cut in the middle of an event", "silent", "an error on its side", "what nobody knows"],
+    ids=["ended", "cut", "cut in the middle of an event", "silent", "an error on its side", "an unknown event"],
 )
-def test_goes_on_where_it_was(first: Scene) -> None:
-    events, cluster = heard(3, first, tells(event("DELETED", 8)))
+def test_goes_on_where_it_was(first: Reaction) -> None:
+    events, cluster = heard(3, first, sends_events(event("DELETED", 8)))
 
     assert events == ["ADDED 6", "MODIFIED 7", "DELETED 8"]
     assert cluster.versions == ["5", "7"]
 
 
 def test_goes_on_from_a_bookmark() -> None:
-    _, cluster = heard(2, tells(event("BOOKMARK", 99)), tells(event("ADDED", 100)))
+    _, cluster = heard(2, sends_events(event("BOOKMARK", 99)), sends_events(event("ADDED", 100)))
 
     assert cluster.versions == ["5", "99"]
 
 
 def test_goes_on_from_the_beginning_when_nothing_was_told() -> None:
-    _, cluster = heard(1, tells(), tells(), tells(event("ADDED", 6)))
+    _, cluster = heard(1, sends_events(), sends_events(), sends_events(event("ADDED", 6)))
 
     assert cluster.versions == ["5", "5", "5"]
 
 
 def test_a_stream_that_says_nothing_is_cut_after_ninety_seconds() -> None:
-    _, cluster = heard(2, then_is_silent(event("ADDED", 6)), tells(event("ADDED", 7)))
+    _, cluster = heard(2, sends_then_idles(event("ADDED", 6)), sends_events(event("ADDED", 7)))
 
-    # A moment after it was cut; nobody comes back at the very same time.
+    # A moment after it was cut, with jitter.
     assert cluster.times[1] - cluster.times[0] == pytest.approx(90.25, abs=0.1)
 
 
 def test_an_end_in_good_order_is_followed_at_once() -> None:
-    _, cluster = heard(2, tells(event("ADDED", 6), lasting=60.0), tells(event("ADDED", 7)))
+    _, cluster = heard(2, sends_events(event("ADDED", 6), lasting=60.0), sends_events(event("ADDED", 7)))
 
     assert cluster.times[1] - cluster.times[0] == pytest.approx(60.0, abs=0.1)
 
 
 def test_a_server_that_ends_every_watch_at_once_is_not_hurried() -> None:
-    _, cluster = heard(1, *[tells()] * 9, tells(event("ADDED", 6)))
+    _, cluster = heard(1, *[sends_events()] * 9, sends_events(event("ADDED", 6)))
 
     assert delays(cluster) == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
 
 
 def test_a_watch_that_is_cut_again_and_again_and_gets_on_is_not_kept_waiting() -> None:
-    scenes = [then_is_cut(event("ADDED", number)) for number in range(6, 12)]
+    scenes = [sends_then_breaks(event("ADDED", number)) for number in range(6, 12)]
 
     events, cluster = heard(6, *scenes)
 
@@ -182,8 +182,8 @@ def test_a_watch_that_is_cut_again_and_again_and_gets_on_is_not_kept_waiting() -
     [refuses(503, "ServiceUnavailable"), refuses(500, "InternalError"), refuses(504, "Timeout")],
     ids=["503", "500", "504"],
 )
-def test_trouble_at_the_start_is_waited_for(trouble: Scene) -> None:
-    events, cluster = heard(1, trouble, trouble, tells(event("ADDED", 6)))
+def test_trouble_at_the_start_is_waited_for(trouble: Reaction) -> None:
+    events, cluster = heard(1, trouble, trouble, sends_events(event("ADDED", 6)))
 
     assert events == ["ADDED 6"]
     assert cluster.versions == ["5"] * 3
@@ -192,7 +192,7 @@ def test_trouble_at_the_start_is_waited_for(trouble: Scene) -> None:
 
 def test_no_answer_at_the_start_is_waited_for() -> None:
     # The HTTP library itself asks once more, at once.
-    _, cluster = heard(1, *[is_cut_at_once] * 4, tells(event("ADDED", 6)))
+    _, cluster = heard(1, *[breaks_at_once] * 4, sends_events(event("ADDED", 6)))
 
     assert delays(cluster) == [0.0, 0.25, 0.0, 0.5]
 
@@ -205,8 +205,8 @@ def test_no_answer_at_the_start_is_waited_for() -> None:
     ],
     ids=["all of it", "this kind"],
 )
-def test_a_server_that_is_busy_is_asked_again_when_it_says_so(busy: Scene) -> None:
-    events, cluster = heard(1, busy, tells(event("ADDED", 6)))
+def test_a_server_that_is_busy_is_asked_again_when_it_says_so(busy: Reaction) -> None:
+    events, cluster = heard(1, busy, sends_events(event("ADDED", 6)))
 
     assert events == ["ADDED 6"]
     assert delays(cluster) == [3.0]
@@ -220,8 +220,8 @@ def delays(cluster: FakeCluster) -> list[float]:
 @pytest.mark.parametrize("left", [0, 1])
 def test_a_refused_token_is_replaced_once(left: int) -> None:
     async def main() -> list[str]:
-        scenes = (refuses(401, "Unauthorized"), tells(event("ADDED", 6)))
-        async with serving(*scenes, credentials=Tokens(left)) as (cluster, client):
+        scenes = (refuses(401, "Unauthorized"), sends_events(event("ADDED", 6)))
+        async with serving(*scenes, credentials=FakeCredentials(left)) as (cluster, client):
             with nullcontext() if left else pytest.raises(RemoteRefused):
                 await hear(client, 1)
             return [one.headers["Authorization"] for one in cluster.requests]
@@ -236,15 +236,15 @@ def test_a_refused_token_is_replaced_once(left: int) -> None:
     ("scenes", "kind"),
     [
         ([refuses(410, "Expired")], RemoteExpired),
-        ([tells(event("ADDED", 6), error_event(410, "Expired"))], RemoteExpired),
-        ([then_is_cut(event("ADDED", 6)), refuses(410, "Gone")], RemoteExpired),
+        ([sends_events(event("ADDED", 6), error_event(410, "Expired"))], RemoteExpired),
+        ([sends_then_breaks(event("ADDED", 6)), refuses(410, "Gone")], RemoteExpired),
         ([refuses(403, "Forbidden")], RemoteRefused),
-        ([tells(error_event(403, "Forbidden"))], RemoteRefused),
-        ([then_is_cut(event("ADDED", 6)), refuses(404, "NotFound")], KindNotServed),
+        ([sends_events(error_event(403, "Forbidden"))], RemoteRefused),
+        ([sends_then_breaks(event("ADDED", 6)), refuses(404, "NotFound")], KindNotServed),
     ],
     ids=["410", "410 as an event", "410 later", "403", "403 as an event", "the kind is gone"],
 )
-def test_a_clear_no_ends_it(scenes: list[Scene], kind: type[RemoteError]) -> None:
+def test_a_clear_no_ends_it(scenes: list[Reaction], kind: type[RemoteError]) -> None:
     error, _ = error_of(*scenes)
 
     assert type(error) is kind
@@ -252,25 +252,25 @@ def test_a_clear_no_ends_it(scenes: list[Scene], kind: type[RemoteError]) -> Non
 
 
 def test_a_server_that_stays_away_for_a_minute_ends_it() -> None:
-    error, cluster = error_of(then_is_cut(event("ADDED", 6)), is_cut_at_once)
+    error, cluster = error_of(sends_then_breaks(event("ADDED", 6)), breaks_at_once)
 
     assert type(error) is RemoteUnavailable
     assert 60.0 <= cluster.times[-1] - cluster.times[1] < 80.0
 
 
 def test_a_server_that_comes_back_in_time_is_given_another_minute() -> None:
-    away = [is_cut_at_once] * 6
+    away = [breaks_at_once] * 6
 
-    events, _ = heard(2, *away, tells(event("ADDED", 6), lasting=20.0), *away, tells(event("ADDED", 7)))
+    events, _ = heard(2, *away, sends_events(event("ADDED", 6), lasting=20.0), *away, sends_events(event("ADDED", 7)))
 
     assert events == ["ADDED 6", "ADDED 7"]
 
 
-def until_left(left: asyncio.Event) -> Scene:
-    """One event; then empty lines until nobody is there any more."""
+def until_left(left: asyncio.Event) -> Reaction:
+    """One event; then empty lines until the client disconnects."""
 
     async def context(request: web.BaseRequest) -> web.StreamResponse:
-        response = await begun(request, event("ADDED", 6))
+        response = await started_stream(request, event("ADDED", 6))
         try:
             while True:
                 await response.write(b"\n")
@@ -282,7 +282,7 @@ def until_left(left: asyncio.Event) -> Scene:
     return context
 
 
-def test_whoever_leaves_closes_the_connection() -> None:
+def test_a_watch_that_is_left_closes_the_connection() -> None:
     async def main() -> bool:
         left = asyncio.Event()
         async with serving(until_left(left)) as (_, client):
@@ -293,7 +293,7 @@ def test_whoever_leaves_closes_the_connection() -> None:
     assert asyncio.run(main())
 
 
-def test_whoever_is_cancelled_closes_the_connection() -> None:
+def test_a_watch_that_is_cancelled_closes_the_connection() -> None:
     async def main() -> bool:
         left = asyncio.Event()
         async with serving(until_left(left)) as (cluster, client):

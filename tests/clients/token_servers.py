@@ -15,7 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from tests.clients.loopback import http_server
+from tests.clients.loopback_servers import http_server
 
 EMAIL: Final = "robot@some-project.iam.gserviceaccount.com"
 ROLE: Final = "keeper@some-project.iam.gserviceaccount.com"
@@ -25,7 +25,7 @@ REFRESH: Final = "1//0gRefreshTokenOfSomebody0123456789"
 CLIENT: Final = "GOCSPX-ClientSecret0123456789abc"
 _METADATA: Final = "/computeMetadata/v1/"
 
-Served = Callable[["TokenServers", "Asked"], web.Response]
+Served = Callable[["TokenServers", "TokenRequest"], web.Response]
 
 
 @cache
@@ -47,7 +47,7 @@ def robot_key_text() -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TokenRequest:
     """A request, and what stands in it."""
 
     method: str
@@ -67,19 +67,19 @@ class Asked:
 
 @dataclass
 class TokenServers:
-    """All of them. Each token is another one; `instead` answers in the place of whoever is asked."""
+    """All token servers. Each token is a new one; `instead` answers in place of any of them."""
 
     url: str = ""
     seconds: int = 3600
-    instead: Callable[[Asked], web.Response | None] = lambda _: None
-    asked: list[Asked] = field(default_factory=list)
+    instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
+    asked: list[TokenRequest] = field(default_factory=list)
     given: list[str] = field(default_factory=list)
     # What the signed requests of the robot said.
     claims: list[dict[str, Any]] = field(default_factory=list)
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         headers = {name.lower(): text for name, text in request.headers.items()}
-        asked = Asked(request.method, request.path, dict(request.query), headers, await request.read())
+        asked = TokenRequest(request.method, request.path, dict(request.query), headers, await request.read())
         self.asked.append(asked)
         found = self.instead(asked)
         if found is not None:
@@ -101,7 +101,7 @@ class TokenServers:
     def _oauth(self) -> web.Response:
         return web.json_response({"access_token": self.new_token(), "expires_in": self.seconds, "token_type": "Bearer"})
 
-    def token(self, asked: Asked) -> web.Response:
+    def token(self, asked: TokenRequest) -> web.Response:
         """`oauth2.googleapis.com/token`: for a signed request, or for what a person once allowed."""
         form = asked.form
         if form["grant_type"] == "refresh_token":
@@ -114,13 +114,13 @@ class TokenServers:
         self.claims.append(claims)
         return self._oauth()
 
-    def exchange(self, asked: Asked) -> web.Response:
-        """`sts.googleapis.com/v1/token`: for a token of somebody else."""
+    def exchange(self, asked: TokenRequest) -> web.Response:
+        """`sts.googleapis.com/v1/token`: in exchange for a token of another identity provider."""
         if asked.form["subject_token"] != SUBJECT:
             return _no(400, "invalid_grant", "The given credential is rejected by the attribute condition.")
         return self._oauth()
 
-    def impersonate(self, asked: Asked) -> web.Response:
+    def impersonate(self, asked: TokenRequest) -> web.Response:
         """`iamcredentials.googleapis.com`: for a token that we gave out."""
         if asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.given:
             message = "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist)."
@@ -131,8 +131,8 @@ class TokenServers:
             {"accessToken": self.new_token(), "expireTime": end.isoformat().replace("+00:00", "Z")}
         )
 
-    def _metadata(self, asked: Asked) -> web.Response:
-        """The metadata server answers whoever says that it is meant, and says so itself."""
+    def _metadata(self, asked: TokenRequest) -> web.Response:
+        """The metadata server answers only requests with its header, and sends the header itself."""
         if asked.headers.get("metadata-flavor") != "Google":
             return web.Response(status=403)
         name = asked.path.removeprefix(_METADATA)

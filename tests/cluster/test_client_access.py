@@ -20,8 +20,8 @@ from setpoint.clients.kubernetes.kubeconfig import (
 )
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import RemoteRefused
-from tests.clients.logins import V1
-from tests.clients.real_clusters import config_map, config_maps, tree, with_client
+from tests.clients.api_server_client import config_map, config_maps, tree, with_client
+from tests.clients.exec_plugins import V1
 from tests.cluster.access import Access
 from tests.cluster.certificates import Authority as Signer
 

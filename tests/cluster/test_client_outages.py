@@ -11,7 +11,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
 from setpoint.clients.kubernetes.watch import WatchEventType, WatchTimeouts, watch
 from setpoint.errors import RemoteExpired, RemoteUnavailable
-from tests.clients.real_clusters import PATIENCE, config_map, config_maps, names, told, tree, with_client
+from tests.clients.api_server_client import TIMEOUT, config_map, config_maps, names, summary, tree, with_client
 from tests.cluster.assets import Assets
 from tests.cluster.server import Cluster, Settings
 
@@ -38,7 +38,7 @@ async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGen
             async with aclosing(watch(client, maps, page.resource_version)) as events:
                 async for event in events:
                     if event.type is not WatchEventType.BOOKMARK:
-                        yield told(event)[1]
+                        yield summary(event)[1]
 
 
 def test_misses_nothing_while_the_api_server_is_killed_and_started_again(cluster: Cluster, namespace: str) -> None:
@@ -54,7 +54,7 @@ def test_misses_nothing_while_the_api_server_is_killed_and_started_again(cluster
 
     async def use(client: KubernetesClient) -> set[str]:
         seen: set[str] = set()
-        async with asyncio.timeout(PATIENCE), aclosing(_names_over_time(client, maps)) as followed:
+        async with asyncio.timeout(TIMEOUT), aclosing(_names_over_time(client, maps)) as followed:
             living = asyncio.ensure_future(live(client))
             async for name in followed:
                 seen.add(name)
@@ -74,15 +74,15 @@ def test_notices_that_the_api_server_has_frozen_and_goes_on_when_it_has_thawed(
     async def use(client: KubernetesClient) -> tuple[list[tuple[str, str]], int]:
         since = (await client.list(maps)).resource_version
         waiting = watch(client, maps, since, timeouts=WatchTimeouts(idle_timeout=1.0))
-        async with asyncio.timeout(PATIENCE), aclosing(waiting) as events:
+        async with asyncio.timeout(TIMEOUT), aclosing(waiting) as events:
             await client.create(maps, config_map("before"))
-            heard = [told(await anext(events))]
+            heard = [summary(await anext(events))]
             cluster.api_server.freeze()
             next_one = asyncio.ensure_future(anext(events))
             await asyncio.sleep(2.0)
             cluster.api_server.thaw()
             await client.create(maps, config_map("after"))
-            heard.append(told(await next_one))
+            heard.append(summary(await next_one))
         (host,) = {host for _, host, _ in client.http.counts}
         return heard, client.http.counts["GET", host, "200"]
 
@@ -108,7 +108,7 @@ def test_what_is_from_before_a_compaction_is_told_so(cluster: Cluster, namespace
         with pytest.raises(RemoteExpired):
             await client.list(maps, paging=PageRequest(1, first.token))
         async with (
-            asyncio.timeout(PATIENCE),
+            asyncio.timeout(TIMEOUT),
             aclosing(watch(client, maps, made[0]["metadata"]["resourceVersion"])) as old,
         ):
             with pytest.raises(RemoteExpired, match=r"^watch /api/v1/namespaces/.*/configmaps: 410: Expired: "):

@@ -23,7 +23,7 @@ from setpoint.errors import (
     RemoteRefused,
     SetpointError,
 )
-from tests.clients.real_clusters import config_map, config_maps, names, tree, with_client
+from tests.clients.api_server_client import config_map, config_maps, names, tree, with_client
 from tests.cluster.access import Access
 
 Use = Callable[[KubernetesClient], Awaitable[Any]]

@@ -11,13 +11,13 @@ from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.clients.kubernetes.requests import Endpoint, ObjectSelector, PatchType, Representation
 from setpoint.clients.kubernetes.watch import WatchEvent
 from setpoint.errors import KindNotServed
-from tests.clients.real_clusters import (
+from tests.clients.api_server_client import (
     DEFINITIONS,
     config_map,
     config_maps,
     definition,
-    hear,
-    told,
+    receive_events,
+    summary,
     tree,
     with_client,
 )
@@ -37,7 +37,7 @@ def test_hears_of_everything_that_happens(api_server: Access, namespace: str) ->
             await client.patch(maps.named("one"), {"data": {"a": "1"}}, PatchType.MERGE)
             await client.delete(maps.named("one"))
 
-        return [told(event) for event in await hear(client, maps, 3, live)]
+        return [summary(event) for event in await receive_events(client, maps, 3, live)]
 
     assert with_client(api_server.kubeconfig, use) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
 
@@ -50,12 +50,14 @@ def test_hears_of_what_is_selected_and_as_much_of_it_as_is_wanted(api_server: Ac
             for name in ("one", "two"):
                 await client.create(maps, config_map(name, a="1") | {"metadata": {"name": name, "labels": {"n": name}}})
 
-        (event,) = await hear(client, maps, 1, live, ObjectSelector("n=two", representation=Representation.METADATA))
+        (event,) = await receive_events(
+            client, maps, 1, live, ObjectSelector("n=two", representation=Representation.METADATA)
+        )
         return event
 
     event = with_client(api_server.kubeconfig, use)
 
-    assert told(event) == ("ADDED", "two")
+    assert summary(event) == ("ADDED", "two")
     assert "data" not in tree(bytes(event.object))
 
 
@@ -81,9 +83,9 @@ def test_finds_and_watches_a_kind_that_was_applied_a_moment_ago(api_server: Acce
         served = await until_served(discovery)
         widgets = served.endpoint(namespace)
         body: Any = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"a": 1}}
-        heard = await hear(client, widgets, 2, lambda: _make_with_status(client, widgets, body))
+        heard = await receive_events(client, widgets, 2, lambda: _make_with_status(client, widgets, body))
         await client.delete(DEFINITIONS.named(f"widgets.{group}"))
-        return served, [told(event) for event in heard]
+        return served, [summary(event) for event in heard]
 
     served, heard = with_client(api_server.kubeconfig, use)
 

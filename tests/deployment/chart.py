@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.deployment.objects import Key, in_stream
-from tests.deployment.written import CHART
+from tests.deployment.deploy_files import CHART
+from tests.deployment.installed_objects import Key, in_stream
 
 # What Helm adds for itself.
 HELMS_OWN: Final = frozenset({"app.kubernetes.io/managed-by", "helm.sh/chart"})

@@ -13,9 +13,9 @@ from setpoint.deployment.manifests import pod_spec
 from tests.cluster.access import Access
 from tests.deployment.chart import rendered, run, stream
 from tests.deployment.conftest import Kubectl
-from tests.deployment.objects import process, types
-from tests.deployment.patience import once
-from tests.deployment.written import CHART, KUSTOMIZE
+from tests.deployment.deploy_files import CHART, KUSTOMIZE
+from tests.deployment.eventually import once
+from tests.deployment.installed_objects import process, types
 
 ALL = len(types()) + len(process(Installation()))
 
@@ -64,7 +64,7 @@ def test_the_server_takes_what_helm_renders(ready: Kubectl, settings: list[str])
     assert len(_tried(ready, stream(*settings))) == ALL - 1
 
 
-def test_whoever_installs_the_chart_is_told_how_to_go_on(api_server: Access, namespace: str) -> None:
+def test_the_notes_of_the_chart_say_how_to_go_on(api_server: Access, namespace: str) -> None:
     cluster = ("--kubeconfig", str(api_server.kubeconfig), "--namespace", namespace)
     done = run("install", "blue", str(CHART), *cluster, "--dry-run=server", "--set", "crds.install=false")
 
@@ -95,7 +95,7 @@ def test_the_strictest_namespaces_let_the_pods_in(kubectl: Kubectl, strict: str,
         assert made == "pod/setpoint created (server dry run)\n"
 
 
-def test_the_strictest_namespaces_do_keep_others_out(kubectl: Kubectl, strict: str) -> None:
+def test_a_restricted_namespace_rejects_other_pods(kubectl: Kubectl, strict: str) -> None:
     spec: Any = dict(pod_spec(Installation()))
     del spec["securityContext"]
 

@@ -1,4 +1,4 @@
-"""The Helm chart says what the one source says, and lets somebody choose."""
+"""The Helm chart renders the same objects as the source, with values to choose from."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from setpoint import __version__
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
 from tests.deployment.chart import rendered, run, without
-from tests.deployment.objects import by_key, process, types
-from tests.deployment.written import CHART, KEEP
+from tests.deployment.deploy_files import CHART, KEEP
+from tests.deployment.installed_objects import by_key, process, types
 
 VALUES = (CHART / "values.yaml").read_text(encoding="utf-8")
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ import pytest
 from setpoint import __version__
 from setpoint.deployment.manifests import USER_ID
 from tests.deployment.dockerfile import Instruction, build, instructions, stages
-from tests.deployment.watched import WATCHED
+from tests.deployment.file_audit import WATCHED
 
 TEXT = Path("Dockerfile").read_text(encoding="utf-8")
 BUILD, LAST = stages(TEXT)
@@ -46,7 +46,7 @@ def test_it_needs_no_shell() -> None:
 
 
 @pytest.mark.parametrize("one", PIP, ids=_ids)
-def test_nothing_is_installed_that_nobody_checked(one: Instruction) -> None:
+def test_only_packages_with_a_checked_hash_are_installed(one: Instruction) -> None:
     assert "--require-hashes" in one.words or "--no-index" in one.words
     assert BUILD.environment["PIP_ONLY_BINARY"] == ":all:"
 
@@ -61,7 +61,7 @@ def test_what_is_copied_is_there_and_not_left_out(one: Instruction) -> None:
 @pytest.mark.parametrize(
     "name", [".git/config", ".venv/bin/python", ".setpoint/state.db", "key.json", "src/setpoint/__pycache__/app.pyc"]
 )
-def test_what_is_nobodys_business_does_not_get_near_it(name: str) -> None:
+def test_the_build_context_excludes_private_files(name: str) -> None:
     assert _is_left_out(name)
 
 
@@ -95,16 +95,16 @@ def test_it_says_which_version_it_is() -> None:
 # --- What it comes to -------------------------------------------------------------------------------------------------
 
 
-def test_the_image_runs_for_somebody_who_can_write_nothing(root: Path) -> None:
+def test_the_image_runs_as_a_user_without_write_access(root: Path) -> None:
     """One test, for it takes a while to make what it is about."""
     build(BUILD, root)
     (packages,) = (root / "opt/setpoint/lib").glob("python*/site-packages")
 
-    assert _as_stranger([str(root / "opt/setpoint/bin/setpoint"), "version"]) == f"setpoint {__version__}\n"
+    assert _as_image_user([str(root / "opt/setpoint/bin/setpoint"), "version"]) == f"setpoint {__version__}\n"
     # Nothing is written, not even by those who may; all is compiled, and what only builds is not there.
     python = str(root / "opt/setpoint/bin/python")
-    assert _as_stranger([python, "-c", WATCHED, "--help"]).startswith("Usage: setpoint")
-    assert _as_stranger([python, "-c", WATCHED, "install", "--dry-run"]).startswith(
+    assert _as_image_user([python, "-c", WATCHED, "--help"]).startswith("Usage: setpoint")
+    assert _as_image_user([python, "-c", WATCHED, "install", "--dry-run"]).startswith(
         "apiVersion: apiextensions.k8s.io/v1"
     )
     assert (packages / f"setpoint/__pycache__/app.{sys.implementation.cache_tag}.pyc").exists()
@@ -113,23 +113,23 @@ def test_the_image_runs_for_somebody_who_can_write_nothing(root: Path) -> None:
 
 @pytest.fixture
 def root() -> Iterator[Path]:
-    """A folder that anybody may read."""
+    """A folder that all users may read."""
     folder = Path(mkdtemp(prefix="setpoint-image-"))
     folder.chmod(0o755)
     yield folder
     rmtree(folder)
 
 
-def _as_stranger(command: Sequence[str]) -> str:
-    """What it prints for the user of the image, where we may be anybody: one who may read, and write nothing."""
-    stranger: list[str] = []
+def _as_image_user(command: Sequence[str]) -> str:
+    """The output as the user of the image, who may read, and write nothing."""
+    prefix: list[str] = []
     if os.geteuid() == 0:
         setpriv = which("setpriv")
         if setpriv is None:
-            pytest.skip("there is no setpriv: root cannot become somebody who may not write")
+            pytest.skip("there is no setpriv: root cannot become a user without write access")
         caps = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-        stranger = [setpriv, f"--reuid={USER_ID}", f"--regid={USER_ID}", "--clear-groups", *caps]
+        prefix = [setpriv, f"--reuid={USER_ID}", f"--regid={USER_ID}", "--clear-groups", *caps]
     environment = {**LAST.environment, "HOME": "/", "PATH": "/usr/bin"}
-    done = subprocess.run([*stranger, *command], cwd="/", env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([*prefix, *command], cwd="/", env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout

@@ -14,7 +14,7 @@ from tests.cluster.access import Access
 from tests.cluster.fixtures import NewApiServer
 from tests.cluster.server import Settings
 from tests.deployment.conftest import Kubectl
-from tests.deployment.objects import by_key, in_stream, process, types
+from tests.deployment.installed_objects import by_key, in_stream, process, types
 
 CREATED = [
     "CustomResourceDefinition kbsconfigs.confidentialcontainers.org created",
@@ -57,7 +57,7 @@ def _install(kubeconfig: Path | str, *options: str) -> Result:
         (["--kinds", "KbsConfig"], Installation(kinds=("KbsConfig",))),
     ],
 )
-def test_all_objects_are_printed_for_others_to_apply(options: Sequence[str], installation: Installation) -> None:
+def test_all_objects_are_printed_for_another_tool_to_apply(options: Sequence[str], installation: Installation) -> None:
     printed = _install("/nowhere", "--dry-run", *options)
     as_json: Any = orjson.loads(_install("/nowhere", "--dry-run", "-o", "json", *options).output)
 
@@ -126,7 +126,7 @@ def test_it_is_installed_upgraded_and_left_alone(new_api_server: NewApiServer, k
     # The kinds are served from the moment that it says so.
     assert kubectl("get", "setpoint", "--all-namespaces") == ""
 
-    # Somebody else's choice is told, and not undone.
+    # A field of another manager is reported, and not overwritten.
     kubectl("scale", "-n", "setpoint-system", "deployment/setpoint", "--replicas=5")
     refused = _install(access.kubeconfig)
 
@@ -141,7 +141,7 @@ def _replicas(kubectl: Kubectl) -> object:
     return kubectl.get("-n", "setpoint-system", "deployment", "setpoint")["spec"]["replicas"]
 
 
-def test_whoever_may_not_install_is_told_what_is_missing(api_server: Access) -> None:
+def test_a_user_without_permission_is_told_which_one_is_missing(api_server: Access) -> None:
     result = _install(api_server.kubeconfig_of("alice"))
 
     assert result.exit_code == 1

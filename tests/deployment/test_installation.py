@@ -17,7 +17,7 @@ from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
 from setpoint.runtime.server import HttpServer
 from setpoint.stores.kubernetes.factory import POD_NAMESPACE, SYSTEM_NAMESPACE, ClusterAddress, parse_cluster_address
-from tests.deployment.objects import TYPES, process
+from tests.deployment.installed_objects import TYPES, process
 
 LAMPS = (
     GroupResource("house.example.com", "lamps"),
@@ -205,7 +205,7 @@ def test_one_pod_at_a_time_may_go_and_the_node_of_a_single_one_can_be_drained(re
 @pytest.mark.parametrize(
     "installation", [Installation(namespace="team", watch_namespace="team"), Installation(namespace="default")]
 )
-def test_a_namespace_that_others_live_in_is_left_as_it_is(installation: Installation) -> None:
+def test_a_namespace_with_other_workloads_is_left_as_it_is(installation: Installation) -> None:
     assert [kind for kind, _, _ in process(installation) if kind == "Namespace"] == []
 
 
@@ -229,7 +229,7 @@ def test_what_cannot_be_installed_is_refused_before_anything_is_asked_of_a_clust
         Installation(**choices)
 
 
-def test_the_command_offers_what_is_chosen_when_nobody_chooses() -> None:
+def test_the_help_shows_the_defaults() -> None:
     chosen = _parsed("install", [])
 
     assert Installation() == Installation(

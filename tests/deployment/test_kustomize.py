@@ -9,8 +9,8 @@ import pytest
 from setpoint.deployment.installation import Installation
 from setpoint.deployment.manifests import service_monitor
 from tests.deployment.conftest import Kubectl
-from tests.deployment.objects import by_key, in_stream, process, types
-from tests.deployment.written import KUSTOMIZE
+from tests.deployment.deploy_files import KUSTOMIZE
+from tests.deployment.installed_objects import by_key, in_stream, process, types
 
 DEPLOYMENT = ("Deployment", "setpoint-system", "setpoint")
 ACCOUNT = ("ServiceAccount", "setpoint-system", "setpoint")

@@ -16,17 +16,17 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucket, StorageBucketKind
-from tests.clients.script import Script, says, says_no
+from tests.clients.scripted_http import ScriptedHttp, error_response, response
 from tests.kinds.bench import bucket, database
 
 BUCKET = Location("projects/p/buckets/some-bucket")
 DATABASE = Location("projects/p/instances/main/databases/some-database")
-ABSENT = says_no(404, "notFound")
-TAKEN = says_no(409, "conflict")
+ABSENT = error_response(404, "notFound")
+TAKEN = error_response(409, "conflict")
 
 
 def google(*answers: HttpResponse) -> GoogleClient:
-    return GoogleClient(Script(*answers), GoogleSettings(), AnonymousCredentials())
+    return GoogleClient(ScriptedHttp(*answers), GoogleSettings(), AnonymousCredentials())
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>welcome</html>", b"[]", b"{}", b'{"name": 7}', b'{"name": "\xff"}'])
@@ -41,7 +41,7 @@ def test_an_answer_that_is_no_object_says_nothing(
 
 
 @pytest.mark.parametrize(
-    ("after", "error"), [(ABSENT, RemoteRefused), (says(200, {"name": "some-bucket"}), RemoteConflict)]
+    ("after", "error"), [(ABSENT, RemoteRefused), (response(200, {"name": "some-bucket"}), RemoteConflict)]
 )
 @pytest.mark.parametrize("kind", [StorageBucketKind, SqlDatabaseKind])
 def test_a_taken_name_is_looked_at_again(
@@ -60,8 +60,8 @@ def test_an_operation_that_nobody_remembers_is_over() -> None:
 
 
 def test_an_empty_page_is_not_an_empty_bucket() -> None:
-    pages = [says(200, {"nextPageToken": "next"}), says(200, {"items": [{"name": "a", "generation": "1"}]})]
-    http = Script(*pages)
+    pages = [response(200, {"nextPageToken": "next"}), response(200, {"items": [{"name": "a", "generation": "1"}]})]
+    http = ScriptedHttp(*pages)
     kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
 
     with pytest.raises(RemoteRefused, match="is not empty: it holds 'a'"):
@@ -72,7 +72,7 @@ def test_an_empty_page_is_not_an_empty_bucket() -> None:
 
 
 def test_a_bucket_whose_contents_cannot_be_read_is_not_deleted() -> None:
-    http = Script(says(200, {"items": 7}))
+    http = ScriptedHttp(response(200, {"items": 7}))
     kind = StorageBucketKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
 
     with pytest.raises(RemoteUnavailable):

@@ -13,7 +13,7 @@ from setpoint.engine.kind import Present
 from setpoint.engine.resource import Resource
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind, instance_as_spec
 from setpoint.kinds.gcp.sql_instance.requests import patch_body
-from tests.clients.script import Script, says
+from tests.clients.scripted_http import ScriptedHttp, response
 from tests.kinds.instance_bodies import KIND, differing, intent_for, looked_at, manifest, replaced
 
 UNMANAGED = "cnrm.cloud.google.com/unmanaged"
@@ -72,7 +72,7 @@ def test_no_region_is_no_wish_to_be_nowhere() -> None:
 
 
 def test_a_root_password_that_is_unmanaged_is_not_sent() -> None:
-    http = Script(says(500))
+    http = ScriptedHttp(response(500))
     kind = SqlInstanceKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = manifest({}, rootPassword={"value": "s3cret"}, annotations={UNMANAGED: "spec.rootPassword"})
     intent, before = intent_for(resource), looked_at({})

@@ -16,24 +16,24 @@ from setpoint.engine.kind import Absent, Location, Present, RemoteOperation, Res
 from setpoint.engine.resource import Resource
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteRefused, RemoteUnavailable, SetpointError
 from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind
-from tests.clients.script import Script, says, says_no
+from tests.clients.scripted_http import ScriptedHttp, error_response, response
 from tests.kinds.test_sql_user import EXTERNAL, user
 
 PLACE = Location("projects/p/instances/main/users/some-user")
 FROM_ONE_HOST = Location("projects/p/instances/main/users/some-user?host=10.0.0.1")
-ABSENT = says_no(404, "instanceDoesNotExist")
+ABSENT = error_response(404, "instanceDoesNotExist")
 
 
 def kind(*answers: HttpResponse) -> SqlUserKind:
-    return SqlUserKind(GoogleClient(Script(*answers), GoogleSettings(), AnonymousCredentials()))
+    return SqlUserKind(GoogleClient(ScriptedHttp(*answers), GoogleSettings(), AnonymousCredentials()))
 
 
 def listing(*users: dict[str, Any]) -> HttpResponse:
-    return says(200, {"kind": "sql#usersList", **({"items": list(users)} if users else {})})
+    return response(200, {"kind": "sql#usersList", **({"items": list(users)} if users else {})})
 
 
 def operation(status: str, **more: Any) -> HttpResponse:
-    return says(200, {"name": "o", "status": status, "operationType": "UPDATE_USER", "targetId": "main", **more})
+    return response(200, {"name": "o", "status": status, "operationType": "UPDATE_USER", "targetId": "main", **more})
 
 
 # --- Who is there ----------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_whoever_is_not_in_the_list_is_not_there(answer: HttpResponse) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 503])
 def test_any_other_answer_says_nothing(status: int) -> None:
     with pytest.raises(SetpointError):
-        asyncio.run(kind(says_no(status, "backendError")).observe(PLACE))
+        asyncio.run(kind(error_response(status, "backendError")).observe(PLACE))
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_an_operation_that_nobody_remembers_is_over() -> None:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (says_no(409, "operationInProgress"), OperationRunning),
-        (says_no(404, "notFound"), RemoteConflict),
-        (says_no(400, "invalid"), RemoteRefused),
-        (says_no(503, "backendError"), RemoteUnavailable),
+        (error_response(409, "operationInProgress"), OperationRunning),
+        (error_response(404, "notFound"), RemoteConflict),
+        (error_response(400, "invalid"), RemoteRefused),
+        (error_response(503, "backendError"), RemoteUnavailable),
     ],
 )
 def test_the_answer_to_an_update_decides_what_comes_next(answer: HttpResponse, error: type[SetpointError]) -> None:
@@ -175,7 +175,7 @@ def test_the_answer_to_an_update_decides_what_comes_next(answer: HttpResponse, e
     ("after", "error"), [(listing(), RemoteRefused), (listing({"name": "some-user"}), RemoteConflict)]
 )
 def test_a_taken_name_is_looked_at_again(after: HttpResponse, error: type[SetpointError]) -> None:
-    one = kind(says_no(409, "alreadyExists"), after)
+    one = kind(error_response(409, "alreadyExists"), after)
     intent = intent_of(Resource(user(EXTERNAL)), one, ResolvedReferences())
 
     with pytest.raises(error):
@@ -183,7 +183,7 @@ def test_a_taken_name_is_looked_at_again(after: HttpResponse, error: type[Setpoi
 
 
 def test_a_user_that_is_gone_by_now_is_deleted() -> None:
-    gone = kind(says_no(404, "notFound")).delete(PLACE, Present(SqlUser("some-user")), Resource(user(EXTERNAL)))
+    gone = kind(error_response(404, "notFound")).delete(PLACE, Present(SqlUser("some-user")), Resource(user(EXTERNAL)))
 
     assert asyncio.run(gone) is None
 
@@ -200,7 +200,7 @@ def test_a_user_that_is_gone_by_now_is_deleted() -> None:
     ],
 )
 def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told: str, asked: str) -> None:
-    http = Script(says_no(404, "notFound"))
+    http = ScriptedHttp(error_response(404, "notFound"))
     one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = Resource(user({**EXTERNAL, "host": said}))
 
@@ -213,7 +213,7 @@ def test_the_user_on_record_is_asked_for(place: Location, said: str | None, told
     ("version", "asked"), [("MYSQL_8_0", "host=%25&name=some-user"), ("POSTGRES_16", "name=some-user")]
 )
 def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str) -> None:
-    http = Script(says(200, {"databaseVersion": version}), says_no(404, "notFound"))
+    http = ScriptedHttp(response(200, {"databaseVersion": version}), error_response(404, "notFound"))
     one = SqlUserKind(GoogleClient(http, GoogleSettings(), AnonymousCredentials()))
     resource = Resource(user({**EXTERNAL, "host": "%"}))
 
@@ -223,7 +223,7 @@ def test_anywhere_is_a_host_only_where_there_are_hosts(version: str, asked: str)
 
 
 def test_a_user_that_is_there_without_the_host_that_was_asked_for_is_told() -> None:
-    one = kind(says_no(404, "notFound"))
+    one = kind(error_response(404, "notFound"))
     resource = Resource(user({**EXTERNAL, "host": "10.0.0.1", "passwordPolicy": {"allowedFailedAttempts": 3}}))
     intent, before = intent_of(resource, one, ResolvedReferences()), Present(SqlUser("some-user"))
     (write,) = plan_fields(Decision.FIRST_LOOK, intent.declared, one.view(before.live)).writes

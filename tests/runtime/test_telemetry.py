@@ -31,7 +31,7 @@ from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
-from tests.clients.made_up_time import ManualClock
+from tests.clients.manual_time import ManualClock
 from tests.engine.clock import FakeClock
 from tests.engine.gadget_stand import gadget
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref

@@ -17,7 +17,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     project,
     setpoint_projection,
 )
-from tests.clients.real_clusters import tree
+from tests.clients.api_server_client import tree
 from tests.cluster.objects.site import Site, Tree, config_map, deployment
 
 MANAGER = "setpoint/shop/web"

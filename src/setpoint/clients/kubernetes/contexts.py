@@ -38,6 +38,10 @@ from setpoint.clients.kubernetes.kubeconfig import (
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
 
+KUBECONFIG: Final = "KUBECONFIG"
+HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+# Mounted into every pod.
+SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 V1, V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 # The extension of a cluster that is passed to exec plugins.
 _EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -46,107 +50,6 @@ _AUTH_PROVIDER_REPLACEMENTS: Final = {
     "azure": "install kubelogin, and let it convert the kubeconfig",
     "oidc": "use an exec command that logs in, such as kubectl oidc-login",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class KubeconfigUser:
-    """Resolves a user of a kubeconfig. `label` names it in messages."""
-
-    entry: ConfigEntry[UserEntry]
-    label: str
-
-    def certificate(self) -> ClientCertificate | None:
-        """The client certificate, if there is one; UserError when its key is missing."""
-        user = self.entry.value
-        certificate = self._source("client-certificate", user.client_certificate, user.client_certificate_data)
-        key = self._source("client-key", user.client_key, user.client_key_data)
-        if certificate is None:
-            return None
-        if key is None:
-            self._refuse("has a client-certificate and no client-key: write client-key or client-key-data")
-        return ClientCertificate(certificate, key)
-
-    def login(self, cluster: ClusterEntry, server: str, trust: ServerTrust) -> Login:
-        """How to log in; UserError when several ways are set, or one that is no longer supported."""
-        user = self.entry.value
-        if user.auth_provider is not None:
-            self._refuse_provider(user.auth_provider.name)
-        has_password = bool(user.username or user.password)
-        if user.token and has_password:
-            self._refuse("has both a token and a password: keep one of them")
-        if user.token_file:
-            return BearerToken(FileText(self.entry.path(user.token_file), "tokenFile"), user.token or None)
-        if user.token:
-            return BearerToken(InlineText(user.token))
-        if has_password:
-            return BasicAuth(user.username, user.password)
-        # As kubectl does: with a certificate the exec plugin is not run.
-        if user.exec is None or user.client_certificate or user.client_certificate_data:
-            return NoLogin()
-        return self._exec(user.exec, _cluster_info(cluster, server, trust) if user.exec.provide_cluster_info else None)
-
-    def impersonation(self) -> Impersonation | None:
-        """The user to impersonate, if any; UserError when only the groups are given."""
-        user = self.entry.value
-        if user.as_user:
-            extra = tuple(sorted(user.as_user_extra.items()))
-            return Impersonation(user.as_user, user.as_uid, user.as_groups, extra)
-        if user.as_uid or user.as_groups or user.as_user_extra:
-            self._refuse("has as-uid, as-groups or as-user-extra and no as: write whom to act as")
-        return None
-
-    def _source(self, field: str, file: str, data: str) -> TextSource | None:
-        if file and data:
-            self._refuse(f"has both {field} and {field}-data: keep one of them")
-        if data:
-            return InlineText(decode_base64(data, f"{self.label}: {field}-data"))
-        return FileText(self.entry.path(file), field) if file else None
-
-    def _exec(self, entry: ExecEntry, cluster: Json) -> ExecPlugin:
-        if not entry.command:
-            self._refuse("has an exec without a command: write the command that logs in")
-        if entry.api_version not in (V1, V1BETA1):
-            self._refuse(f"has an exec with apiVersion {entry.api_version!r}: write {V1}, or update the command")
-        mode = entry.interactive_mode or (InteractiveMode.IF_AVAILABLE.value if entry.api_version == V1BETA1 else "")
-        if mode not in tuple(InteractiveMode):
-            self._refuse(f"has an exec with interactiveMode {mode!r}: write {', '.join(InteractiveMode)}")
-        if not all(one.name for one in entry.env):
-            self._refuse("has an exec with a variable without a name: write its name")
-        # A bare name is searched on the PATH; a path is relative to the kubeconfig.
-        command = str(self.entry.path(entry.command)) if os.sep in entry.command else entry.command
-        env = tuple((one.name, one.value) for one in entry.env)
-        return ExecPlugin(
-            command, entry.args, env, entry.api_version, InteractiveMode(mode), entry.install_hint, cluster
-        )
-
-    def _refuse_provider(self, name: str) -> NoReturn:
-        instead = _AUTH_PROVIDER_REPLACEMENTS.get(name, "use an exec command that logs in")
-        self._refuse(f"has the auth-provider {name}, which is not known any more: {instead}")
-
-    def _refuse(self, why: str) -> NoReturn:
-        raise UserError(f"{self.label} {why}")
-
-
-def _cluster_info(cluster: ClusterEntry, server: str, trust: ServerTrust) -> Json:
-    """The cluster as passed to an exec plugin; only what is set."""
-    authority = base64.b64encode(trust.pem.encode()).decode() if isinstance(trust, CertificateAuthority) else ""
-    config = next((one.extension for one in cluster.extensions if one.name == _EXEC_EXTENSION), None)
-    info: dict[str, Json] = {
-        "server": server,
-        "tls-server-name": cluster.tls_server_name,
-        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
-        "certificate-authority-data": authority,
-        "proxy-url": cluster.proxy_url,
-        "disable-compression": cluster.disable_compression,
-        "config": config,
-    }
-    return {name: value for name, value in info.items() if value}
-
-
-KUBECONFIG: Final = "KUBECONFIG"
-HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
-# Mounted into every pod.
-SERVICE_ACCOUNT_DIR: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def connection_from_environment(
@@ -288,7 +191,7 @@ class _ContextResolver:
             self._refuse(f"its cluster {context.cluster!r} is in none of these files: write one that is")
         return found
 
-    def _user(self, context: ContextEntry) -> KubeconfigUser:
+    def _user(self, context: ContextEntry) -> "KubeconfigUser":
         if not context.user:
             return KubeconfigUser(ConfigEntry(UserEntry(), Path()), self._label("user"))
         found = self.config.users.get(context.user)
@@ -347,3 +250,98 @@ class _ContextResolver:
 def _default_scheme(entry: ClusterEntry) -> str:
     has_tls = entry.certificate_authority or entry.certificate_authority_data or entry.insecure_skip_tls_verify
     return "https" if has_tls else "http"
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigUser:
+    """Resolves a user of a kubeconfig. `label` names it in messages."""
+
+    entry: ConfigEntry[UserEntry]
+    label: str
+
+    def certificate(self) -> ClientCertificate | None:
+        """The client certificate, if there is one; UserError when its key is missing."""
+        user = self.entry.value
+        certificate = self._source("client-certificate", user.client_certificate, user.client_certificate_data)
+        key = self._source("client-key", user.client_key, user.client_key_data)
+        if certificate is None:
+            return None
+        if key is None:
+            self._refuse("has a client-certificate and no client-key: write client-key or client-key-data")
+        return ClientCertificate(certificate, key)
+
+    def login(self, cluster: ClusterEntry, server: str, trust: ServerTrust) -> Login:
+        """How to log in; UserError when several ways are set, or one that is no longer supported."""
+        user = self.entry.value
+        if user.auth_provider is not None:
+            self._refuse_provider(user.auth_provider.name)
+        has_password = bool(user.username or user.password)
+        if user.token and has_password:
+            self._refuse("has both a token and a password: keep one of them")
+        if user.token_file:
+            return BearerToken(FileText(self.entry.path(user.token_file), "tokenFile"), user.token or None)
+        if user.token:
+            return BearerToken(InlineText(user.token))
+        if has_password:
+            return BasicAuth(user.username, user.password)
+        # As kubectl does: with a certificate the exec plugin is not run.
+        if user.exec is None or user.client_certificate or user.client_certificate_data:
+            return NoLogin()
+        return self._exec(user.exec, _cluster_info(cluster, server, trust) if user.exec.provide_cluster_info else None)
+
+    def impersonation(self) -> Impersonation | None:
+        """The user to impersonate, if any; UserError when only the groups are given."""
+        user = self.entry.value
+        if user.as_user:
+            extra = tuple(sorted(user.as_user_extra.items()))
+            return Impersonation(user.as_user, user.as_uid, user.as_groups, extra)
+        if user.as_uid or user.as_groups or user.as_user_extra:
+            self._refuse("has as-uid, as-groups or as-user-extra and no as: write whom to act as")
+        return None
+
+    def _source(self, field: str, file: str, data: str) -> TextSource | None:
+        if file and data:
+            self._refuse(f"has both {field} and {field}-data: keep one of them")
+        if data:
+            return InlineText(decode_base64(data, f"{self.label}: {field}-data"))
+        return FileText(self.entry.path(file), field) if file else None
+
+    def _exec(self, entry: ExecEntry, cluster: Json) -> ExecPlugin:
+        if not entry.command:
+            self._refuse("has an exec without a command: write the command that logs in")
+        if entry.api_version not in (V1, V1BETA1):
+            self._refuse(f"has an exec with apiVersion {entry.api_version!r}: write {V1}, or update the command")
+        mode = entry.interactive_mode or (InteractiveMode.IF_AVAILABLE.value if entry.api_version == V1BETA1 else "")
+        if mode not in tuple(InteractiveMode):
+            self._refuse(f"has an exec with interactiveMode {mode!r}: write {', '.join(InteractiveMode)}")
+        if not all(one.name for one in entry.env):
+            self._refuse("has an exec with a variable without a name: write its name")
+        # A bare name is searched on the PATH; a path is relative to the kubeconfig.
+        command = str(self.entry.path(entry.command)) if os.sep in entry.command else entry.command
+        env = tuple((one.name, one.value) for one in entry.env)
+        return ExecPlugin(
+            command, entry.args, env, entry.api_version, InteractiveMode(mode), entry.install_hint, cluster
+        )
+
+    def _refuse_provider(self, name: str) -> NoReturn:
+        instead = _AUTH_PROVIDER_REPLACEMENTS.get(name, "use an exec command that logs in")
+        self._refuse(f"has the auth-provider {name}, which is not known any more: {instead}")
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise UserError(f"{self.label} {why}")
+
+
+def _cluster_info(cluster: ClusterEntry, server: str, trust: ServerTrust) -> Json:
+    """The cluster as passed to an exec plugin; only what is set."""
+    authority = base64.b64encode(trust.pem.encode()).decode() if isinstance(trust, CertificateAuthority) else ""
+    config = next((one.extension for one in cluster.extensions if one.name == _EXEC_EXTENSION), None)
+    info: dict[str, Json] = {
+        "server": server,
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": authority,
+        "proxy-url": cluster.proxy_url,
+        "disable-compression": cluster.disable_compression,
+        "config": config,
+    }
+    return {name: value for name, value in info.items() if value}

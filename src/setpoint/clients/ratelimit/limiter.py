@@ -26,7 +26,7 @@ from setpoint.clients.ratelimit.token_bucket import AimdSettings, AimdTokenBucke
 from setpoint.errors import RemoteUnavailable
 
 MAX_IN_FLIGHT: Final = 64
-# A caller does not wait here for a longer pause: it is told when to come back, and its worker is free until then.
+# A caller does not wait here for a longer pause: the error says when to retry, and its worker is free until then.
 MAX_WAIT_SECONDS: Final = 10.0
 
 

@@ -73,7 +73,7 @@ class AimdTokenBucket:
         settings = self._settings
         if self.per_second < settings.ceiling and started > self._decreased_at and self._tokens < settings.burst / 2:
             self._refill(now)
-            # Each call adds its share of a second; at most it doubles the rate, for a call that stands for seconds.
+            # Each call adds its share of a second; at most it doubles the rate, at rates below one a second.
             more = min(settings.growth / self.per_second, self.per_second)
             self.per_second = min(self.per_second + more, settings.ceiling)
 

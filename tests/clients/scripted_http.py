@@ -5,7 +5,7 @@ import msgspec
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 
 
-class Script(HttpClient):
+class ScriptedHttp(HttpClient):
     """Answers in order; the last one again and again."""
 
     def __init__(self, *answers: HttpResponse) -> None:
@@ -18,13 +18,13 @@ class Script(HttpClient):
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def says(status: int, body: object = None, **headers: str) -> HttpResponse:
+def response(status: int, body: object = None, **headers: str) -> HttpResponse:
     return HttpResponse(
         status, {name.replace("_", "-"): text for name, text in headers.items()}, msgspec.json.encode(body)
     )
 
 
-def says_no(status: int, reason: str, message: str = "No.", **headers: str) -> HttpResponse:
+def error_response(status: int, reason: str, message: str = "No.", **headers: str) -> HttpResponse:
     """Google's form of an error."""
     error = {"code": status, "message": message, "errors": [{"domain": "global", "reason": reason, "message": message}]}
-    return says(status, {"error": error}, **headers)
+    return response(status, {"error": error}, **headers)

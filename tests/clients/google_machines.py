@@ -21,7 +21,7 @@ from tests.clients.token_servers import (
     REFRESH,
     ROLE,
     SUBJECT,
-    Asked,
+    TokenRequest,
     TokenServers,
     robot_key_text,
     token_servers,
@@ -30,8 +30,8 @@ from tests.clients.token_servers import (
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 IMPERSONATE = f"/v1/projects/-/serviceAccounts/{ROLE}:generateAccessToken"
 VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
-NOBODY = "127.0.0.1:1"
-WHAT_TO_DO = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"
+NO_SERVER = "127.0.0.1:1"
+ADVICE = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"
 
 Info = dict[str, Any]
 # Makes a machine on which there is one way to say who we are.
@@ -39,7 +39,7 @@ Way = Callable[["Machine", TokenServers], None]
 
 
 class Machine:
-    """A machine on which nobody has logged in, and with no metadata server."""
+    """A machine without a login, and without a metadata server."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -48,7 +48,7 @@ class Machine:
         for name in (VARIABLE, "GOOGLE_CLOUD_QUOTA_PROJECT", "GOOGLE_CLOUD_PROJECT", "HTTP_PROXY", "HTTPS_PROXY"):
             patch.delenv(name, raising=False)
         patch.setenv("CLOUDSDK_CONFIG", str(folder / "gcloud"))
-        self.set_metadata_server(NOBODY)
+        self.set_metadata_server(NO_SERVER)
         # google-auth tries again by itself, and sleeps in between.
         patch.setattr(_exponential_backoff.ExponentialBackoff, "_calculate_jitter", lambda _: 0.0)
 
@@ -76,7 +76,7 @@ class Machine:
         self.patch.setattr(HTTPAdapter, "send", elsewhere)
 
 
-def robot(servers: TokenServers, **more: Any) -> Info:
+def service_account_file(servers: TokenServers, **more: Any) -> Info:
     """A service account's key."""
     return {
         "type": "service_account",
@@ -87,13 +87,13 @@ def robot(servers: TokenServers, **more: Any) -> Info:
     }
 
 
-def person(_servers: TokenServers, **more: Any) -> Info:
-    """What gcloud keeps of somebody who has logged in. Where tokens are given out is not said: that is Google's."""
+def user_file(_servers: TokenServers, **more: Any) -> Info:
+    """The file that gcloud writes after a login. It names no token endpoint: that is Google's."""
     known = {"client_id": "some-client", "client_secret": CLIENT, "refresh_token": REFRESH}
     return {"type": "authorized_user", **known, **more}
 
 
-def workload(servers: TokenServers, subject: Path, **more: Any) -> Info:
+def federation_file(servers: TokenServers, subject: Path, **more: Any) -> Info:
     """A workload somewhere else, with a token of its own in a file."""
     return {
         "type": "external_account",
@@ -109,16 +109,16 @@ def workload(servers: TokenServers, subject: Path, **more: Any) -> Info:
 
 
 def by_key(machine: Machine, servers: TokenServers) -> None:
-    machine.put(robot(servers))
+    machine.put(service_account_file(servers))
 
 
 def by_login(machine: Machine, servers: TokenServers) -> None:
-    machine.put(person(servers))
+    machine.put(user_file(servers))
 
 
 def by_impersonation(machine: Machine, servers: TokenServers) -> None:
     url = f"https://iamcredentials.googleapis.com{IMPERSONATE}"
-    source = robot(servers)
+    source = service_account_file(servers)
     machine.put(
         {
             "type": "impersonated_service_account",
@@ -132,13 +132,13 @@ def by_impersonation(machine: Machine, servers: TokenServers) -> None:
 def by_federation(machine: Machine, servers: TokenServers) -> None:
     subject = machine.folder / "subject"
     subject.write_text(SUBJECT)
-    machine.put(workload(servers, subject))
+    machine.put(federation_file(servers, subject))
 
 
 def by_federation_and_impersonation(machine: Machine, servers: TokenServers) -> None:
     subject = machine.folder / "subject"
     subject.write_text(SUBJECT)
-    machine.put(workload(servers, subject, service_account_impersonation_url=f"{servers.url}{IMPERSONATE}"))
+    machine.put(federation_file(servers, subject, service_account_impersonation_url=f"{servers.url}{IMPERSONATE}"))
 
 
 def by_metadata(machine: Machine, servers: TokenServers) -> None:
@@ -157,7 +157,7 @@ def bearer(token: str) -> Mapping[str, str]:
 
 
 def headers_by(
-    way: Way, machine: Machine, instead: Callable[[Asked], web.Response | None] = lambda _: None
+    way: Way, machine: Machine, instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
 ) -> tuple[Mapping[str, str], TokenServers]:
     """The headers that a way leads to, and the servers that were asked."""
 
@@ -172,7 +172,7 @@ def headers_by(
 
 
 def refusal_by(
-    way: Way, machine: Machine, instead: Callable[[Asked], web.Response | None] = lambda _: None
+    way: Way, machine: Machine, instead: Callable[[TokenRequest], web.Response | None] = lambda _: None
 ) -> SetpointError:
     with pytest.raises(SetpointError) as caught:
         headers_by(way, machine, instead)

@@ -9,28 +9,28 @@ from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, BreakerState, 
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.errors import RemoteUnavailable
-from tests.clients.guarded import ONE_A_SECOND, Guarded
-from tests.clients.made_up_time import ManualClock, run
+from tests.clients.limited_service import ONE_A_SECOND, LimitedService
+from tests.clients.manual_time import ManualClock, run
 
-# --- Nobody is in the way --------------------------------------------------------------------------------------------
+# --- Without contention -----------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_nobody_is_in_the_way_of_does_not_give_way_to_anybody() -> None:
+def test_an_uncontended_call_does_not_yield_to_the_event_loop() -> None:
     async def main() -> list[str]:
-        service, seen = Guarded(), list[str]()
-        asyncio.get_running_loop().call_soon(seen.append, "somebody else")
+        service, seen = LimitedService(), list[str]()
+        asyncio.get_running_loop().call_soon(seen.append, "another callback")
         budget = service.budget()
         with await budget.limiter.acquire(budget, Caller("a"), "GET /x"):
             seen.append("the call")
         await asyncio.sleep(0)
         return seen
 
-    assert run(main()) == ["the call", "somebody else"]
+    assert run(main()) == ["the call", "another callback"]
 
 
 def test_figures_tell_what_has_happened() -> None:
-    async def main() -> Guarded:
-        service = Guarded(AimdSettings(start=2, burst=1, ceiling=2, growth=0.25))
+    async def main() -> LimitedService:
+        service = LimitedService(AimdSettings(start=2, burst=1, ceiling=2, growth=0.25))
         await service.call(Caller("a"))
         await service.call(Caller("a"), outcome=Throttled())
         await service.call(Caller("b"))
@@ -52,7 +52,7 @@ def test_figures_tell_what_has_happened() -> None:
 
 def test_calls_beyond_the_burst_wait_for_the_rate() -> None:
     async def main() -> list[float]:
-        service, loop = Guarded(ONE_A_SECOND), asyncio.get_running_loop()
+        service, loop = LimitedService(ONE_A_SECOND), asyncio.get_running_loop()
         times = []
         for _ in range(4):
             await service.call(Caller("a"))
@@ -64,7 +64,7 @@ def test_calls_beyond_the_burst_wait_for_the_rate() -> None:
 
 def test_projects_do_not_wait_for_each_other() -> None:
     async def main() -> float:
-        service = Guarded(ONE_A_SECOND)
+        service = LimitedService(ONE_A_SECOND)
         await asyncio.gather(*(service.call(Caller(project), project=project) for project in "abcd"))
         return asyncio.get_running_loop().time()
 
@@ -73,7 +73,7 @@ def test_projects_do_not_wait_for_each_other() -> None:
 
 def test_a_short_pause_is_waited_for() -> None:
     async def main() -> float:
-        service = Guarded()
+        service = LimitedService()
         await service.call(Caller("a"), outcome=Throttled(9.0))
         await service.call(Caller("b"))
         return asyncio.get_running_loop().time()
@@ -83,7 +83,7 @@ def test_a_short_pause_is_waited_for() -> None:
 
 def test_a_long_wait_of_one_project_does_not_hold_up_a_short_one_of_another() -> None:
     async def main() -> dict[str, list[float]]:
-        service = Guarded(ONE_A_SECOND)
+        service = LimitedService(ONE_A_SECOND)
         await service.call(Caller("a"), outcome=Throttled(9.0))
         calls = (service.call(Caller("a"), project=project) for project in ("p", "q", "q"))
         await asyncio.gather(*calls)
@@ -92,11 +92,11 @@ def test_a_long_wait_of_one_project_does_not_hold_up_a_short_one_of_another() ->
     assert run(main()) == {"p": [0.0, 9.0], "q": [0.0, 1.0]}
 
 
-def test_nobody_goes_past_those_that_wait() -> None:
+def test_a_call_does_not_overtake_waiting_ones() -> None:
     clock = ManualClock()
 
     async def main() -> list[object]:
-        service = Guarded(ONE_A_SECOND, clock=clock)
+        service = LimitedService(ONE_A_SECOND, clock=clock)
         tasks = [asyncio.create_task(service.call(Caller(key))) for key in "ab"]
         await tasks[0]
         # There is a turn, and the alarm has yet to ring.
@@ -112,7 +112,7 @@ def test_nobody_goes_past_those_that_wait() -> None:
 
 def test_a_long_pause_turns_callers_away_those_that_wait_too_and_says_for_how_long() -> None:
     async def main() -> tuple[list[object], int]:
-        service = Guarded(ONE_A_SECOND)
+        service = LimitedService(ONE_A_SECOND)
         first = service.call(Caller("a"), seconds=0.5, outcome=Throttled(30.0))
         told = await asyncio.gather(first, *(service.call(Caller(key)) for key in "bc"), return_exceptions=True)
         await asyncio.sleep(10.0)
@@ -125,7 +125,7 @@ def test_a_long_pause_turns_callers_away_those_that_wait_too_and_says_for_how_lo
 
 def test_a_service_that_is_not_available_until_a_certain_time_is_left_alone_until_then() -> None:
     async def main() -> float:
-        service = Guarded()
+        service = LimitedService()
         await service.call(Caller("a"), outcome=Unavailable(5.0))
         await service.call(Caller("b"))
         return asyncio.get_running_loop().time()
@@ -140,7 +140,7 @@ def test_a_turn_that_came_too_late_goes_to_the_next_one_at_once() -> None:
     clock = ManualClock()
 
     async def main() -> list[object]:
-        service = Guarded(ONE_A_SECOND, clock=clock)
+        service = LimitedService(ONE_A_SECOND, clock=clock)
         tasks = [asyncio.create_task(service.call(Caller(key))) for key in "abc"]
         await asyncio.sleep(0)
         clock.advance(1.0)
@@ -155,7 +155,7 @@ def test_who_is_cancelled_just_before_its_turn_does_not_get_it() -> None:
     clock = ManualClock()
 
     async def main() -> list[object]:
-        service = Guarded(ONE_A_SECOND, clock=clock)
+        service = LimitedService(ONE_A_SECOND, clock=clock)
         tasks = [asyncio.create_task(service.call(Caller(key))) for key in "abc"]
         await asyncio.sleep(0)
         tasks[1].cancel()
@@ -166,11 +166,11 @@ def test_who_is_cancelled_just_before_its_turn_does_not_get_it() -> None:
     assert (asyncio.run(main()), clock.now) == (["a", "c"], 1.0)
 
 
-def test_no_alarm_is_left_when_nobody_waits() -> None:
+def test_no_timer_is_left_when_no_caller_waits() -> None:
     clock = ManualClock()
 
     async def main() -> list[int]:
-        service, alarms = Guarded(ONE_A_SECOND, clock=clock), []
+        service, alarms = LimitedService(ONE_A_SECOND, clock=clock), []
         await service.call(Caller("a"))
         task = asyncio.create_task(service.call(Caller("b")))
         await asyncio.sleep(0)
@@ -187,16 +187,16 @@ def test_no_alarm_is_left_when_nobody_waits() -> None:
 
 def test_no_more_calls_are_under_way_than_there_are_places_over_all_projects() -> None:
     async def main() -> int:
-        service = Guarded(max_in_flight=8)
+        service = LimitedService(max_in_flight=8)
         await asyncio.gather(*(service.call(Caller(key), 1.0, project=str(key % 5)) for key in range(50)))
         return service.most_inside
 
     assert run(main()) == 8
 
 
-def test_those_that_failed_leave_a_quarter_of_the_places_to_the_others() -> None:
+def test_failed_callers_leave_a_quarter_of_the_concurrency_to_healthy_ones() -> None:
     async def main() -> list[int]:
-        service = Guarded(max_in_flight=8)
+        service = LimitedService(max_in_flight=8)
         slow = [asyncio.create_task(service.call(Caller(key, failed=True), 60.0)) for key in range(50)]
         await asyncio.sleep(1.0)
         inside = [service.inside]
@@ -211,8 +211,8 @@ def test_those_that_failed_leave_a_quarter_of_the_places_to_the_others() -> None
 # --- Fair shares -----------------------------------------------------------------------------------------------------
 
 
-def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None:
-    async def again_and_again(service: Guarded, caller: Caller, outcome: CallOutcome | Exception) -> None:
+def test_six_hundred_failing_callers_leave_fifty_healthy_ones_their_share() -> None:
+    async def again_and_again(service: LimitedService, caller: Caller, outcome: CallOutcome | Exception) -> None:
         while True:
             try:
                 await service.call(caller, 0.05, outcome)
@@ -220,7 +220,7 @@ def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None
                 continue
 
     async def main() -> list[Caller]:
-        service = Guarded(AimdSettings(start=50, burst=50, ceiling=50, growth=1))
+        service = LimitedService(AimdSettings(start=50, burst=50, ceiling=50, growth=1))
         failing = [again_and_again(service, Caller(f"f{n}", failed=True), RemoteUnavailable("500")) for n in range(600)]
         others = [again_and_again(service, Caller(f"h{n}"), RESPONDED) for n in range(50)]
         tasks = [asyncio.create_task(one) for one in failing + others]
@@ -232,27 +232,27 @@ def test_six_hundred_that_fail_for_ever_leave_fifty_others_their_share() -> None
         return service.begun
 
     begun = run(main())
-    # The burst went before anybody had to wait.
+    # The burst went before any caller had to wait.
     contested = Counter(one.key for one in begun[50:2450])
-    everybody = Counter(one.key for one in begun[:2450])
+    calls_by_caller = Counter(one.key for one in begun[:2450])
 
     assert sum(one.failed for one in begun[50:2450]) == 600
     assert {contested[f"h{n}"] for n in range(50)} <= {35, 36, 37}
-    assert {everybody[f"f{n}"] for n in range(600)} <= {1, 2}
+    assert {calls_by_caller[f"f{n}"] for n in range(600)} <= {1, 2}
 
 
-def test_without_others_those_that_failed_get_every_turn() -> None:
+def test_without_healthy_callers_failed_ones_get_every_slot() -> None:
     async def main() -> float:
-        service = Guarded(ONE_A_SECOND)
+        service = LimitedService(ONE_A_SECOND)
         await asyncio.gather(*(service.call(Caller(key, failed=True)) for key in range(10)))
         return asyncio.get_running_loop().time()
 
     assert run(main()) == pytest.approx(9.0)
 
 
-def test_a_caller_with_many_calls_gets_one_turn_like_everybody_else() -> None:
+def test_a_caller_with_many_calls_gets_one_slot_per_round() -> None:
     async def main() -> list[object]:
-        service = Guarded(ONE_A_SECOND)
+        service = LimitedService(ONE_A_SECOND)
         await asyncio.gather(*(service.call(Caller(key)) for key in "aaaaabc"))
         return [one.key for one in service.begun]
 

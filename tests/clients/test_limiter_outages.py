@@ -8,13 +8,13 @@ from setpoint.clients.ratelimit.circuit_breaker import BreakerState, Throttled, 
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
 from setpoint.errors import RemoteUnavailable
-from tests.clients.guarded import Guarded
-from tests.clients.made_up_time import run
+from tests.clients.limited_service import LimitedService
+from tests.clients.manual_time import run
 
 DOWN = RemoteUnavailable("cannot connect")
 
 
-async def outage(service: Guarded, callers: int = 20) -> None:
+async def outage(service: LimitedService, callers: int = 20) -> None:
     """Twenty calls that get no answer."""
     calls = (service.call(Caller(number % callers), outcome=DOWN) for number in range(20))
     await asyncio.gather(*calls, return_exceptions=True)
@@ -22,7 +22,7 @@ async def outage(service: Guarded, callers: int = 20) -> None:
 
 def test_calls_to_a_service_that_is_down_fail_at_once_and_say_so() -> None:
     async def main() -> tuple[str, float | None, int]:
-        service = Guarded()
+        service = LimitedService()
         await outage(service)
         with pytest.raises(RemoteUnavailable) as caught:
             await service.call(Caller("a"))
@@ -37,7 +37,7 @@ def test_calls_to_a_service_that_is_down_fail_at_once_and_say_so() -> None:
 
 def test_those_that_wait_are_turned_away_when_the_service_goes_down() -> None:
     async def main() -> tuple[int, int, BreakerState]:
-        service = Guarded(AimdSettings(start=1, burst=20, ceiling=1, growth=1))
+        service = LimitedService(AimdSettings(start=1, burst=20, ceiling=1, growth=1))
         calls = [service.call(Caller(number), 0.5, DOWN) for number in range(100)]
         told = await asyncio.gather(*calls, return_exceptions=True)
         return sum(one is not DOWN for one in told), service.waiting, service.breaker
@@ -47,7 +47,7 @@ def test_those_that_wait_are_turned_away_when_the_service_goes_down() -> None:
 
 def test_one_resource_alone_never_makes_a_service_look_down() -> None:
     async def main() -> BreakerState:
-        service = Guarded()
+        service = LimitedService()
         for _ in range(100):
             await outage(service, callers=1)
         return service.breaker
@@ -57,7 +57,7 @@ def test_one_resource_alone_never_makes_a_service_look_down() -> None:
 
 def test_one_call_at_a_time_goes_to_see_and_its_answer_opens_the_way_for_all() -> None:
     async def main() -> tuple[list[str], BreakerState]:
-        service = Guarded()
+        service = LimitedService()
         await outage(service)
         await asyncio.sleep(1.0)
         seen = await asyncio.gather(*(service.call(Caller(key), 0.1) for key in "abc"), return_exceptions=True)
@@ -70,7 +70,7 @@ def test_one_call_at_a_time_goes_to_see_and_its_answer_opens_the_way_for_all() -
 
 def test_a_probe_in_vain_lengthens_the_pause() -> None:
     async def main() -> float | None:
-        service = Guarded()
+        service = LimitedService()
         await outage(service)
         await asyncio.sleep(1.0)
         with pytest.raises(RemoteUnavailable):
@@ -85,7 +85,7 @@ def test_a_probe_in_vain_lengthens_the_pause() -> None:
 @pytest.mark.parametrize(("cancelled_after", "was_under_way"), [(0.5, 0), (1.5, 1)])
 def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: float, was_under_way: int) -> None:
     async def main() -> tuple[int, BreakerState]:
-        service = Guarded(AimdSettings(start=0.5, burst=20, ceiling=0.5, growth=1))
+        service = LimitedService(AimdSettings(start=0.5, burst=20, ceiling=0.5, growth=1))
         await outage(service)
         await asyncio.sleep(1.0)
         # It waits for a second, and then for its answer.
@@ -102,7 +102,7 @@ def test_a_probe_that_is_cancelled_makes_room_for_the_next_one(cancelled_after: 
 
 def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project() -> None:
     async def main() -> BreakerState:
-        service = Guarded()
+        service = LimitedService()
         await asyncio.gather(*(service.call(Caller(number), outcome=Unavailable(30.0)) for number in range(20)))
         await asyncio.sleep(1.0)
         with pytest.raises(RemoteUnavailable, match="asked for a pause"):
@@ -115,7 +115,7 @@ def test_a_probe_that_has_to_wait_for_a_long_pause_leaves_it_to_another_project(
 
 def test_a_service_that_only_says_no_is_there() -> None:
     async def main() -> BreakerState:
-        service = Guarded()
+        service = LimitedService()
         for _ in range(10):
             await asyncio.gather(*(service.call(Caller(number), outcome=Throttled()) for number in range(20)))
         return service.breaker

@@ -13,7 +13,7 @@ from setpoint.clients.google.client import GoogleClient, GoogleSettings
 from setpoint.clients.google.tokens import FAILURE_PAUSE, REFRESH_BEFORE_EXPIRY, AccessToken, TokenCredentials
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse
 from setpoint.errors import RemoteRefused, RemoteUnavailable, SetpointError
-from tests.clients.made_up_time import ManualClock
+from tests.clients.manual_time import ManualClock
 
 HOUR = 3600.0
 
@@ -60,7 +60,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 # --- Once for all ----------------------------------------------------------------------------------------------------
 
 
-def test_one_fetch_is_enough_for_all_who_ask() -> None:
+def test_one_fetch_is_enough_for_all_callers() -> None:
     source = Counted()
 
     async def main() -> list[Mapping[str, str]]:
@@ -92,7 +92,7 @@ def test_one_fetch_is_enough_for_all_whose_token_was_refused() -> None:
     assert source.fetched == 2
 
 
-def test_a_failure_is_told_to_all_who_ask_and_the_source_is_asked_once() -> None:
+def test_a_failure_is_raised_to_all_callers_and_fetched_once() -> None:
     source = Counted(error=RemoteUnavailable("no token", 7.0))
 
     async def main() -> list[BaseException | Mapping[str, str]]:
@@ -103,7 +103,7 @@ def test_a_failure_is_told_to_all_who_ask_and_the_source_is_asked_once() -> None
     assert source.fetched == 1
 
 
-def test_for_a_moment_after_a_failure_nobody_tries_again() -> None:
+def test_for_a_moment_after_a_failure_no_token_is_fetched() -> None:
     source, clock = Counted(error=RemoteRefused("no token")), ManualClock()
 
     async def main() -> list[int]:
@@ -132,7 +132,7 @@ def test_after_a_failure_all_is_well_again() -> None:
     assert asyncio.run(main()) == bearer("t2")
 
 
-def test_who_is_called_off_does_not_stop_the_fetch_for_the_others() -> None:
+def test_a_cancelled_caller_does_not_stop_the_fetch_for_other_callers() -> None:
     source = Counted()
     source.go.clear()
 
@@ -149,7 +149,7 @@ def test_who_is_called_off_does_not_stop_the_fetch_for_the_others() -> None:
     assert source.fetched == 1
 
 
-def test_nobody_has_to_hear_of_a_failure() -> None:
+def test_a_failure_that_no_caller_awaits_is_not_reported_by_asyncio() -> None:
     source = Counted(error=RemoteUnavailable("no token"))
     source.go.clear()
 
@@ -183,7 +183,7 @@ def test_a_token_is_used_until_it_is_old() -> None:
     assert source.fetched == 1
 
 
-def test_nobody_waits_while_an_old_token_is_replaced() -> None:
+def test_no_caller_waits_while_an_old_token_is_refreshed() -> None:
     source, clock = Counted(seconds=HOUR), ManualClock()
 
     async def main() -> list[Mapping[str, str]]:
@@ -306,7 +306,7 @@ def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all(
     assert sorted(api.statuses) == [200] * 20 + [401] * 20
 
 
-# --- Nobody sees one -------------------------------------------------------------------------------------------------
+# --- No token is shown ------------------------------------------------------------------------------------------------
 
 
 def test_no_token_is_shown() -> None:

@@ -13,7 +13,7 @@ POLICY: Final = {
 }
 
 
-class Asked(NamedTuple):
+class AuditedRequest(NamedTuple):
     """A request: for what, and whether it was refused for want of a right. Nothing is between core and its kinds."""
 
     group: str
@@ -29,7 +29,7 @@ def arguments(folder: Path) -> tuple[str, ...]:
     return f"--audit-policy-file={policy}", f"--audit-log-path={folder / 'audit.log'}"
 
 
-def asked_by(user: str, folder: Path) -> set[Asked]:
+def requests_of(user: str, folder: Path) -> set[AuditedRequest]:
     """All that `user` asked for so far, apart from what says which kinds there are."""
     return {_asked(one) for one in _entries(folder) if one["user"]["username"] == user and "objectRef" in one}
 
@@ -40,8 +40,8 @@ def _entries(folder: Path) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def _asked(entry: Any) -> Asked:
+def _asked(entry: Any) -> AuditedRequest:
     what = entry["objectRef"]
     resource = "/".join(filter(None, (what["resource"], what.get("subresource"))))
     code = entry.get("responseStatus", {}).get("code")
-    return Asked(what.get("apiGroup", ""), resource, entry["verb"], is_refused=code == 403)
+    return AuditedRequest(what.get("apiGroup", ""), resource, entry["verb"], is_refused=code == 403)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Jumps(selectors.SelectSelector):
+class _JumpingSelector(selectors.SelectSelector):
     """Waiting takes no time: it moves the time on."""
 
     now = 0.0
@@ -18,14 +18,14 @@ class _Jumps(selectors.SelectSelector):
         if ready := super().select(0):
             # What is under way between two sockets of this very process takes no time.
             return ready
-        assert timeout is not None, "everybody waits, and nothing will ever happen"
+        assert timeout is not None, "all tasks wait, and no timer is set"
         self.now += max(timeout, 0.0)
         return super().select(0)
 
 
 class _Loop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
-        self._jumps = _Jumps()
+        self._jumps = _JumpingSelector()
         super().__init__(self._jumps)
 
     def time(self) -> float:
@@ -39,7 +39,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 @dataclass(eq=False)
-class _Alarm:
+class _Timer:
     at: float
     ring: Callable[[], None]
     is_off: bool = False
@@ -53,13 +53,13 @@ class ManualClock:
     """Stands still until it is moved; then every alarm on the way rings at its time."""
 
     now: float = 0.0
-    _alarms: list[_Alarm] = field(default_factory=list)
+    _alarms: list[_Timer] = field(default_factory=list)
 
     def monotonic(self) -> float:
         return self.now
 
-    def call_later(self, seconds: float, ring: Callable[[], None]) -> _Alarm:
-        alarm = _Alarm(self.now + seconds, ring)
+    def call_later(self, seconds: float, ring: Callable[[], None]) -> _Timer:
+        alarm = _Timer(self.now + seconds, ring)
         self._alarms.append(alarm)
         return alarm
 

@@ -22,10 +22,10 @@ from setpoint.clients.kubernetes.requests import (
     Representation,
 )
 from setpoint.errors import Bug, ManifestInvalid, RemoteConflict, RemoteExpired, RemoteRefused, RemoteUnavailable
-from tests.clients.clusters import Tokens
-from tests.clients.made_up_time import run
-from tests.clients.script import Script
-from tests.clients.script import says as says_anything
+from tests.clients.fake_api_server import FakeCredentials
+from tests.clients.manual_time import run
+from tests.clients.scripted_http import ScriptedHttp
+from tests.clients.scripted_http import response as says_anything
 
 PODS = Endpoint("", "v1", "pods", "shop")
 POD = PODS.named("web")
@@ -42,15 +42,15 @@ def says_no(status: int, reason: str, **details: object) -> HttpResponse:
     return says(status, said)
 
 
-def client(http: HttpClient, tokens: Tokens | None = None) -> KubernetesClient:
-    return KubernetesClient(CONNECTION, tokens or Tokens(), http)
+def client(http: HttpClient, tokens: FakeCredentials | None = None) -> KubernetesClient:
+    return KubernetesClient(CONNECTION, tokens or FakeCredentials(), http)
 
 
 def sent(
     call: Callable[[KubernetesClient], Coroutine[Any, Any, object]], answer: HttpResponse | None = None
 ) -> HttpRequest:
     """The one request that a call sends."""
-    http = Script(answer or says(200, {"metadata": {}}))
+    http = ScriptedHttp(answer or says(200, {"metadata": {}}))
     asyncio.run(call(client(http)))
     (request,) = http.requests
     return request
@@ -85,7 +85,7 @@ def test_what_would_be_read_as_another_path_is_no_name(name: str) -> None:
 
 @pytest.mark.parametrize("verb", ["get", "delete", "replace", "patch", "apply"])
 def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
-    http = Script(says(200, {}))
+    http = ScriptedHttp(says(200, {}))
     calls = {
         "get": lambda one: one.get(PODS),
         "delete": lambda one: one.delete(PODS),
@@ -100,8 +100,8 @@ def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
 
 
 def test_a_server_may_be_below_a_path() -> None:
-    http = Script(says(200, {}))
-    one = KubernetesClient(ClusterConnection("context prod", "https://a.test/k8s/c-1"), Tokens(), http)
+    http = ScriptedHttp(says(200, {}))
+    one = KubernetesClient(ClusterConnection("context prod", "https://a.test/k8s/c-1"), FakeCredentials(), http)
 
     asyncio.run(one.get(POD))
 
@@ -208,12 +208,12 @@ def test_deletes_only_what_is_meant(options: DeleteOptions | None, body: bytes) 
 
 
 def test_gives_the_bytes_that_came() -> None:
-    assert asyncio.run(client(Script(says(200, {"a": 1}))).get(POD)) == b'{"a":1}'
+    assert asyncio.run(client(ScriptedHttp(says(200, {"a": 1}))).get(POD)) == b'{"a":1}'
 
 
 def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to_a_change() -> None:
     def gone() -> KubernetesClient:
-        return client(Script(says_no(404, "NotFound", name="web", kind="pods")))
+        return client(ScriptedHttp(says_no(404, "NotFound", name="web", kind="pods")))
 
     assert asyncio.run(gone().get(POD)) is None
     assert asyncio.run(gone().delete(POD)) is None
@@ -227,7 +227,7 @@ def test_another_server_s_page_is_no_answer() -> None:
     with pytest.raises(
         RemoteUnavailable, match="GET /api/v1/namespaces/shop/pods/web: the answer is not what it should"
     ):
-        asyncio.run(client(Script(page)).get(POD))
+        asyncio.run(client(ScriptedHttp(page)).get(POD))
 
 
 def listing(names: list[str], token: str = "", version: str = "7") -> HttpResponse:
@@ -239,25 +239,27 @@ async def all_pages(http: HttpClient, size: int = 500) -> list[ObjectPage]:
 
 
 def test_the_objects_of_a_page_stay_bytes() -> None:
-    page = asyncio.run(client(Script(listing(["a", "b"]))).list(PODS))
+    page = asyncio.run(client(ScriptedHttp(listing(["a", "b"]))).list(PODS))
 
     assert [bytes(item) for item in page.items] == [b'{"n":"a"}', b'{"n":"b"}']
     assert (page.resource_version, page.token, page.is_first) == ("7", "", True)
 
 
 def test_an_empty_list_may_have_no_items() -> None:
-    page = asyncio.run(client(Script(says(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS))
+    page = asyncio.run(
+        client(ScriptedHttp(says(200, {"metadata": {"resourceVersion": "7"}, "items": None}))).list(PODS)
+    )
 
     assert page == ObjectPage((), "7", "", is_first=True)
 
 
 def test_a_list_that_is_none_is_no_answer() -> None:
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
-        asyncio.run(client(Script(says(200, {"items": 1}))).list(PODS))
+        asyncio.run(client(ScriptedHttp(says(200, {"items": 1}))).list(PODS))
 
 
 def test_goes_from_page_to_page() -> None:
-    http = Script(listing(["a"], "t1"), listing(["b"], "t2"), listing(["c"]))
+    http = ScriptedHttp(listing(["a"], "t1"), listing(["b"], "t2"), listing(["c"]))
 
     pages = asyncio.run(all_pages(http, 1))
 
@@ -274,7 +276,7 @@ def test_goes_from_page_to_page() -> None:
 
 
 def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
-    http = Script(listing(["a"], "t1"), says_no(410, "Expired"), listing(["a", "b"], version="9"))
+    http = ScriptedHttp(listing(["a"], "t1"), says_no(410, "Expired"), listing(["a", "b"], version="9"))
 
     pages = asyncio.run(all_pages(http, 1))
 
@@ -287,14 +289,14 @@ def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
 
 def test_one_page_that_took_too_long_is_told() -> None:
     with pytest.raises(RemoteExpired):
-        asyncio.run(client(Script(says_no(410, "Expired"))).list(PODS, paging=PageRequest(1, "t")))
+        asyncio.run(client(ScriptedHttp(says_no(410, "Expired"))).list(PODS, paging=PageRequest(1, "t")))
 
 
 # --- Who we are -------------------------------------------------------------------------------------------------------
 
 
 def test_a_refused_token_is_replaced_once() -> None:
-    http = Script(says_no(401, "Unauthorized"), says(200, {}))
+    http = ScriptedHttp(says_no(401, "Unauthorized"), says(200, {}))
 
     asyncio.run(client(http).get(POD))
 
@@ -302,7 +304,7 @@ def test_a_refused_token_is_replaced_once() -> None:
 
 
 def test_a_second_refusal_is_told() -> None:
-    http = Script(says_no(401, "Unauthorized"))
+    http = ScriptedHttp(says_no(401, "Unauthorized"))
 
     with pytest.raises(RemoteRefused, match="log in again, or use another context"):
         asyncio.run(client(http).get(POD))
@@ -310,10 +312,10 @@ def test_a_second_refusal_is_told() -> None:
 
 
 def test_a_token_that_cannot_be_replaced_is_sent_once() -> None:
-    http = Script(says_no(401, "Unauthorized"))
+    http = ScriptedHttp(says_no(401, "Unauthorized"))
 
     with pytest.raises(RemoteRefused):
-        asyncio.run(client(http, Tokens(left=0)).get(POD))
+        asyncio.run(client(http, FakeCredentials(left=0)).get(POD))
     assert len(http.requests) == 1
 
 
@@ -321,7 +323,7 @@ def test_a_token_that_cannot_be_replaced_is_sent_once() -> None:
 
 
 def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
-    http = Script(says_no(429, "TooManyRequests", retryAfterSeconds=3), says(200, {}))
+    http = ScriptedHttp(says_no(429, "TooManyRequests", retryAfterSeconds=3), says(200, {}))
 
     async def main() -> tuple[float | None, float]:
         one = client(http)
@@ -335,7 +337,7 @@ def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
 
 def test_reads_and_writes_are_counted_apart() -> None:
     async def main() -> dict[str, int]:
-        one = client(Script(says(200, {})))
+        one = client(ScriptedHttp(says(200, {})))
         await one.get(POD)
         await one.create(POD, {})
         await one.delete(POD)

@@ -1,4 +1,4 @@
-"""Through a way out that only reads, nothing is written, whoever tries; and it is on record."""
+"""A client with a write guard writes nothing; every attempt is recorded."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from setpoint.clients.write_guard import BlockedWrite, BlockedWrites, WriteGuard
 from setpoint.core.redaction import redact_untyped
 from setpoint.core.values.json_types import Json
 from setpoint.errors import Bug, RemoteError, RemoteUnavailable, SetpointError, WriteBlocked
-from tests.clients.loopback import http_server
+from tests.clients.loopback_servers import http_server
 from tests.laws.json_values import json_values
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW")
@@ -56,7 +56,7 @@ def test_only_reads_arrive(method: str) -> None:
     assert len(told) == len(blocked_writes.writes) == (0 if is_read else 1)
 
 
-def test_a_write_is_on_record_with_all_that_it_would_have_done_and_nothing_that_nobody_may_see() -> None:
+def test_a_blocked_write_is_recorded_with_its_fields_and_without_secrets() -> None:
     blocked_writes = BlockedWrites()
 
     async def scenario() -> list[str]:
@@ -84,7 +84,7 @@ def test_whatever_the_body_is_the_write_is_stopped(body: bytes) -> None:
     assert (arrived, len(told), len(blocked_writes.writes)) == ([], 1, 1)
 
 
-def test_a_client_that_somebody_made_for_himself_is_stopped_as_well() -> None:
+def test_a_client_without_an_interceptor_of_its_own_is_guarded_as_well() -> None:
     blocked_writes = BlockedWrites()
 
     async def scenario() -> tuple[list[str], list[str]]:

@@ -40,7 +40,7 @@ async def raw_server(conversation: Conversation) -> AsyncIterator[str]:
         await server.wait_closed()
 
 
-def says(text: str) -> Conversation:
+def sends(text: str) -> Conversation:
     """A conversation with one line in it."""
 
     async def conversation(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -104,7 +104,7 @@ def test_after_it_was_closed_the_pauses_are_short_again() -> None:
 
 
 @pytest.mark.parametrize(("jitter", "seconds"), [(0.0, 0.5), (0.5, 0.75), (1.0, 1.0)])
-def test_not_everybody_comes_back_at_the_same_moment(jitter: float, seconds: float) -> None:
+def test_probes_are_spread_by_jitter(jitter: float, seconds: float) -> None:
     one = breaker(jitter)
     for number in range(20):
         one.unanswered(0.0, number, is_probe=False)

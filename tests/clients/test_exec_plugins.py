@@ -15,7 +15,7 @@ from setpoint.clients.kubernetes import credentials
 from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, PemKeyPair, run_exec_plugin
 from setpoint.clients.kubernetes.kubeconfig import ExecPlugin, InteractiveMode
 from setpoint.errors import RemoteRefused, RemoteUnavailable
-from tests.clients.logins import V1, printing, running
+from tests.clients.exec_plugins import V1, printing, running
 
 AROUND = ExecEnvironment(has_terminal=False, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -74,11 +74,11 @@ def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
     assert (a, b, arguments) == ("from around", "from the user", ["$HOME; rm *"])
 
 
-def test_nobody_is_asked_where_there_is_no_terminal() -> None:
-    asks = "import sys; sys.exit(sys.stdin.read() or 'nobody there')"
+def test_without_a_terminal_a_plugin_is_not_interactive() -> None:
+    asks = "import sys; sys.exit(sys.stdin.read() or 'no input')"
 
     assert refused(running(asks, interactive=InteractiveMode.IF_AVAILABLE)) == (
-        "command cannot log in: it ends with 1 and says: nobody there"
+        "command cannot log in: it ends with 1 and says: no input"
     )
 
 
@@ -134,7 +134,7 @@ def test_says_how_to_get_what_is_not_there() -> None:
     )
 
 
-def test_what_has_to_ask_somebody_is_not_run_without() -> None:
+def test_a_plugin_that_needs_a_terminal_is_not_run_without_one() -> None:
     assert refused(running("", interactive=InteractiveMode.ALWAYS)) == (
         "command logs in at a terminal only, and there is none: log in with another user of the kubeconfig"
     )
@@ -152,7 +152,7 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(monkeypatch: pyte
     assert _is_gone(int((tmp_path / "child").read_text()))
 
 
-def test_what_nobody_waits_for_is_ended(tmp_path: Path) -> None:
+def test_a_plugin_whose_caller_is_cancelled_is_killed(tmp_path: Path) -> None:
     async def main() -> int:
         file = tmp_path / "pid"
         script = f"import os, pathlib, time; pathlib.Path({str(file)!r}).write_text(str(os.getpid())); time.sleep(60)"
@@ -167,7 +167,7 @@ def test_what_nobody_waits_for_is_ended(tmp_path: Path) -> None:
 
 
 def _is_gone(pid: int) -> bool:
-    """Now, or soon: whoever has to notice may take a moment."""
+    """Now, or soon: the process may take a moment to end."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -12,11 +12,11 @@ from google.auth import iam
 from setpoint import __version__
 from setpoint.clients.google.tokens import TokenCredentials
 from setpoint.errors import RemoteRefused
-from tests.clients.identities import (
+from tests.clients.google_machines import (
+    ADVICE,
     IMPERSONATE,
     SCOPE,
     VARIABLE,
-    WHAT_TO_DO,
     Machine,
     Way,
     bearer,
@@ -28,17 +28,17 @@ from tests.clients.identities import (
     by_metadata,
     every_way,
     headers_by,
-    person,
     refusal_by,
-    robot,
+    service_account_file,
+    user_file,
 )
-from tests.clients.made_up_time import ManualClock
+from tests.clients.manual_time import ManualClock
 from tests.clients.token_servers import (
     CLIENT,
     EMAIL,
     REFRESH,
     SUBJECT,
-    Asked,
+    TokenRequest,
     TokenServers,
     key_text,
     token_servers,
@@ -64,14 +64,14 @@ def test_a_robot_signs_what_it_asks_for(machine: Machine) -> None:
 def test_a_key_that_is_not_the_robot_s_is_refused(machine: Machine) -> None:
     def way(machine: Machine, servers: TokenServers) -> None:
         other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        machine.put(robot(servers, private_key=key_text(other)))
+        machine.put(service_account_file(servers, private_key=key_text(other)))
 
     error = refusal_by(way, machine)
 
     assert isinstance(error, RemoteRefused)
     assert str(error).startswith(
         f"Google gives the credentials of {VARIABLE} ({machine.file}) no token: invalid_grant: Invalid JWT Signature; "
-        f"{WHAT_TO_DO}"
+        f"{ADVICE}"
     )
 
 
@@ -89,12 +89,12 @@ def test_a_person_s_login_brings_its_own_scopes(machine: Machine) -> None:
 
 def test_a_login_that_was_taken_back_is_refused(machine: Machine) -> None:
     def way(machine: Machine, servers: TokenServers) -> None:
-        machine.put(person(servers, refresh_token="another"))
+        machine.put(user_file(servers, refresh_token="another"))
 
     error = refusal_by(way, machine)
 
     assert isinstance(error, RemoteRefused)
-    assert f"({machine.file}) no token: invalid_grant: Token has been expired or revoked; {WHAT_TO_DO}" in str(error)
+    assert f"({machine.file}) no token: invalid_grant: Token has been expired or revoked; {ADVICE}" in str(error)
 
 
 def test_a_robot_may_act_as_another_with_the_first_token_for_nothing_but_that(machine: Machine) -> None:
@@ -112,7 +112,7 @@ def test_a_robot_may_act_as_another_with_the_first_token_for_nothing_but_that(ma
 
 
 def test_who_may_not_act_as_another_is_told_what_google_says(machine: Machine) -> None:
-    def instead(asked: Asked) -> web.Response | None:
+    def instead(asked: TokenRequest) -> web.Response | None:
         if asked.path != IMPERSONATE:
             return None
         error = {"code": 403, "message": "Permission 'iam.serviceAccounts.getAccessToken' denied on resource"}
@@ -172,12 +172,12 @@ def test_the_metadata_server_is_asked_as_it_wants_to_be(machine: Machine) -> Non
 def test_who_does_not_say_that_it_is_the_metadata_server_is_not(machine: Machine) -> None:
     error = refusal_by(by_metadata, machine, lambda _: web.Response(text="welcome to the hotel"))
 
-    assert str(error).startswith(f"no Google credentials: no file, and no metadata server; {WHAT_TO_DO}")
+    assert str(error).startswith(f"no Google credentials: no file, and no metadata server; {ADVICE}")
 
 
 def test_gcloud_s_own_login_is_found_without_a_variable(machine: Machine) -> None:
     def way(machine: Machine, servers: TokenServers) -> None:
-        machine.put(person(servers), machine.folder / "gcloud" / "application_default_credentials.json")
+        machine.put(user_file(servers), machine.folder / "gcloud" / "application_default_credentials.json")
         machine.patch.delenv(VARIABLE)
 
     headers, servers = headers_by(way, machine)
@@ -188,8 +188,8 @@ def test_gcloud_s_own_login_is_found_without_a_variable(machine: Machine) -> Non
 def test_the_variable_counts_for_more_than_gcloud_s_login_and_that_for_more_than_the_machine(machine: Machine) -> None:
     def way(machine: Machine, servers: TokenServers) -> None:
         by_metadata(machine, servers)
-        machine.put(person(servers), machine.folder / "gcloud" / "application_default_credentials.json")
-        machine.put(robot(servers))
+        machine.put(user_file(servers), machine.folder / "gcloud" / "application_default_credentials.json")
+        machine.put(service_account_file(servers))
 
     _, servers = headers_by(way, machine)
 
@@ -241,12 +241,12 @@ def test_a_key_that_was_replaced_is_read_after_the_old_one_was_refused(machine: 
     async def main() -> tuple[Mapping[str, str], list[str]]:
         async with token_servers() as servers:
             machine.lead_to(servers.url)
-            machine.put(person(servers, refresh_token="taken back"))
+            machine.put(user_file(servers, refresh_token="taken back"))
             clock = ManualClock()
             tokens = TokenCredentials(clock=clock)
             with pytest.raises(RemoteRefused):
                 await tokens.headers()
-            machine.put(person(servers))
+            machine.put(user_file(servers))
             clock.advance(60.0)
             return await tokens.headers(), servers.given
 

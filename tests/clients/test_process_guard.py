@@ -1,4 +1,4 @@
-"""While nothing may be written, nothing goes out past our client: whoever tries, with whatever, wherever it runs."""
+"""While the process is guarded, nothing bypasses our client, whichever library, task or thread tries."""
 
 import asyncio
 import os
@@ -24,9 +24,9 @@ from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.clients.write_guard import BlockedWrites, exempt_from_guard, process_guarded_by
 from setpoint.errors import WriteBlocked
-from tests.clients.logins import printing
-from tests.clients.loopback import http_server
-from tests.clients.made_up_time import ManualClock
+from tests.clients.exec_plugins import printing
+from tests.clients.loopback_servers import http_server
+from tests.clients.manual_time import ManualClock
 
 Way = Callable[[int], object]
 
@@ -95,7 +95,7 @@ class Sink(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def port() -> Any:
-    """Somebody listens there."""
+    """The port of a server that listens."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Sink) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -132,7 +132,7 @@ def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None
 
 
 @pytest.mark.parametrize("told", WAYS)
-def test_outside_everybody_may(told: str, port: int) -> None:
+def test_outside_of_the_guard_nothing_is_blocked(told: str, port: int) -> None:
     with process_guarded_by(BlockedWrites()):
         pass
 
@@ -152,7 +152,7 @@ def test_it_is_told_on_whose_behalf(port: int) -> None:
     assert [one.caller for one in blocked_writes.writes] == ["StorageBucket default/logs"]
 
 
-def test_a_thread_that_was_there_before_and_those_who_log_in_go_on(port: int) -> None:
+def test_an_earlier_thread_and_an_exempt_login_are_not_blocked(port: int) -> None:
     blocked_writes = BlockedWrites()
     with ThreadPoolExecutor(1) as threads:
         before = threads.submit(threading.current_thread).result()
@@ -197,7 +197,7 @@ def test_our_client_connects() -> None:
     assert asyncio.run(main()) == b"ok"
 
 
-def test_whoever_looks_may_log_in(port: int, tmp_path: Path) -> None:
+def test_a_preview_may_log_in(port: int, tmp_path: Path) -> None:
     class Source:
         """Asks a server, with a client of its own."""
 

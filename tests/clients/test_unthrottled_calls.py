@@ -10,20 +10,20 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.errors import RemoteUnavailable
-from tests.clients.clusters import Tokens
-from tests.clients.script import Script, says
+from tests.clients.fake_api_server import FakeCredentials
+from tests.clients.scripted_http import ScriptedHttp, response
 
 LEASES = Endpoint("coordination.k8s.io", "v1", "leases", "shop")
 PODS = Endpoint("", "v1", "pods", "shop")
 
 
 def _says(status: int, **headers: str) -> HttpResponse:
-    return says(status, {"metadata": {}, "items": []}, Content_Type="application/json", **headers)
+    return response(status, {"metadata": {}, "items": []}, Content_Type="application/json", **headers)
 
 
-def _client(*answers: HttpResponse) -> tuple[KubernetesClient, Script]:
-    http = Script(*answers)
-    return KubernetesClient(ClusterConnection("context prod", "https://a.test"), Tokens(), http), http
+def _client(*answers: HttpResponse) -> tuple[KubernetesClient, ScriptedHttp]:
+    http = ScriptedHttp(*answers)
+    return KubernetesClient(ClusterConnection("context prod", "https://a.test"), FakeCredentials(), http), http
 
 
 def test_they_go_while_the_cluster_wants_a_pause() -> None:
@@ -41,7 +41,7 @@ def test_they_go_while_the_cluster_wants_a_pause() -> None:
     assert [request.url.partition("?")[0].rpartition("/")[2] for request in http.requests] == ["pods", "leases"]
 
 
-def test_one_that_is_answered_tells_all_others_that_the_cluster_is_back() -> None:
+def test_a_response_to_an_unthrottled_call_closes_the_breaker() -> None:
     client, _ = _client(_says(200))
     (limiter,) = client.budgets._limiters.values()
 

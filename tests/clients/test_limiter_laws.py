@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from setpoint.clients.ratelimit.circuit_breaker import RESPONDED, CallOutcome, Throttled, Unavailable
 from setpoint.clients.ratelimit.fair_queue import Caller
 from setpoint.clients.ratelimit.token_bucket import AimdSettings
-from tests.clients.guarded import FAST, ONE_A_SECOND, Guarded
-from tests.clients.made_up_time import run
+from tests.clients.limited_service import FAST, ONE_A_SECOND, LimitedService
+from tests.clients.manual_time import run
 
 pytestmark = pytest.mark.laws
 
@@ -48,7 +48,7 @@ VISITS = st.lists(
 PACES = st.sampled_from([FAST, ONE_A_SECOND, AimdSettings(start=4, burst=2, ceiling=8, growth=4)])
 
 
-async def visit(service: Guarded, one: Visit) -> bool:
+async def visit(service: LimitedService, one: Visit) -> bool:
     """Whether the call was made to its end."""
     await asyncio.sleep(one.at)
     try:
@@ -60,11 +60,11 @@ async def visit(service: Guarded, one: Visit) -> bool:
 
 
 @given(VISITS, PACES, st.integers(1, 4))
-def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_again(
+def test_whatever_is_cancelled_no_caller_waits_for_ever_and_every_slot_is_released(
     visits: list[Visit], settings: AimdSettings, max_in_flight: int
 ) -> None:
-    async def main() -> tuple[Guarded, list[bool], int]:
-        service = Guarded(settings, max_in_flight)
+    async def main() -> tuple[LimitedService, list[bool], int]:
+        service = LimitedService(settings, max_in_flight)
         done = await asyncio.gather(*(visit(service, one) for one in visits))
         most, service.most_inside, service.settings = service.most_inside, 0, FAST
         calls = (service.call(Caller(number), seconds=1.0, project="new") for number in range(max_in_flight))
@@ -84,8 +84,8 @@ def test_whatever_is_cancelled_nobody_waits_for_ever_and_every_place_is_free_aga
 def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
     visits: list[Visit], settings: AimdSettings, max_in_flight: int
 ) -> None:
-    async def main() -> Guarded:
-        service = Guarded(settings, max_in_flight)
+    async def main() -> LimitedService:
+        service = LimitedService(settings, max_in_flight)
         await asyncio.gather(*(visit(service, one) for one in visits))
         return service
 
@@ -98,11 +98,9 @@ def test_no_call_goes_faster_than_its_budget_allows_or_before_a_pause_is_over(
 
 
 @given(VISITS, st.integers(1, 4))
-def test_a_cancelled_call_costs_the_others_nothing_when_it_was_not_made(
-    visits: list[Visit], max_in_flight: int
-) -> None:
-    async def main() -> tuple[Guarded, int]:
-        service = Guarded(ONE_A_SECOND, max_in_flight)
+def test_a_cancelled_call_that_was_not_made_costs_no_token(visits: list[Visit], max_in_flight: int) -> None:
+    async def main() -> tuple[LimitedService, int]:
+        service = LimitedService(ONE_A_SECOND, max_in_flight)
         await asyncio.gather(*(visit(service, one) for one in visits))
         return service, sum(one.calls for one in service.budgets.snapshot().budgets)
 

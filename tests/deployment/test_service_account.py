@@ -18,11 +18,11 @@ from setpoint.deployment.manifests import pod_spec
 from tests.cluster.fixtures import NewApiServer
 from tests.cluster.ports import free_port
 from tests.cluster.server import Settings
-from tests.deployment.audited import arguments, asked_by
+from tests.deployment.audit_log import arguments, requests_of
 from tests.deployment.conftest import Kubectl
-from tests.deployment.objects import process, types
-from tests.deployment.patience import once
-from tests.deployment.watched import WATCHED
+from tests.deployment.eventually import once
+from tests.deployment.file_audit import WATCHED
+from tests.deployment.installed_objects import process, types
 from tests.localcloud.process import cloud_process
 
 ACCOUNT = "system:serviceaccount:setpoint-system:setpoint"
@@ -85,7 +85,7 @@ def _pod(kubectl: Kubectl, folder: Path, cloud: str, installation: Installation)
 
 
 def _kubeconfig(kubectl: Kubectl, folder: Path, namespace: str) -> Path:
-    """A file for whoever has the token of the account."""
+    """A kubeconfig with the token of the account."""
     assert kubectl.access is not None
     config: Any = yaml.safe_load(kubectl.access.kubeconfig.read_text(encoding="utf-8"))
     token = kubectl("create", "token", "setpoint", "--namespace", namespace).strip()
@@ -112,7 +112,7 @@ def _status(url: str) -> int:
         return 0
 
 
-# In a story as short as this one nobody else writes in between, and nothing happens twice.
+# This scenario is short: no other writer interferes, and nothing is retried.
 SELDOM = {("storage.cnrm.cloud.google.com", "storagebuckets", "get"), ("", "events", "patch")}
 RIGHTS = {
     *(("storage.cnrm.cloud.google.com", "storagebuckets", verb) for verb in ("get", "list", "watch", "patch")),
@@ -155,7 +155,7 @@ def test_what_it_may_do_is_what_it_does(
         assert once(lambda: _ready(kubectl, "sqluser", "app"), "False") == "False"
         kubectl("delete", "storagebucket", "logs", "--timeout=60s")
 
-    asked = asked_by(ACCOUNT, audit)
+    asked = requests_of(ACCOUNT, audit)
     assert [one for one in asked if one.is_refused] == []
     assert RIGHTS - {one[:3] for one in asked} <= SELDOM
     assert "written:" not in (tmp_path / "pod.log").read_text(encoding="utf-8")
@@ -177,7 +177,7 @@ def test_an_owner_may_make_and_keep_its_children(
         kubectl("delete", "kbsconfig", "trustee-kbs-config", "--timeout=60s")
         assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
 
-    assert [one for one in asked_by(ACCOUNT, audit) if one.is_refused] == []
+    assert [one for one in requests_of(ACCOUNT, audit) if one.is_refused] == []
 
 
 def _image(kubectl: Kubectl) -> str:

@@ -17,7 +17,7 @@ from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
 
 T = TypeVar("T")
 # In seconds, for what should come at once.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def with_client(kubeconfig: Path | ClusterConnection, use: Callable[[KubernetesClient], Awaitable[T]]) -> T:
@@ -35,7 +35,7 @@ def with_client(kubeconfig: Path | ClusterConnection, use: Callable[[KubernetesC
     return asyncio.run(main())
 
 
-async def hear(
+async def receive_events(
     client: KubernetesClient,
     endpoint: Endpoint,
     count: int,
@@ -45,7 +45,7 @@ async def hear(
     """So many events of what happens meanwhile, bookmarks left out."""
     since = (await client.list(endpoint)).resource_version
     heard: list[WatchEvent] = []
-    async with asyncio.timeout(PATIENCE), aclosing(watch(client, endpoint, since, selection)) as events:
+    async with asyncio.timeout(TIMEOUT), aclosing(watch(client, endpoint, since, selection)) as events:
         busy = asyncio.ensure_future(meanwhile())
         async for event in events:
             if event.type is not WatchEventType.BOOKMARK:
@@ -56,7 +56,7 @@ async def hear(
     return heard
 
 
-def told(event: WatchEvent) -> tuple[str, str]:
+def summary(event: WatchEvent) -> tuple[str, str]:
     """What happened to which object."""
     return event.type.value, tree(bytes(event.object))["metadata"].get("name", "")
 

@@ -9,8 +9,8 @@ from setpoint.core.values.json_types import JsonObject
 from setpoint.deployment.installation import Installation
 from tests.cluster.access import Access
 from tests.deployment.conftest import Kubectl
-from tests.deployment.objects import KINDS, process
-from tests.deployment.patience import once
+from tests.deployment.eventually import once
+from tests.deployment.installed_objects import KINDS, process
 
 # A right is a group, a resource and a verb.
 Right = tuple[str, str, str]
@@ -36,13 +36,13 @@ BESIDES = {
     *(("confidentialcontainers.org", f"{name}/finalizers", "update") for name in ("kbsconfigs", "trusteeconfigs")),
     *(("", "events", verb) for verb in ("get", "create", "patch")),
 }
-# In no namespace: nobody can have a right to it in one alone.
+# Cluster-scoped: a Role of one namespace cannot grant it.
 VOLUMES = {("", "persistentvolumes", verb) for verb in ("get", "list", "watch")}
 LEASES = {("coordination.k8s.io", "leases", verb) for verb in ("get", "list", "create", "update")}
 
 
 class Rights:
-    """Asks the API server as somebody else."""
+    """Asks the API server as another user."""
 
     def __init__(self, kubectl: Kubectl) -> None:
         self._kubectl = kubectl
@@ -52,9 +52,9 @@ class Rights:
         return once(lambda: self.of(user, namespace), wanted)
 
     def of(self, user: str, namespace: str) -> set[Right]:
-        """The rights of `user` in `namespace` that not everybody has."""
-        nobody = "system:serviceaccount:default:nobody"
-        return self._all(user, namespace) - self._all(nobody, namespace)
+        """The permissions of `user` in `namespace` beyond those of every user."""
+        baseline = "system:serviceaccount:default:nobody"
+        return self._all(user, namespace) - self._all(baseline, namespace)
 
     def _all(self, user: str, namespace: str) -> set[Right]:
         question = json.dumps({**_RIGHTS, "spec": {"namespace": namespace}})

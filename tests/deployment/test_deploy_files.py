@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deployment.objects import TYPES
-from tests.deployment.written import HEAD, files, stale
+from tests.deployment.deploy_files import HEAD, files, stale
+from tests.deployment.installed_objects import TYPES
 
 WRITTEN = files(TYPES)
 
@@ -26,5 +26,5 @@ def test_a_file_that_would_not_be_written_any_more_is_found() -> None:
     assert stale({path: text for path, text in WRITTEN.items() if path != gone}) == [gone]
 
 
-def test_whoever_opens_a_file_is_told_where_to_edit_it() -> None:
+def test_every_file_says_where_to_edit_it() -> None:
     assert all(text.startswith(HEAD) for text in WRITTEN.values())

@@ -13,26 +13,26 @@ from requests.adapters import HTTPAdapter
 
 from setpoint.clients.google.tokens import TokenCredentials
 from setpoint.errors import RemoteRefused, RemoteUnavailable
-from tests.clients.identities import (
+from tests.clients.google_machines import (
+    ADVICE,
     VARIABLE,
-    WHAT_TO_DO,
     Machine,
     Way,
     by_impersonation,
     by_key,
     every_way,
+    federation_file,
     headers_by,
     refusal_by,
-    robot,
-    workload,
+    service_account_file,
 )
-from tests.clients.loopback import http_server
-from tests.clients.made_up_time import ManualClock
+from tests.clients.loopback_servers import http_server
+from tests.clients.manual_time import ManualClock
 from tests.clients.token_servers import (
     CLIENT,
     REFRESH,
     SUBJECT,
-    Asked,
+    TokenRequest,
     TokenServers,
     robot_key_text,
     token_servers,
@@ -41,7 +41,7 @@ from tests.clients.token_servers import (
 # --- Servers that do not answer --------------------------------------------------------------------------------------
 
 
-def unless_detecting(answer: Callable[[], web.Response]) -> Callable[[Asked], web.Response | None]:
+def unless_detecting(answer: Callable[[], web.Response]) -> Callable[[TokenRequest], web.Response | None]:
     """The answer to everything but the question whether there is a metadata server."""
     return lambda asked: None if asked.path == "/" else answer()
 
@@ -103,7 +103,7 @@ def test_a_server_that_takes_too_long_is_asked_again_later(machine: Machine) -> 
             raise AssertionError
 
         async with token_servers() as servers, http_server(hangs) as url:
-            machine.put(robot(servers, token_uri=f"{url}/token"))
+            machine.put(service_account_file(servers, token_uri=f"{url}/token"))
             await TokenCredentials().headers()
 
     with pytest.raises(RemoteUnavailable, match=r"/token: no answer within 0\.05 s; look at the network"):
@@ -141,7 +141,7 @@ def test_a_file_that_cannot_be_used_is_named_with_what_to_do(machine: Machine, t
     assert isinstance(error, RemoteRefused)
     assert str(error).startswith(f"the Google credentials in {VARIABLE} ({machine.file}) cannot be used: ")
     assert why in str(error).replace(str(machine.file), "…")
-    assert WHAT_TO_DO in str(error)
+    assert ADVICE in str(error)
 
 
 def test_a_folder_is_no_file(machine: Machine) -> None:
@@ -154,7 +154,7 @@ def test_a_folder_is_no_file(machine: Machine) -> None:
 
 @pytest.mark.parametrize("key", ["", "no key", 5, robot_key_text()[:200]])
 def test_a_key_that_is_none_is_told_without_it(machine: Machine, key: object) -> None:
-    error = refusal_by(lambda m, s: m.put(robot(s, private_key=key)), machine)
+    error = refusal_by(lambda m, s: m.put(service_account_file(s, private_key=key)), machine)
 
     assert isinstance(error, RemoteRefused)
     assert str(error).startswith(f"the Google credentials in {VARIABLE} ({machine.file}) cannot be used: ")
@@ -162,7 +162,7 @@ def test_a_key_that_is_none_is_told_without_it(machine: Machine, key: object) ->
 
 
 def test_a_workload_s_own_token_that_is_not_there_is_named(machine: Machine) -> None:
-    error = refusal_by(lambda m, s: m.put(workload(s, m.folder / "nowhere")), machine)
+    error = refusal_by(lambda m, s: m.put(federation_file(s, m.folder / "nowhere")), machine)
 
     assert isinstance(error, RemoteRefused)
     assert f"no token: File '{machine.folder}/nowhere' was not found; " in str(error)
@@ -172,12 +172,12 @@ def test_without_anything_it_says_what_to_do(machine: Machine) -> None:
     error = refusal_by(lambda m, s: None, machine)
 
     assert str(error) == (
-        f"no Google credentials: no file, and no metadata server; {WHAT_TO_DO}, "
+        f"no Google credentials: no file, and no metadata server; {ADVICE}, "
         "or set SETPOINT_GCP_AUTH=anonymous for a local server"
     )
 
 
-# --- What nobody may see ---------------------------------------------------------------------------------------------
+# --- Secrets ----------------------------------------------------------------------------------------------------------
 
 
 def secrets(servers: TokenServers) -> list[str]:
@@ -187,21 +187,21 @@ def secrets(servers: TokenServers) -> list[str]:
     return [part[:24] for part in (*whole, *sent) if part]
 
 
-def echo(status: int) -> Callable[[Asked], web.Response]:
+def echo(status: int) -> Callable[[TokenRequest], web.Response]:
     """Whatever was sent comes back, as text and in the words of an error."""
 
-    def answer(asked: Asked) -> web.Response:
+    def answer(asked: TokenRequest) -> web.Response:
         sent = f"{asked.body.decode()} {asked.headers.get('authorization', '')}"
         return web.json_response({"error": "bad_request", "error_description": sent}, status=status)
 
     return answer
 
 
-def echo_page(asked: Asked) -> web.Response:
+def echo_page(asked: TokenRequest) -> web.Response:
     return web.Response(status=400, text=f"{asked.body.decode()} {asked.headers}")
 
 
-def odd_token(asked: Asked) -> web.Response | None:
+def odd_token(asked: TokenRequest) -> web.Response | None:
     """A token whose end is nothing that can be read."""
     if asked.path == "/":
         return None
@@ -213,7 +213,7 @@ def odd_token(asked: Asked) -> web.Response | None:
 @every_way
 @pytest.mark.parametrize("instead", [echo(400), echo(500), echo_page, odd_token], ids=["400", "500", "page", "odd"])
 def test_no_secret_is_in_an_error_or_in_a_log(
-    machine: Machine, way: Way, instead: Callable[[Asked], web.Response], caplog: pytest.LogCaptureFixture
+    machine: Machine, way: Way, instead: Callable[[TokenRequest], web.Response], caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("", "google", "urllib3", "setpoint"):
         caplog.set_level(logging.DEBUG, name)
@@ -248,13 +248,13 @@ def test_no_secret_is_in_a_log_when_all_is_well(machine: Machine, way: Way, capl
 
 
 @pytest.mark.parametrize("address", ["http://oauth2.example.com/token", "http://192.0.2.1/token"])
-def test_nothing_secret_is_sent_where_others_can_read_it(machine: Machine, address: str) -> None:
+def test_nothing_secret_is_sent_in_the_clear(machine: Machine, address: str) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("something was sent")
 
     machine.patch.setattr(HTTPAdapter, "send", refuse)
 
-    error = refusal_by(lambda m, s: m.put(robot(s, token_uri=address)), machine)
+    error = refusal_by(lambda m, s: m.put(service_account_file(s, token_uri=address)), machine)
 
     assert isinstance(error, RemoteRefused)
     assert f"POST {address} is not sent: it would go in the clear; write https in the file" in str(error)
@@ -271,12 +271,12 @@ def test_a_question_that_holds_no_secret_may_be_asked_in_the_clear(machine: Mach
     machine.patch.setattr(HTTPAdapter, "send", elsewhere)
     source = {"url": "http://169.254.169.254/metadata/identity", "headers": {"Metadata": "True"}}
 
-    refusal_by(lambda m, s: m.put({**workload(s, m.folder), "credential_source": source}), machine)
+    refusal_by(lambda m, s: m.put({**federation_file(s, m.folder), "credential_source": source}), machine)
 
     assert asked == ["http://169.254.169.254/metadata/identity"]
 
 
-def test_a_password_of_somebody_else_is_not_sent_instead(machine: Machine) -> None:
+def test_a_password_in_netrc_is_not_sent_instead(machine: Machine) -> None:
     rc = machine.folder / "netrc"
     rc.write_text("default login me password hunter2")
     machine.patch.setenv("NETRC", str(rc))
@@ -287,7 +287,7 @@ def test_a_password_of_somebody_else_is_not_sent_instead(machine: Machine) -> No
 
 
 def test_a_token_server_that_sends_us_elsewhere_is_not_followed(machine: Machine) -> None:
-    def instead(asked: Asked) -> web.Response | None:
+    def instead(asked: TokenRequest) -> web.Response | None:
         return web.Response(status=307, headers={"Location": "/v1/token"}) if asked.path == "/token" else None
 
     error = refusal_by(by_key, machine, instead)

@@ -22,7 +22,7 @@ def paces(draw: st.DrawFn) -> AimdSettings:
 
 @dataclass(frozen=True)
 class Wait:
-    """Nobody calls for a while."""
+    """No calls for a while."""
 
     seconds: float
 
@@ -160,7 +160,7 @@ def test_the_rate_rises_by_the_same_for_every_second_of_demand() -> None:
     assert what.rate.per_second == pytest.approx(10 + 2 * seconds, rel=0.05)
 
 
-def test_a_rate_that_nobody_uses_up_does_not_rise() -> None:
+def test_a_rate_that_is_not_used_up_does_not_rise() -> None:
     what = told(PACE, [Calls(1, 0.0), Wait(1.0)] * 20)
 
     assert what.rate.per_second == 10
@@ -190,7 +190,7 @@ def test_what_has_filled_before_a_rise_has_filled_at_the_old_rate() -> None:
     assert (rate.per_second, rate.seconds_until_token(1.0)) == (1.0, 0.5)
 
 
-def test_after_a_pause_one_call_goes_and_the_others_at_the_rate() -> None:
+def test_after_a_pause_one_call_goes_and_the_next_ones_at_the_rate() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, 7.0)
 
@@ -208,7 +208,7 @@ def test_a_pause_is_not_shortened_by_a_later_word() -> None:
 
 
 @pytest.mark.parametrize("after", [1e9, float("inf")])
-def test_nobody_can_stop_us_for_longer_than_an_hour(after: float) -> None:
+def test_retry_after_is_honoured_for_an_hour_at_most(after: float) -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 0.0, after)
 

@@ -15,7 +15,7 @@ ONE_A_SECOND = AimdSettings(start=1, burst=1, ceiling=1, growth=1)
 
 
 @dataclass
-class Guarded:
+class LimitedService:
     """A service behind a gate, and what it saw."""
 
     settings: AimdSettings = FAST

@@ -1,4 +1,4 @@
-"""Kubeconfigs that somebody hands over, the context that is current, and bodies that a reader of YAML gets."""
+"""Kubeconfigs of authors, the current context, and bodies that are valid as YAML."""
 
 import json
 from pathlib import Path

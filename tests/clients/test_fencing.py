@@ -15,7 +15,7 @@ from setpoint.clients.http import HttpClient, HttpRequest, fenced_request
 from setpoint.clients.ratelimit.circuit_breaker import BreakerState
 from setpoint.clients.ratelimit.limiter import LimiterStats
 from setpoint.errors import LeaseLost, RemoteUnavailable
-from tests.clients.loopback import http_server
+from tests.clients.loopback_servers import http_server
 
 WRITE = FencedWrite("POST", "/b")
 
@@ -59,7 +59,7 @@ def test_every_permit_has_to_agree_and_the_shortest_time_counts() -> None:
     assert seconds_allowed(WRITE) == inf
 
 
-def test_a_permit_holds_for_the_tasks_that_are_started_inside_and_for_no_others() -> None:
+def test_a_fence_holds_for_tasks_started_inside_and_for_no_other_tasks() -> None:
     async def main() -> list[float]:
         before = asyncio.Event()
 

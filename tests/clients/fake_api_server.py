@@ -12,13 +12,13 @@ from aiohttp import web
 from setpoint.clients.kubernetes.client import KubernetesClient, KubernetesCredentials
 from setpoint.clients.kubernetes.credentials import ClusterIdentity
 from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
-from tests.clients.loopback import http_server
+from tests.clients.loopback_servers import http_server
 
-Scene = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+Reaction = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 @dataclass
-class Tokens:
+class FakeCredentials:
     """A new token whenever the last one was refused, while there are any."""
 
     left: int = 1
@@ -35,7 +35,7 @@ class Tokens:
 class FakeCluster:
     """Each request is one scene, in order; the last one again and again."""
 
-    scenes: list[Scene]
+    scenes: list[Reaction]
     requests: list[web.BaseRequest] = field(default_factory=list)
     # When each came, by the loop's time.
     times: list[float] = field(default_factory=list)
@@ -54,7 +54,7 @@ class FakeCluster:
 
 @asynccontextmanager
 async def serving(
-    *scenes: Scene, credentials: KubernetesCredentials | None = None
+    *scenes: Reaction, credentials: KubernetesCredentials | None = None
 ) -> AsyncIterator[tuple[FakeCluster, KubernetesClient]]:
     """A cluster with these scenes, and a client of it."""
     cluster = FakeCluster(list(scenes))
@@ -77,7 +77,7 @@ def error_event(code: int, reason: str) -> dict[str, Any]:
     return {"type": "ERROR", "object": {"kind": "Status", "code": code, "reason": reason, "message": "No."}}
 
 
-async def begun(request: web.BaseRequest, *events: dict[str, Any]) -> web.StreamResponse:
+async def started_stream(request: web.BaseRequest, *events: dict[str, Any]) -> web.StreamResponse:
     """A watch that has told these events."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
@@ -86,22 +86,22 @@ async def begun(request: web.BaseRequest, *events: dict[str, Any]) -> web.Stream
     return response
 
 
-def tells(*events: dict[str, Any], lasting: float = 0.0) -> Scene:
+def sends_events(*events: dict[str, Any], lasting: float = 0.0) -> Reaction:
     """A watch with these events, which ends in good order after so many seconds."""
 
     async def context(request: web.BaseRequest) -> web.StreamResponse:
-        response = await begun(request, *events)
+        response = await started_stream(request, *events)
         await asyncio.sleep(lasting)
         return response
 
     return context
 
 
-def then_is_cut(*events: dict[str, Any], half: bytes = b"") -> Scene:
+def sends_then_breaks(*events: dict[str, Any], half: bytes = b"") -> Reaction:
     """The same, but its connection is reset, maybe in the middle of a line."""
 
     async def context(request: web.BaseRequest) -> web.StreamResponse:
-        response = await begun(request, *events)
+        response = await started_stream(request, *events)
         await response.write(half or b"\n")
         assert request.transport is not None
         request.transport.abort()
@@ -110,18 +110,18 @@ def then_is_cut(*events: dict[str, Any], half: bytes = b"") -> Scene:
     return context
 
 
-def then_is_silent(*events: dict[str, Any]) -> Scene:
+def sends_then_idles(*events: dict[str, Any]) -> Reaction:
     """The same, but nothing more comes, and no end."""
 
     async def context(request: web.BaseRequest) -> web.StreamResponse:
-        response = await begun(request, *events)
+        response = await started_stream(request, *events)
         await asyncio.Event().wait()
         return response
 
     return context
 
 
-def refuses(code: int, reason: str, headers: dict[str, str] | None = None, message: str = "No.") -> Scene:
+def refuses(code: int, reason: str, headers: dict[str, str] | None = None, message: str = "No.") -> Reaction:
     """A clear no."""
 
     async def context(_request: web.BaseRequest) -> web.StreamResponse:
@@ -133,7 +133,7 @@ def refuses(code: int, reason: str, headers: dict[str, str] | None = None, messa
     return context
 
 
-async def is_cut_at_once(request: web.BaseRequest) -> web.StreamResponse:
+async def breaks_at_once(request: web.BaseRequest) -> web.StreamResponse:
     """No answer at all."""
     assert request.transport is not None
     request.transport.abort()

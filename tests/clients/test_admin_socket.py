@@ -29,7 +29,7 @@ def _store(folder: Path, name: str = "state.db") -> Path:
 
 @contextmanager
 def listening(store: Path, **environment: str) -> Iterator[Path]:
-    """The address at which somebody listens for the store."""
+    """The address of a process that listens for the store."""
     address = prepare_socket(store, environment)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(address))
@@ -72,7 +72,7 @@ def test_a_long_path_leads_to_a_short_one(folder: Path, monkeypatch: pytest.Monk
     assert [one.name for one in (*deep.iterdir(), *address.parent.iterdir())] == ["state.db"]
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_another_user_can_write_to_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     (folder / f"setpoint-{os.geteuid()}").mkdir()
     (folder / f"setpoint-{os.geteuid()}").chmod(0o777)
@@ -91,7 +91,7 @@ def test_a_place_that_cannot_be_cleared_is_an_error_of_ours(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("there", ["nothing", "file"])
-def test_nobody_is_found_where_there_is_no_socket(folder: Path, there: str) -> None:
+def test_no_process_is_found_where_there_is_no_socket(folder: Path, there: str) -> None:
     store = _store(folder)
     if there == "file":
         socket_link(store).touch()
@@ -99,17 +99,17 @@ def test_nobody_is_found_where_there_is_no_socket(folder: Path, there: str) -> N
     assert find_socket(store) is None
 
 
-def test_a_strangers_socket_is_told_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_of_another_user_is_not_connected_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = _store(folder)
     seen = Path.lstat
 
-    def as_a_strangers(path: Path) -> os.stat_result:
+    def as_another_users(path: Path) -> os.stat_result:
         found = list(seen(path))
         found[stat.ST_UID] = 65534
         return os.stat_result(found)
 
     with listening(store):
         ours = find_socket(store)
-        monkeypatch.setattr(Path, "lstat", as_a_strangers)
+        monkeypatch.setattr(Path, "lstat", as_another_users)
 
         assert (ours, find_socket(store)) == (socket_link(store), None)

@@ -32,7 +32,7 @@ CHART: Final = Path("deploy/helm/setpoint")
 HEAD: Final = "# Written by `make manifests`: edit src/setpoint/deployment, or the type of the kind, instead.\n"
 # With a kind its resources go, and with them what they stand for: no `helm uninstall` may do that.
 KEEP: Final = {"helm.sh/resource-policy": "keep"}
-# What the overlay looks after until somebody writes a name into it.
+# The namespace that the overlay watches until the operator writes another name into it.
 WATCHED: Final = "default"
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
