@@ -8,7 +8,7 @@ from setpoint.core.plan import Action
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.ports import DerivedStoreOperations, Store
-from setpoint.engine.resource import Resource
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
 from tests.engine.bench import Bench, bench_with
@@ -25,6 +25,9 @@ class Crossed(DerivedStoreOperations):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.behind, name)
+
+    async def get(self, ref: ResourceRef) -> Resource | None:
+        return await self.behind.get(ref)
 
     async def update(self, resource: Resource, *, status: JsonObject | None = None, **parts: Any) -> Resource | None:
         if status is not None and self.stand.objects and not self.was_crossed:
