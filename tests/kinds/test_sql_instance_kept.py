@@ -11,10 +11,11 @@ from setpoint.core.overlay import overlay
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.engine.kind import Present
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind, instance_as_spec
+from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.requests import patch_body
 from tests.clients.script import Script, says
 from tests.kinds.instance_bodies import KIND, differing, intent_for, looked_at, manifest, replaced
+from tests.kinds.typed_overlay import instance_as_spec
 
 UNMANAGED = "cnrm.cloud.google.com/unmanaged"
 PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}

@@ -11,12 +11,11 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import Declared, overlay_typed
+from setpoint.core.overlay import Declared
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
-from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -97,14 +96,6 @@ class _DatabaseOutputs(Struct, frozen=True):
 
 _decoder: Final = msgspec.json.Decoder(SqlDatabase)
 _outputs: Final = msgspec.json.Decoder(_DatabaseOutputs)
-
-
-def effective_desired_sql_database(
-    spec: SqlDatabaseSpec, live: SqlDatabaseSpec | Missing, policy: FieldPolicy
-) -> SqlDatabaseSpec:
-    """What the database should be: the spec over the live object in the spec's terms; paths start with `spec`."""
-    before = live if isinstance(live, Missing) else SqlDatabaseTree(live)
-    return overlay_typed(SqlDatabaseTree(spec), before, policy, fit_database_to_live).spec
 
 
 def fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.overlay import Declared, overlay, overlay_typed
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, ObjectShape, shape_of, with_defaults, with_marks
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
@@ -286,14 +286,6 @@ class LiveConstraint(Enum):
     SSL_FOLLOWS = "the older switch for SSL follows the mode"
     STAYS_PRIVATE = "the author wants it out of its private network"
     CANNOT_SHRINK = "the author wants a smaller disk"
-
-
-def effective_desired_sql_instance(
-    spec: SqlInstanceSpec, live: SqlInstanceSpec | Missing, policy: FieldPolicy
-) -> SqlInstanceSpec:
-    """What the instance should be: the spec over the live instance in the spec's terms; paths start with `spec`."""
-    before = live if isinstance(live, Missing) else SqlInstanceTree(spec=live)
-    return overlay_typed(SqlInstanceTree(spec=spec), before, policy, fit_instance_to_live).spec
 
 
 def fit_instance_to_live(declared: Declared, live: JsonObject) -> Declared:

@@ -12,7 +12,7 @@ from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.errors import OperationRunning, RemoteRefused
 from setpoint.kinds.gcp.shared.config_connector import relative_link
 from setpoint.kinds.gcp.sql_instance import live
-from setpoint.kinds.gcp.sql_instance.spec import UNENCRYPTED, SqlInstanceSpec
+from setpoint.kinds.gcp.sql_instance.spec import UNENCRYPTED
 
 # A tree of SqlInstanceTree, or a part of one.
 InstanceSubtree: TypeAlias = Mapping[str, Any]
@@ -120,16 +120,6 @@ def instance_view(instance: live.SqlInstance) -> JsonObject:
     settings = whole["settings"]
     spec["settings"] = _settings(settings, whole.get("databaseVersion") or "")
     return {"spec": spec, "metadata": {"labels": instance.settings.userLabels or {}}}
-
-
-def instance_as_spec(instance: live.SqlInstance) -> SqlInstanceSpec:
-    """The instance as a spec that would ask for exactly this."""
-    spec: Any = instance_view(instance)["spec"]
-    settings = dict(spec["settings"])
-    if "bucketRef" not in settings.get("sqlServerAuditConfig", {}):
-        # No spec can ask for an audit that goes nowhere.
-        settings.pop("sqlServerAuditConfig", None)
-    return msgspec.convert({**spec, "settings": settings}, SqlInstanceSpec)
 
 
 _TOP: Final = ("databaseVersion", "region", "instanceType", "maintenanceVersion")

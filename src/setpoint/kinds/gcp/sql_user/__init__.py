@@ -2,12 +2,11 @@
 
 from setpoint.kinds.gcp.sql_user.kind import SqlUserKind
 from setpoint.kinds.gcp.sql_user.live import SqlUser
-from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec, SqlUserTree, effective_desired_sql_user
+from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec, SqlUserTree
 
 __all__ = [
     "SqlUser",
     "SqlUserKind",
     "SqlUserSpec",
     "SqlUserTree",
-    "effective_desired_sql_user",
 ]

@@ -4,10 +4,8 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.overlay import overlay_typed
-from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Check, Default, Mark
-from setpoint.core.values.json_types import Int64, Missing
+from setpoint.core.values.json_types import Int64
 from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SECRET_CHECK, SpecReference
 from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
@@ -98,12 +96,6 @@ class SqlUserTree(Struct, frozen=True):
     """What is compared. Instance, host and name are the location: a change of those is refused before any look."""
 
     spec: SqlUserSpec
-
-
-def effective_desired_sql_user(spec: SqlUserSpec, live: SqlUserSpec | Missing, policy: FieldPolicy) -> SqlUserSpec:
-    """What the user should be: the spec over the live object in the spec's terms; paths start with `spec`."""
-    before = live if isinstance(live, Missing) else SqlUserTree(live)
-    return overlay_typed(SqlUserTree(spec), before, policy).spec
 
 
 class SqlServerUserDetails(Struct, frozen=True):

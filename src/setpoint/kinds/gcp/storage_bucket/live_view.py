@@ -9,7 +9,6 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.kinds.gcp.shared.config_connector import relative_link
 from setpoint.kinds.gcp.storage_bucket import live
 from setpoint.kinds.gcp.storage_bucket.declared import live_rules, without_default_prefix, without_empty
-from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec
 
 _SERVICE_LABEL_PREFIX = "goog-dataplex"
 
@@ -26,11 +25,6 @@ def bucket_view(bucket: live.StorageBucket) -> JsonObject:
     if bucket.lifecycle:
         spec["lifecycleRule"] = live_rules(bucket.lifecycle)
     return {"spec": spec, "metadata": {"labels": _labels(bucket)}}
-
-
-def bucket_as_spec(bucket: live.StorageBucket) -> StorageBucketSpec:
-    """The bucket as a spec that would ask for exactly this."""
-    return msgspec.convert(bucket_view(bucket)["spec"], StorageBucketSpec)
 
 
 def _labels(bucket: live.StorageBucket) -> dict[str, Json]:

@@ -6,10 +6,9 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from setpoint.core.overlay import Declared, overlay, overlay_typed
-from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.shape import Check, Default, Mark, with_marks
-from setpoint.core.values.json_types import Int64, Json, Missing
+from setpoint.core.values.json_types import Int64, Json
 from setpoint.core.values.paths import Path, get_at, remove_at
 from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SpecReference, without_managed_label
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
@@ -230,17 +229,6 @@ class StorageBucketTree(SpecStruct, frozen=True):
 
     spec: StorageBucketSpec
     metadata: BucketMetadata | UnsetType = UNSET
-
-
-def effective_desired_storage_bucket(
-    spec: StorageBucketSpec, live: StorageBucketSpec | Missing, policy: FieldPolicy
-) -> StorageBucketSpec:
-    """What the bucket should be: the spec over the live bucket in the spec's terms; paths start with `spec`.
-
-    While Autoclass is on, the service decides about the storage class.
-    """
-    before = live if isinstance(live, Missing) else StorageBucketTree(spec=live)
-    return overlay_typed(StorageBucketTree(spec=spec), before, policy, fit_bucket_to_live).spec
 
 
 def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:

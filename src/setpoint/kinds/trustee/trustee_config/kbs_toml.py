@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -23,18 +22,9 @@ from setpoint.kinds.trustee.constants import (
 from setpoint.kinds.trustee.trustee_config.spec import CUSTOM, INTERMEDIATE, ProfileType, TlsConfig
 
 
-class CipherNames(StrEnum):
-    """Whose spelling is written into the configuration."""
-
-    OPENSSL = "openssl"
-    # trustee-operator's: wrong for every second suite, and kept for those who compare.
-    UPSTREAM = "upstream"
-
-
-def cipher_list(suites: Sequence[str], names: CipherNames = CipherNames.OPENSSL) -> str:
+def cipher_list(suites: Sequence[str]) -> str:
     """The suites as OpenSSL's colon-separated list."""
-    spell = openssl_name if names is CipherNames.OPENSSL else upstream_name
-    return ":".join(map(spell, suites))
+    return ":".join(map(openssl_name, suites))
 
 
 def openssl_name(suite: str) -> str:
@@ -100,32 +90,6 @@ class _Suite(NamedTuple):
 _OLD_NAMES: Final = {_TRIPLE_DES: "DES-CBC3", "RC4_128": "RC4", "SEED_CBC": "SEED"}
 
 
-# --- trustee-operator's spelling --------------------------------------------------------------------------------------
-
-
-def upstream_name(suite: str) -> str:
-    """The suite as trustee-operator spells it: by a rule of thumb, but for some that it knows."""
-    parts = _parse_suite(suite)
-    if parts is None and suite.startswith(("TLS_AES_", "TLS_CHACHA20_")):
-        return suite
-    if parts is not None and _is_known_upstream(parts):
-        return parts.openssl
-    bare = suite.removeprefix("TLS_").replace("_WITH_", "-", 1)
-    return re.sub("_(?=[0-9])", "", bare).replace("_", "-")
-
-
-def _is_known_upstream(suite: _Suite) -> bool:
-    match suite.exchange, suite.cipher:
-        case "RSA", cipher:
-            return cipher == _TRIPLE_DES or re.fullmatch("AES_(128|256)_(CBC|GCM)", cipher) is not None
-        case "ECDHE_RSA", cipher:
-            return cipher in (_CHACHA, _TRIPLE_DES)
-        case "ECDHE_ECDSA" | "DHE_RSA", cipher:
-            return cipher == _CHACHA
-        case _:
-            return False
-
-
 # The keys of the block, in their order.
 TLS_KEYS: Final = ("tls_profile", "tls_min_version", "tls_max_version", "tls_ciphers", "tls_groups")
 TLS_COMMENT: Final = "# TLS configuration"
@@ -152,7 +116,7 @@ class TlsSettings(Struct, frozen=True):
         return f"{TLS_COMMENT} - Mozilla {self.profile} profile"
 
 
-def tls_settings(config: TlsConfig | None, names: CipherNames = CipherNames.OPENSSL) -> TlsSettings:
+def tls_settings(config: TlsConfig | None) -> TlsSettings:
     """The settings that `config` comes to: all but the profile count only where that is `custom`."""
     if config is None or config.profile != CUSTOM:
         return TlsSettings((config.profile or INTERMEDIATE) if config else INTERMEDIATE)
@@ -160,7 +124,7 @@ def tls_settings(config: TlsConfig | None, names: CipherNames = CipherNames.OPEN
         CUSTOM,
         config.minVersion or "",
         config.maxVersion or "",
-        cipher_list(config.ciphers or (), names),
+        cipher_list(config.ciphers or ()),
         ":".join(config.groups or ()),
     )
 

@@ -3,11 +3,9 @@
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from setpoint.core.schema.shape import Check, Default
-from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
@@ -93,19 +91,6 @@ class TrusteeConfigTree(Struct, frozen=True):
     """What of a TrusteeConfig is the author's."""
 
     spec: TrusteeConfigSpec
-
-
-def read_tls_config(tree: JsonObject | None) -> TlsConfig | None:
-    """A `tlsConfig` as a cluster would take it, an empty text being none; ManifestInvalid says what is wrong."""
-    if tree is None:
-        return None
-    said: dict[str, Json] = {name: value for name, value in tree.items() if value not in ("", None)}
-    try:
-        config = msgspec.convert(said, TlsConfig)
-    except msgspec.ValidationError as error:
-        raise ManifestInvalid(f"spec.tlsConfig: {error}") from error
-    check_tls(config)
-    return config
 
 
 def check_tls(config: TlsConfig) -> None:
