@@ -212,7 +212,7 @@ class Meddling(KubernetesObjectKind):
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """After a write."""
         place = parse_object_location(location)
-        reach = await self.clusters.reach(place.cluster)
+        reach = await self.clusters.connect(place.cluster)
         endpoint = (await reach.discovery.find(place.api_version, place.kind)).endpoint(place.namespace, place.name)
         body: dict[str, Any] = {
             "apiVersion": place.api_version,

@@ -134,7 +134,7 @@ class KubernetesObjectStatus(Struct, frozen=True):
 
 
 class LiveObject(Struct, frozen=True):
-    """The live object, as far as a KubernetesObject keeps it: no default, no field of others, no status."""
+    """The live object, cut to what KubernetesObjects own: no defaults, no fields of other managers, no status."""
 
     apiVersion: str
     kind: str

@@ -1,4 +1,7 @@
-"""SQLUser: a user of a Cloud SQL instance, told from others by name and host."""
+"""SQLUser: a user of a Cloud SQL instance, identified by name and host.
+
+Imported by `app`; imports `kinds.gcp.shared` and no other kind. Start at `kind.py`.
+"""
 
 from setpoint.kinds.gcp.sql_user.kind import SqlUserKind
 from setpoint.kinds.gcp.sql_user.live import SqlUser

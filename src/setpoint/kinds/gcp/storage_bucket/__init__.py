@@ -1,4 +1,7 @@
-"""StorageBucket: a Cloud Storage bucket."""
+"""StorageBucket: a Cloud Storage bucket.
+
+Imported by `app`; imports `kinds.gcp.shared` and no other kind. Start at `kind.py`.
+"""
 
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket

@@ -28,7 +28,7 @@ CONDITION_NOT_EMPTY: Final = Check(
     "says nothing, so that the rule would apply to every object at once: write age: 0 if that is meant",
 )
 TWO_REGIONS: Final = Check("self.dataLocations.size() > 1", "has to name two regions", "dataLocations")
-# In any order, and in any case.
+# Equal regions: in any order, and in any case.
 SAME_REGIONS: Final = """
     self.dataLocations.size() != 2 || oldSelf.dataLocations.size() != 2
     || (self.dataLocations[0] + ' ' + self.dataLocations[1]).lowerAscii() in [
@@ -225,14 +225,14 @@ class BucketMetadata(SpecStruct, frozen=True):
 
 
 class StorageBucketTree(SpecStruct, frozen=True):
-    """What is compared: the author's word and the live bucket in the same terms."""
+    """The compared tree: spec and labels."""
 
     spec: StorageBucketSpec
     metadata: BucketMetadata | UnsetType = UNSET
 
 
 def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:
-    """While Autoclass is on, the service decides about the storage class; it starts from the standard one."""
+    """While Autoclass is on, the service sets the storage class: output only, and STANDARD when it is turned on."""
     declared = without_managed_label(declared, live)
     if get_at(overlay(declared, live), _AUTOCLASS) is not True:
         return _without_terminal(declared)
@@ -244,7 +244,7 @@ def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared
 
 
 def _without_terminal(declared: Declared) -> Declared:
-    """Without Autoclass no class is the last: the author may say one, and leave the switch to others."""
+    """Without Autoclass there is no terminal class, even if the spec sets one and `enabled` is unmanaged."""
     tree = remove_at(declared.tree, _TERMINAL)
     assert isinstance(tree, Mapping)
     return replace(declared, tree=tree)
@@ -265,7 +265,7 @@ class BucketObservedState(Struct, frozen=True):
 
 
 class StorageBucketStatus(Struct, frozen=True):
-    """What comes with a live bucket and nobody asks for."""
+    """The status: what the service reports beside the spec."""
 
     observedState: BucketObservedState | UnsetType = UNSET
     """The storage class, and the soft delete policy with the time since when it holds."""

@@ -1,4 +1,7 @@
-"""TrusteeConfig: one Trustee, from a few wishes."""
+"""TrusteeConfig: generates a KbsConfig, and the ConfigMaps and Secrets that it names.
+
+Imported by `app`; imports `kinds.trustee.constants` and no other kind. Start at `owner.py`, then `children.py`.
+"""
 
 from setpoint.kinds.trustee.trustee_config.children import (
     KEY_PAIR,

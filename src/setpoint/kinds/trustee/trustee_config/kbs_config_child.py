@@ -14,73 +14,73 @@ from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.kinds.trustee.trustee_config.spec import ProfileType, TrusteeConfigSpec
 
-# The same for all: clients ask for it by this name.
+# Fixed: clients request it by this name.
 SAMPLE_SECRET: Final = "attestation-status"
 
 
 class ChildNames(NamedTuple):
-    """The names that follow from a TrusteeConfig's own."""
+    """The names of the children, derived from the name of the TrusteeConfig."""
 
     parent: str
 
     @property
     def kbs_config(self) -> str:
-        """The KbsConfig, and the ConfigMap with its settings."""
+        """The KbsConfig, and the ConfigMap with `kbs-config.toml`."""
         return f"{self.parent}-kbs-config"
 
     @property
     def auth_secret(self) -> str:
-        """The administrator's key pair."""
+        """The Secret with the administrator's key pair."""
         return f"{self.parent}-auth-secret"
 
     @property
     def resource_policy(self) -> str:
-        """Who gets which resource."""
+        """The ConfigMap with the resource policy."""
         return f"{self.parent}-resource-policy"
 
     @property
     def reference_values(self) -> str:
-        """What measurements are compared with."""
+        """The ConfigMap with the reference values."""
         return f"{self.parent}-rvps-reference-values"
 
     @property
     def cpu_policy(self) -> str:
-        """How evidence of a CPU is judged."""
+        """The ConfigMap with the attestation policy for CPUs."""
         return f"{self.parent}-attestation-policy-cpu"
 
     @property
     def gpu_policy(self) -> str:
-        """How evidence of a GPU is judged."""
+        """The ConfigMap with the attestation policy for GPUs."""
         return f"{self.parent}-attestation-policy-gpu"
 
     @property
     def ibm_se_claim(self) -> str:
-        """The claim on the volume with IBM's certificates."""
+        """The PersistentVolumeClaim for IBM's certificates."""
         return f"{self.parent}-ibmse-certstore-pvc"
 
     @property
     def https_key(self) -> str:
-        """The server's private key."""
+        """The Secret with the server's private key."""
         return f"{self.parent}-https-key-secret"
 
     @property
     def https_certificate(self) -> str:
-        """The server's certificate."""
+        """The Secret with the server's certificate."""
         return f"{self.parent}-https-cert-secret"
 
     @property
     def token_key(self) -> str:
-        """The key that tokens are signed with."""
+        """The Secret with the signing key of tokens."""
         return f"{self.parent}-attestation-key-secret"
 
     @property
     def token_certificate(self) -> str:
-        """The certificate of tokens."""
+        """The Secret with the certificate of tokens."""
         return f"{self.parent}-attestation-cert-secret"
 
 
 def kbs_spec(names: ChildNames, spec: TrusteeConfigSpec) -> dict[str, Json]:
-    """What is generated; what is not there is cleared where it is managed."""
+    """The generated spec; managed fields that it leaves out are cleared."""
     return {
         "kbsDeploymentType": "AllInOneDeployment",
         "KbsDeploymentSpec": {"replicas": 1},
