@@ -1,4 +1,4 @@
-"""Fields that are left to others, whatever they are."""
+"""Ignored fields, whatever they are."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ def test_a_path_to_ignore_that_means_nothing_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
 def test_what_makes_an_object_cannot_be_ignored(text: str) -> None:
-    assert "cannot be left to others" in refused(MAP, ignoreFields=[text])
+    assert "a field that identifies the object cannot be ignored" in refused(MAP, ignoreFields=[text])
 
 
 @pytest.mark.parametrize(
