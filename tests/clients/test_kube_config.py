@@ -131,7 +131,7 @@ def test_a_client_certificate_may_be_here_and_its_key_there(tmp_path: Path) -> N
     )
 
 
-def test_acts_as_somebody_else(tmp_path: Path) -> None:
+def test_impersonates_another_user(tmp_path: Path) -> None:
     user = {"as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"scopes": ["x", "y"]}}
 
     connection = read(tmp_path, config(user=user))

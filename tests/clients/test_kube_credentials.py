@@ -53,7 +53,7 @@ def test_shows_who_we_are(login: Login, header: str | None) -> None:
     assert identity.headers.get("Authorization") == header
 
 
-def test_acts_as_somebody_else() -> None:
+def test_impersonates_another_user() -> None:
     other = Impersonation("jane", "7", ("a", "b"), (("example.org/scope", ("x", "y")),))
     connection = ClusterConnection(
         "context prod", SERVER, login=BearerToken(InlineText("t")), impersonation=other, compressed=False

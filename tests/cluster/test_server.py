@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.access import ANONYMOUS, Access
 from tests.cluster.assets import Assets
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 
 def _kubectl(server: Access, user: str, *arguments: str) -> "subprocess.CompletedProcess[str]":

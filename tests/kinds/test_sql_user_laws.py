@@ -138,7 +138,7 @@ def with_defaults(live: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(specs, lives, passwords)
-def test_what_nobody_asked_for_is_kept_when_that_is_asked_for(
+def test_unspecified_fields_are_kept_under_the_ignore_policy(
     spec: dict[str, Any], policy: dict[str, Any], password: str
 ) -> None:
     intent = intent_for(user(spec, annotations=POLICIES[1]), password)

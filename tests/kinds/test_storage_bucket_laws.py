@@ -21,7 +21,7 @@ from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, read_bucket
 from setpoint.kinds.gcp.storage_bucket.requests import insert_body, patch_body
 from setpoint.localcloud.schema import merge_patch
-from tests.kinds.bench import bucket
+from tests.kinds.kind_harness import bucket
 
 pytestmark = pytest.mark.laws
 

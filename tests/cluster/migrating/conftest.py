@@ -8,14 +8,14 @@ import pytest
 
 from tests.cli.desk import Desk
 from tests.cluster.access import Access
-from tests.cluster.migrating.theirs import Theirs, serve_theirs
+from tests.cluster.migrating.config_connector_cluster import ConfigConnectorCluster, serve_config_connector_kinds
 from tests.scenarios.served_kinds import empty
 
 
 @pytest.fixture(scope="session")
 def cluster(api_server: Access) -> Access:
     """A cluster that Config Connector works in."""
-    serve_theirs(api_server)
+    serve_config_connector_kinds(api_server)
     return api_server
 
 
@@ -28,9 +28,9 @@ def desk(cluster: Access, tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def theirs(cluster: Access, namespace: str, desk: Desk) -> Iterator[Theirs]:
+def theirs(cluster: Access, namespace: str, desk: Desk) -> Iterator[ConfigConnectorCluster]:
     """One bucket as declared, and one of which somebody set more than is declared."""
-    theirs = Theirs(cluster, namespace, desk)
+    theirs = ConfigConnectorCluster(cluster, namespace, desk)
     theirs.make("calm")
     theirs.make("edited", {"versioning": {"enabled": True}})
     desk.in_cloud(lambda cloud: cloud.journal.clear())

@@ -11,7 +11,7 @@ from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import DependencyNotFound, LocationChanged, RemoteRefused, UserError
 from tests.cluster.access import Access
 from tests.cluster.objects.site import Site, Tree, config_map, environment
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.server import Cluster
 
 FROM_SECRET = {"kubeconfig": {"valueFrom": {"secretKeyRef": {"name": "access", "key": "kubeconfig"}}}}
@@ -36,7 +36,7 @@ def two_contexts(access: Access, current: str) -> str:
     return yaml.safe_dump(config)
 
 
-def test_the_current_context_is_meant_when_nobody_names_one(site: Site) -> None:
+def test_the_current_context_is_the_default(site: Site) -> None:
     site.settle(config_map(a="1"))
 
     assert site.status()["setpoint"]["location"] == f"v1 ConfigMap {site.namespace}/map @ context:tests"

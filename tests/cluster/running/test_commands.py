@@ -64,7 +64,7 @@ def test_an_apply_that_says_nothing_new_asks_for_a_look(busy_site: Site) -> None
     assert _said(busy_site, "apply", "-f", file) == (0, "StorageBucket here/again updated\n")
 
 
-def test_whoever_may_not_see_leases_trusts_that_somebody_is_there(busy_site: Site) -> None:
+def test_without_permission_for_leases_a_controller_is_assumed(busy_site: Site) -> None:
     kinds = "kbsconfigs,kubernetesobjects,sqldatabases,sqlinstances,sqlusers,storagebuckets,trusteeconfigs"
     verbs = "--verb=get,list,watch,create,patch,delete"
     busy_site.kubectl("create", "role", "author", verbs, f"--resource={kinds}")

@@ -10,7 +10,9 @@ from soak.fleet.story import FleetPlan, Place, run
 from tests.cluster.access import Access
 
 
-def test_others_go_on_for_whoever_is_killed_or_asked_to_end(cluster: Access, namespace: str, tmp_path: Path) -> None:
+def test_other_replicas_take_over_from_one_that_is_killed_or_terminated(
+    cluster: Access, namespace: str, tmp_path: Path
+) -> None:
     told: list[str] = []
     outcome = asyncio.run(run(FleetPlan(kills=2, at_once=2), Place(cluster, namespace, tmp_path), told.append))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.gitops import GitOps
 from tests.cluster.running.manifests import bucket, bucket_path
 from tests.cluster.running.site import Site

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.manifests import PROJECT, database, instance, instance_path, secret, user
 from tests.cluster.running.site import Site
 

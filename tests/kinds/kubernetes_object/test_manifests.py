@@ -9,7 +9,7 @@ from setpoint.core.wait.wait_for import FieldWait, WaitFor
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.errors import ManifestInvalid, SetpointError, UnknownField
 from setpoint.kinds.kubernetes_object.manifest import desired_object
-from tests.kinds.kubernetes_object.written import MAP, Tree, check, kind, resource
+from tests.kinds.kubernetes_object.declared_objects import MAP, Tree, check, kind, resource
 
 SECRET: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}}
 WHERE = "KubernetesObject shop/web: spec.manifest"

@@ -9,7 +9,7 @@ from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, service
 from setpoint.kinds.trustee.kbs_config.workload import workload
 from tests.cluster.access import Access
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
-from tests.kinds.trustee.worlds import kbs_config, made
+from tests.kinds.trustee.trustee_objects import kbs_config, made
 
 FOLDERS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",

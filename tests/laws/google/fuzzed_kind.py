@@ -15,14 +15,14 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.kind import AnyKind, Location, Present, observe_decoded
 from setpoint.engine.resource import ResourceRef
 from setpoint.localcloud.schema import ObjectSchema
-from tests.laws.google.bed import NAMESPACE, Bed, run
+from tests.laws.google.cloud_harness import NAMESPACE, CloudHarness, run
 from tests.laws.google.from_schema import Vocabulary, patches, settable
 from tests.laws.google.from_types import Words, field_paths
 
 Spec = dict[str, Any]
 
 
-class Ground(ABC):
+class FuzzedKind(ABC):
     """A kind under test. Its object has one name everywhere. What follows from its types is worked out once."""
 
     kind: ClassVar[str]
@@ -81,25 +81,25 @@ class Ground(ABC):
         modelled = paths_of(shape_of(self.live_type))
         return [path for path, _ in settable(self.schema) if path not in (*modelled, *self.aliases)]
 
-    def kind_in(self, bed: Bed) -> AnyKind:
-        return bed.kinds[self.kind]
+    def kind_in(self, harness: CloudHarness) -> AnyKind:
+        return harness.kinds[self.kind]
 
-    def view(self, bed: Bed) -> Mapping[str, Json] | None:
+    def view(self, harness: CloudHarness) -> Mapping[str, Json] | None:
         """The live object in the spec's terms; None when there is none."""
-        kind = self.kind_in(bed)
+        kind = self.kind_in(harness)
         look = run(observe_decoded(self.location, kind))
         return kind.view(look.live) if isinstance(look, Present) else None
 
-    def raw(self, bed: Bed) -> Spec | None:
+    def raw(self, harness: CloudHarness) -> Spec | None:
         """The live object as the service has it."""
-        return bed.found(self.path)
+        return harness.found(self.path)
 
     @abstractmethod
-    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+    def surroundings(self, draw: st.DrawFn, harness: CloudHarness) -> str:
         """Makes what has to be there first, and says which database version there is."""
 
     @abstractmethod
-    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+    def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
         """Somebody else makes the object."""
 
     @cached_property
@@ -107,10 +107,10 @@ class Ground(ABC):
         """What somebody else may ask for."""
         return patches(self.schema, self.live_words, 6)
 
-    def meddle(self, draw: st.DrawFn, bed: Bed) -> None:
+    def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
         """Somebody else changes the object, as far as the service lets them."""
         for patch in draw(self.patches):
-            bed.ask("PATCH", self.path, patch)
+            harness.ask("PATCH", self.path, patch)
 
     def sensible(self, spec: Spec, view: Mapping[str, Json] | Missing, database_version: str) -> Spec:
         """The spec without what no service would take."""

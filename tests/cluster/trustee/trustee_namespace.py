@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.kubectl import Kubectl
 
 # Where the objects of a kind are: the address of its version, and their plural.
@@ -42,7 +42,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
+class TrusteeNamespace:
     """Objects are named as kubectl names them: `kind/name`."""
 
     kubectl: Kubectl

@@ -51,7 +51,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 @dataclass
-class Bed:
+class CloudHarness:
     """A world with one resource in it, and with everything ready that it may refer to."""
 
     cloud: Cloud = field(

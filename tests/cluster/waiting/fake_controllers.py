@@ -22,7 +22,7 @@ PLACES: Final[Mapping[str, tuple[str, str]]] = {
 _LONG_AGO: Final = "2026-01-01T00:00:00Z"
 
 
-class Player:
+class FakeControllers:
     """In one namespace, as the administrator. One connection serves all that is played."""
 
     def __init__(self, access: Access, namespace: str) -> None:
