@@ -1,4 +1,4 @@
-"""A child process ends when it is told to, and with whoever started it at the latest."""
+"""A child process ends when it is told to, and with its parent at the latest."""
 
 import os
 import signal

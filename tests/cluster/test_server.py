@@ -1,4 +1,4 @@
-"""The API server of the tests is a real one, and nobody else's."""
+"""The API server of the tests is a real one, and private to them."""
 
 import http.client
 import ssl

@@ -1,4 +1,4 @@
-"""Instances in a world of their own: manifests, what somebody else made, and what was asked of the service."""
+"""Instances in a local cloud: manifests, instances of another writer, and the requests to the service."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -48,7 +48,7 @@ def played(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
 
 
 def plant(engine: KindHarness, **body: Any) -> None:
-    """An instance that somebody else made."""
+    """An instance that another writer created."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", "storageAutoResize": True}
     wanted = {"name": "some-instance", "region": "us-central1", **body, "settings": {**settings, **body["settings"]}}
     assert engine.cloud.call("POST", INSTANCES, wanted).status == 200

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Interrupted(HttpClient):
-    """Lets somebody else in just before a request is sent."""
+    """Lets another writer in just before a request is sent."""
 
     def __init__(self) -> None:
         super().__init__()

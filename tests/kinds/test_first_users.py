@@ -75,7 +75,7 @@ def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: boo
     assert (users, created) == ([], 1)
 
 
-# --- Somebody else is faster -----------------------------------------------------------------------------------------
+# --- Another writer creates the instance first -----------------------------------------------------------------------
 
 
 class JustBefore:
@@ -103,7 +103,9 @@ def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
     async def scenario() -> tuple[Any, list[str]]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
             stand = stand_of(harness)
-            kind = stand.kind_over(lambda one: JustBefore(one, "post", lambda: stand.make_as_somebody_else(**labels)))
+            kind = stand.kind_over(
+                lambda one: JustBefore(one, "post", lambda: stand.create_as_another_writer(**labels))
+            )
             taken = await replace(harness, kind=kind).step()
             assert isinstance(await harness.go_on(), Settled)
             return taken, stand.users
@@ -119,7 +121,7 @@ def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -
     async def dies_after(awaits: int) -> bool:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as harness:
             stand, interruption = stand_of(harness), Interruption(awaits, die)
-            make = stand.make_as_somebody_else
+            make = stand.create_as_another_writer
             was_killed = await killed(harness, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
             if not stand.objects:
                 make()
@@ -140,7 +142,7 @@ def test_a_creation_that_was_refused_is_not_gone_on_with_under_another_name(tmp_
             stand = stand_of(harness)
             stand.trouble(Trouble.REFUSED, ["create"], times=1)
             assert isinstance(await harness.step(), Stopped)
-            stand.make_as_somebody_else(**{"managed-by-cnrm": "true"}, name="another")
+            stand.create_as_another_writer(**{"managed-by-cnrm": "true"}, name="another")
             await harness.apply({**stand.spec("db-custom-1-3840"), "resourceID": "another"})
             assert isinstance(await harness.go_on(), Settled)
             return stand.users_of("another")

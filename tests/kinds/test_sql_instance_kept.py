@@ -31,7 +31,7 @@ PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
             ["settings.ipConfiguration.pscConfig.networkAttachmentUri"],
         ),
         ({}, {"failoverReplica": {"name": "standby"}}, ["failoverReplica.name"]),
-        # A replica that somebody has stopped; one that runs is as it should be.
+        # A replica that was stopped by hand; one that runs is as declared.
         ({"databaseReplicationEnabled": False}, {}, ["settings.databaseReplicationEnabled"]),
         ({"databaseReplicationEnabled": True}, {}, []),
     ],

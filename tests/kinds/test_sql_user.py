@@ -210,13 +210,13 @@ def test_goes_when_its_instance_is_gone_already() -> None:
 
 def test_a_user_that_another_writer_deleted_first_is_no_failure() -> None:
     async def scenario(engine: KindHarness) -> Any:
-        def somebody_deletes(request: HttpRequest) -> None:
+        def another_writer_deletes(request: HttpRequest) -> None:
             if request.method == "DELETE":
                 engine.cloud.call("DELETE", f"{USERS}?name=some-user")
 
         await with_instance(engine)
         await engine.settle(user(MAIN))
-        engine.http.interrupt = somebody_deletes
+        engine.http.interrupt = another_writer_deletes
         return await engine.delete(REF), names(engine)
 
     assert in_kind_harness(scenario) == (Gone(), [("root", "%")])

@@ -58,7 +58,7 @@ def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
         listing({"name": "somebody"}, {"host": "%"}, {"name": "some-use"}, {"name": "Some-User", "host": "%"}),
         listing({"name": "some-user", "host": "10.0.0.1"}),
     ],
-    ids=["no instance", "nobody", "others", "from elsewhere"],
+    ids=["no instance", "no user", "other users", "another host"],
 )
 def test_a_user_that_is_not_listed_is_absent(answer: HttpResponse) -> None:
     assert asyncio.run(kind(answer).observe(PLACE)) == Absent()

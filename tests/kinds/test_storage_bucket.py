@@ -32,7 +32,7 @@ FORCE = {"cnrm.cloud.google.com/force-destroy": "true"}
 
 
 def make_by_hand(engine: KindHarness, **members: Any) -> None:
-    """A bucket that nobody declared."""
+    """A bucket without a resource."""
     engine.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": "some-bucket", **members})
     engine.cloud.journal.clear()
 

@@ -38,7 +38,7 @@ def serve_config_connector_kinds(cluster: Access) -> None:
 
 
 def config_connector_bucket(name: str, **annotations: str) -> dict[str, Any]:
-    """What somebody declared to them."""
+    """A bucket that is declared to Config Connector."""
     said = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
     head = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket"}
     return {**head, "metadata": {"name": name, "annotations": said}, "spec": {"location": "EU"}}
@@ -70,7 +70,7 @@ class ConfigConnectorCluster:
         self.desk.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
     def uninstall(self) -> None:
-        """Nobody of theirs looks after the namespace any more."""
+        """Config Connector does not manage the namespace any more."""
         assert self.cluster.call("DELETE", f"{self.context}/{CONTEXT}").status == 200
 
     def resource(self, name: str) -> dict[str, Any]:

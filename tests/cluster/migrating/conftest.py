@@ -21,7 +21,7 @@ def cluster(api_server: Access) -> Access:
 
 @pytest.fixture
 def desk(cluster: Access, tmp_path: Path) -> Iterator[Desk]:
-    """Somebody whose kubeconfig leads to that cluster."""
+    """A user whose kubeconfig selects that cluster."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     with Desk(tmp_path, {**kept, "PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig)}) as desk:
         yield desk
@@ -29,7 +29,7 @@ def desk(cluster: Access, tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.fixture
 def theirs(cluster: Access, namespace: str, desk: Desk) -> Iterator[ConfigConnectorCluster]:
-    """One bucket as declared, and one of which somebody set more than is declared."""
+    """One bucket as declared, and one with more settings than are declared."""
     theirs = ConfigConnectorCluster(cluster, namespace, desk)
     theirs.make("calm")
     theirs.make("edited", {"versioning": {"enabled": True}})

@@ -114,7 +114,7 @@ def test_what_makes_no_sense_is_said(theirs: ConfigConnectorCluster, words: tupl
     assert done.stderr.startswith("error: --finish ")
 
 
-# --- Whoever uninstalls the kinds as well -----------------------------------------------------------------------------
+# --- The kinds are uninstalled as well --------------------------------------------------------------------------------
 
 
 @pytest.fixture

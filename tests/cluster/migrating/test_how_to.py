@@ -20,7 +20,7 @@ from tests.scenarios.served_kinds import empty
 
 PAGE: Final = Path("docs/how-to/leave-config-connector.md")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# What somebody set by hand, as the page tells.
+# What was set by hand, as the page says.
 BY_HAND: Final[dict[str, dict[str, Any]]] = {"photos": {"versioning": {"enabled": True}}}
 NAMESPACE: Final = "team"
 # What the author said, and what their controller remembers.
@@ -28,7 +28,7 @@ THEIR_OWN: Final = ("cnrm.cloud.google.com/project-id", "cnrm.cloud.google.com/l
 
 
 class Reader:
-    """Somebody at a desk, with the programs and the cluster that the page is about."""
+    """A user with the programs and the cluster that the page is about."""
 
     def __init__(self, desk: Desk, kubectl: Path) -> None:
         self._desk = desk
@@ -77,7 +77,7 @@ def assert_as_before(team: ConfigConnectorCluster) -> None:
 
 
 def declare(manifests: str, team: ConfigConnectorCluster) -> None:
-    """Config Connector made what is declared here, and somebody was at it since."""
+    """Config Connector created what is declared here, and it was edited since."""
     for manifest in yaml.safe_load_all(manifests):
         team.settle(manifest, BY_HAND.get(manifest["metadata"]["name"], {}))
     team.desk.in_cloud(lambda cloud: cloud.journal.clear())

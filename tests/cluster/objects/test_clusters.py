@@ -190,7 +190,7 @@ def test_the_cluster_of_the_store_is_meant_when_the_store_is_one(api_server: Acc
     assert site.status()["setpoint"]["location"] == f"v1 ConfigMap {namespace}/map @ own"
     own = site.clusters.own
     site.run(site.clusters.close())
-    # It is closed by whoever made it, and not before.
+    # It is closed by its creator, and not before.
     assert isinstance(site.step(), Settled)
     site.run(own.close())
     site.close()
@@ -217,7 +217,7 @@ def test_an_object_stays_the_same_when_its_resource_moves_into_the_cluster(
 
 
 def allow(site: Site, user: str, *verbs: str) -> None:
-    """Gives somebody rights on ConfigMaps of the namespace."""
+    """Grants a user rights on ConfigMaps of the namespace."""
     rbac = "rbac.authorization.k8s.io"
     path = f"/apis/{rbac}/v1/namespaces/{site.namespace}"
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}]

@@ -82,7 +82,7 @@ def test_what_drifted_is_told_beforehand_by_either(site: Site, subject: Subject)
     same, other = (site.run(read_only(UpgradeHarness(site, kind))) for kind in (site.kind, revised(site.kind)))
 
     assert (same.finding, same.fields) == (PreviewFinding.WRITES, (subject.path,))
-    # Whether it was the person or the new mapping that moved the field, nobody can tell: it is left to its holder.
+    # A person or the new mapping may have moved the field: it is left to its manager.
     assert other.finding is PreviewFinding.FAILED
     assert f"{subject.path} is held by " in other.trouble
 

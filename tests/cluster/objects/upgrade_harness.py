@@ -137,7 +137,7 @@ class Succession:
 
 
 def declare(site: Site, subject: Subject) -> None:
-    """It is asked for, and nobody has looked."""
+    """It is declared, and not reconciled yet."""
     if subject.other is not None:
         site.settle(subject.other, "other", waitFor={"field": "data.a"})
     site.declare(subject.manifest, **subject.said)

@@ -30,7 +30,7 @@ class Asked:
 
     @property
     def is_about_leases(self) -> bool:
-        """Whether it only says that somebody is there."""
+        """Whether it only renews a lease."""
         return "/leases" in self.path
 
     @property
@@ -59,7 +59,7 @@ class Proxy:
         self._access = access
         self.asked: list[Asked] = []
         self.fault: NetworkFault = no_fault
-        # Whether a request is carried out, and nobody hears of it.
+        # Whether a request is carried out, and its response is lost.
         self.loses_answer: Callable[[web.BaseRequest], bool] = _never
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -90,7 +90,7 @@ class Proxy:
         await self._sockets.close_all()
 
     def write_kubeconfig(self, file: Path) -> Path:
-        """The file for whoever is to come this way."""
+        """The kubeconfig of clients that use this proxy."""
         content: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -123,7 +123,7 @@ class Proxy:
             asked.status = answer.status
             return answer
         except (aiohttp.ClientError, OSError):
-            # As if the wire had been cut: whoever asked has to find out.
+            # As if the connection had been cut: the client has to find out.
             if incoming.transport is not None:
                 incoming.transport.abort()
             return web.Response(status=502)
@@ -158,7 +158,7 @@ _NO_END: Final = aiohttp.ClientTimeout(total=None)
 
 
 async def cut_off(incoming: web.BaseRequest) -> web.StreamResponse | None:
-    """Nobody gets an answer."""
+    """No client gets a response."""
     assert incoming.transport is not None
     incoming.transport.abort()
     return web.Response(status=502)

@@ -1,6 +1,6 @@
 """Processes that share the work on a real API server are killed and asked to end: nothing is lost, nothing done twice.
 
-How long nobody looks after a shard is for `make soak ARGS="--cluster --kills 20"` to judge: here nothing is timed.
+How long a shard has no owner is for `make soak ARGS="--cluster --kills 20"` to judge: here nothing is timed.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What resources refer to: others that come later, and Secrets whose values nobody watches."""
+"""What resources refer to: resources that are created later, and Secrets whose values are not watched."""
 
 import json
 

@@ -30,7 +30,7 @@ def test_a_requested_restart_is_not_reverted(trustee_cluster: TrusteeCluster, tr
 def test_a_container_that_another_writer_adds_is_removed(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
-    """Whoever runs beside the keys could read them."""
+    """A container beside the keys could read them."""
     trustee.settle(trustee_config())
     added = {"spec": {"template": {"spec": {"containers": [{"name": "mine", "image": "mine:1"}]}}}}
 

@@ -18,7 +18,7 @@ MOMENTS: Final = 8
 
 
 class Stalling:
-    """After so many writes to a namespace, nobody who asks for anything there gets an answer: that write had none."""
+    """After so many writes to a namespace, no request there gets a response: that write had none."""
 
     def __init__(self, allowed: dict[str, int]) -> None:
         self._left = dict(allowed)
@@ -36,7 +36,7 @@ class Stalling:
         return True
 
     async def fault(self, incoming: web.BaseRequest) -> web.StreamResponse | None:
-        """Hangs for whoever comes after it."""
+        """Hangs for every later request."""
         if self._namespace(incoming) in self.stalled:
             await asyncio.sleep(3600)
         return None

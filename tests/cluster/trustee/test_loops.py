@@ -40,7 +40,7 @@ def test_irrelevant_conditions_of_the_deployment_are_no_reason_to_write(
         beat = {"type": "Progressing", "status": "True", "reason": f"Beat{number}", "message": "", "lastUpdateTime": at}
         body = {"status": {"conditions": [{**beat, "lastTransitionTime": at}]}}
         assert trustee.kubectl.access.call("PATCH", f"{trustee.path(DEPLOYMENT)}/status", body).status == 200
-    # Whoever has heard of this has heard of all of them.
+    # A watcher that received this event has received all of them.
     trustee.bring_up(0)
     trustee.until(TRUSTEE, lambda found: "isReady" not in found["status"])
 
@@ -58,7 +58,7 @@ def test_a_hundred_looks_at_what_is_as_it_should_be_write_nothing(
     asked = len(trustee_cluster.asked())
 
     while (reads := _reads(trustee_cluster, asked, trustee)) < PASSES:
-        # A note that is nobody's business: the owner of what was touched has to look all the same.
+        # An irrelevant annotation: the owner of the object has to reconcile all the same.
         body = {"metadata": {"annotations": {"example.com/note": str(reads)}}}
         assert trustee.kubectl.access.call("PATCH", trustee.path("configmap/tc-resource-policy"), body).status == 200
         until(partial(_are_more, trustee_cluster, asked, trustee, reads))

@@ -1,4 +1,4 @@
-"""What is generated and deleted by somebody comes back."""
+"""Generated objects that are deleted come back."""
 
 from tests.cluster.trustee.manifests import trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster

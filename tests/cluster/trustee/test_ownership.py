@@ -1,4 +1,4 @@
-"""Whose a child is: what was there before is adopted when it is nobody's, and left alone when it is another's."""
+"""Ownership of children: an existing object without an owner is adopted, one of another owner is left alone."""
 
 from typing import Any
 

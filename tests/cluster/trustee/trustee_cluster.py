@@ -90,7 +90,7 @@ class TrusteeCluster:
 
     @contextmanager
     def fault(self, fault: NetworkFault, loses_answer: Callable[[web.BaseRequest], bool]) -> Iterator[None]:
-        """What becomes of requests meanwhile, see `Proxy`; in the end whoever still waits is cut off."""
+        """What becomes of requests meanwhile, see `Proxy`; in the end waiting clients are cut off."""
         self._backstage.call(lambda: self._set_weather(fault, loses_answer))
         try:
             yield

@@ -72,7 +72,7 @@ class TrusteeNamespace:
         self.kubectl("delete", target, "--wait=false")
 
     def report(self, target: str, **status: Any) -> None:
-        """Members of the status, as whoever looks after the object writes them."""
+        """Members of the status, as the controller of the object writes them."""
         self.kubectl("patch", target, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
     def bring_up(self, up: int | None = None) -> None:

@@ -8,7 +8,7 @@ from tests.cluster.waiting.wait_harness import Applying
 
 NAMES: Final = ("by-condition", "by-field", "by-rollout", "by-value")
 TARGETS: Final = ("DNSRecord/by-condition", "Service/by-field", "Deployment/by-rollout", "DNSRecord/by-value")
-# What each says while nobody has reported anything.
+# The message of each while no status is reported.
 AT_FIRST: Final = {
     "by-condition": "condition Ready is not there yet (there: none)",
     "by-field": f"{ADDRESS} is not there yet",

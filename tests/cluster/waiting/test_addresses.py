@@ -106,7 +106,7 @@ def kept_stage(request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_
     with WaitHarness(dns, namespace, tmp_path, store) as harness:
         harness.keep()
         yield harness
-        # Nobody would look after them later, and the namespace could not go.
+        # No controller would handle them later, and the namespace could not be deleted.
         harness.setpoint("delete", "KubernetesObject/home", "KubernetesObject/web", "-n", namespace)
 
 

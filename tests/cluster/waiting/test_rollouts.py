@@ -31,7 +31,7 @@ STORIES: dict[str, tuple[Any, Callable[[FakeControllers, str], None], str, Calla
         "1 of 3 replicas updated",
         lambda controllers, target: controllers.bring_up(target, 3),
     ),
-    # Only the last of three is to be updated, and none where pods are updated when somebody deletes them.
+    # Only the last of three is to be updated, and none where pods are updated on deletion.
     "partitioned": (
         stateful_set("partitioned", 3, **PARTITIONED),
         lambda controllers, target: controllers.bring_up(target, 3, updatedReplicas=0),

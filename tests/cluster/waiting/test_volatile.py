@@ -1,4 +1,4 @@
-"""What controllers write again and again is nobody's change: no plan, no write, no other value."""
+"""What controllers write again and again is no change: no plan, no write, no other value."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def test_an_object_of_which_only_the_name_is_declared_is_others_to_fill(harness:
     bare = kept({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bare"}})
     planned = harness.plan(bare)
     assert harness.apply(bare).code == 0
-    harness.controllers.edit("ConfigMap/bare", data={"key": "of somebody else"})
+    harness.controllers.edit("ConfigMap/bare", data={"key": "of another writer"})
 
     assert '+  metadata.name  unset → "bare"' in planned.text
     assert harness.plan(bare).code == 0

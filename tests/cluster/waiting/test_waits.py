@@ -28,7 +28,7 @@ def test_what_comes_late_ends_each_wait_and_progress_says_what_is_missing(harnes
 
     assert code == 0, text
     assert sorted(_lines(text, "created")) == sorted([*DONE.splitlines(), "KubernetesObject here/dependant created"])
-    # A status is no drift, and nobody is asked to keep it: each object is written once.
+    # A status is no drift: each object is written once.
     assert harness.writes() == ["PATCH"] * 5
 
 

@@ -1,4 +1,4 @@
-"""A namespace of a cluster, somebody who plays its controllers, and the real `setpoint`, which comes by a proxy."""
+"""A namespace of a cluster, fake controllers, and the real `setpoint`, which uses a proxy."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What holds for whatever somebody owns of any object."""
+"""What holds for any field set of any object."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def test_it_does_not_matter_in_which_order_owners_come(one: Owned, two: Owned, t
 @given(OBJECTS)
 def test_an_owned_leaf_is_owned_by_its_path(owned: Owned) -> None:
     for path in owned.leaves:
-        # A step that is the text of an element is no path that anybody could write.
+        # A step that is the text of an element cannot be written as a path.
         found = get_at(owned.value, path)
         if found is not MISSING and same([found], [owned.leaves[path]]):
             assert owned_below(owned.fields, owned.value, path) == NO_FIELDS

@@ -46,7 +46,7 @@ class Site:
         await self.store.apply({**document, "spec": spec})
 
     async def certify(self) -> None:
-        """Somebody makes the certificates."""
+        """The author creates the certificates."""
         for secret in (HTTPS, TOKEN):
             await self.store.apply(secret)
 
@@ -69,7 +69,7 @@ class Site:
         return found
 
     async def edit(self, ref: ResourceRef, change: Callable[[Any], Any]) -> None:
-        """Somebody changes a child by hand."""
+        """A user edits a child."""
         live = await self.get(ref)
         await self.store.replace(live, change(live.document))
 

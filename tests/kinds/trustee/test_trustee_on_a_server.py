@@ -65,7 +65,7 @@ def written(server: Access, namespace: str, spec: Any, live: dict[str, Any]) -> 
 
 
 def by_hand(live: dict[str, Any]) -> dict[str, Any]:
-    """The Deployment after somebody was at it."""
+    """The Deployment after edits of another writer."""
     pod = live["spec"]["template"]["spec"]
     (broker,) = pod["containers"]
     probe = {"exec": {"command": ["true"]}, "periodSeconds": 60}

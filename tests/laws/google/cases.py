@@ -1,4 +1,4 @@
-"""A case: somebody's object in a cloud, an author's manifest, and what has to be kept of the object."""
+"""A case: an object of another writer, an author's manifest, and what has to be preserved of the object."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class Case:
         return bool(self.spec.get("cloneSource"))
 
     def as_it_is_now(self) -> "Case":
-        """The same, with the live object as somebody else has left it."""
+        """The same, with the live object as another writer has left it."""
         self.harness.cloud.journal.clear()
         return replace(self, view=self.fuzzed.view(self.harness), raw=self.fuzzed.raw(self.harness))
 
@@ -90,7 +90,7 @@ def case_of(fuzzed: FuzzedKind, harness: CloudHarness, spec: Spec, policy: Polic
 
 @st.composite
 def meddled(draw: st.DrawFn, case: Case) -> Case:
-    """The same after somebody else changed the live object."""
+    """The same after another writer changed the live object."""
     case.fuzzed.meddle(draw, case.harness)
     return case.as_it_is_now()
 

@@ -5,7 +5,7 @@ nothing to do; or it is refused, in words that stand in the status:
 
 * by the kind: nothing was written, and nothing is written by the next step either;
 * by the service: what was written before that is done. The next step sends the refused write again, and of the others
-  only what nobody can see: a password.
+  only what cannot be read: a password.
 """
 
 from setpoint.engine.context import Settled, Stopped

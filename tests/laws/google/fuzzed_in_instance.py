@@ -112,6 +112,6 @@ class FuzzedUser(FuzzedInInstance):
         assert harness.ask("POST", f"{INSTANCES}/main/users", {"name": self.name, **word, **body})
 
     def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
-        """Somebody else gives the user another policy."""
+        """Another writer gives the user another policy."""
         policy = draw(values(USER.fields["passwordPolicy"], self.live_words, "passwordPolicy"))
         harness.ask("PUT", f"{INSTANCES}/main/users?name={self.name}", {"name": self.name, "passwordPolicy": policy})

@@ -269,7 +269,7 @@ def _sensible_settings(settings: Spec, *, is_plus: bool) -> Spec:
 
 
 def new_instance(harness: CloudHarness, name: str, version: str, settings: Spec, **more: Any) -> None:
-    """Somebody else makes an instance."""
+    """Another writer creates an instance."""
     body = {"name": name, "databaseVersion": version, "region": "us-central1", "settings": settings, **more}
     assert harness.ask("POST", INSTANCES, {**body, "rootPassword": "s3cret"}), body
 
@@ -281,7 +281,7 @@ def _sensible_backups(backups: Spec) -> Spec:
 
 
 def _sensible_network(network: Spec) -> Spec:
-    """Somebody has to be able to reach it; networks are told apart."""
+    """The instance has to be reachable; its networks are distinct."""
     found = {**network, "ipv4Enabled": True} if network.get("ipv4Enabled") is False else dict(network)
     if found.get("authorizedNetworks"):
         by_key = {(one.get("name"), one["value"]): one for one in found["authorizedNetworks"]}

@@ -44,7 +44,7 @@ class FuzzedKind(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     # What there is only while a switch is on, and the switch.
     switches: ClassVar[Mapping[Path, Path]] = {}
-    # What the service puts where nobody says anything.
+    # Defaults of the service.
     own: ClassVar[Mapping[str, Json]] = {}
 
     @property
@@ -64,7 +64,7 @@ class FuzzedKind(ABC):
     def policy_paths(self) -> list[str]:
         """Every path that an annotation may list."""
         listable = [path for path in paths_of(self.shape) if "…" not in path and path != "made"]
-        # Nobody leaves a part of a reference to somebody else.
+        # A part of a reference is never unmanaged.
         return [path for path in listable if str(atomic_ancestor(self.shape, Path.parse(path))) == path] + list(
             self.listable
         )
@@ -77,7 +77,7 @@ class FuzzedKind(ABC):
 
     @cached_property
     def unspoken(self) -> list[str]:
-        """What a client may write to in the API, and the kind does not model; inside lists nobody looks."""
+        """What a client may write to in the API, and the kind does not model; not inside lists."""
         modelled = paths_of(shape_of(self.live_type))
         return [path for path, _ in settable(self.schema) if path not in (*modelled, *self.aliases)]
 
@@ -100,15 +100,15 @@ class FuzzedKind(ABC):
 
     @abstractmethod
     def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
-        """Somebody else makes the object."""
+        """Another writer creates the object."""
 
     @cached_property
     def patches(self) -> st.SearchStrategy[list[Spec]]:
-        """What somebody else may ask for."""
+        """The changes of another writer."""
         return patches(self.schema, self.live_words, 6)
 
     def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
-        """Somebody else changes the object, as far as the service lets them."""
+        """Another writer changes the object, as far as the service accepts it."""
         for patch in draw(self.patches):
             harness.ask("PATCH", self.path, patch)
 

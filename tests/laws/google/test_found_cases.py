@@ -24,7 +24,7 @@ AUDIT: Final = "spec.settings.sqlServerAuditConfig"
 
 
 def bucket_case(live: Spec, spec: Spec, policy: Policy) -> Case:
-    """A bucket that somebody else made."""
+    """A bucket that another writer created."""
     fuzzed, harness = FuzzedBucket(), CloudHarness()
     run(harness.bring_what_is_referred_to(MYSQL))
     body = {"name": fuzzed.name, "labels": {"managed-by-cnrm": "true"}, **live}
@@ -33,7 +33,7 @@ def bucket_case(live: Spec, spec: Spec, policy: Policy) -> Case:
 
 
 def instance_case(version: str, live: Spec, spec: Spec, policy: Policy) -> Case:
-    """An instance that somebody else made."""
+    """An instance that another writer created."""
     fuzzed, harness = FuzzedInstance(), CloudHarness()
     run(harness.bring_what_is_referred_to(version))
     new_instance(harness, fuzzed.name, version, live)

@@ -173,7 +173,7 @@ class BucketIpFilter(SpecStruct, frozen=True):
 
 
 class StorageBucketSpec(SpecStruct, frozen=True):
-    """The spec. What keeps data or strangers out is given up only by an explicit value."""
+    """The spec of a StorageBucket. Fields that protect data or access are removed only by an explicit value."""
 
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The name of the bucket in the service; the resource's own when left out."""
@@ -218,7 +218,7 @@ class StorageBucketSpec(SpecStruct, frozen=True):
 
 
 class BucketMetadata(SpecStruct, frozen=True):
-    """What of a manifest's metadata the bucket has, too."""
+    """The metadata that is compared: the labels."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the bucket."""
