@@ -1,4 +1,4 @@
-"""A GitOps tool: applies the manifest of a repository again and again, and removes everything else."""
+"""A GitOps tool: applies the manifest of a repository again and again, and prunes other labels and annotations."""
 
 import http.client
 import json
