@@ -22,7 +22,7 @@ from setpoint.clients.http import HttpClient, HttpRequest
 from setpoint.stores.kubernetes.served_kinds import ServedKind
 from tests.cluster.access import Access
 from tests.cluster.assets import Assets, Missing, find
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.progress import Progress
 from tests.cluster.server import Cluster, Settings
 

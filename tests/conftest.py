@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 # What is claimed outside of test modules should explain itself all the same, whoever is the first to import it.
 pytest.register_assert_rewrite(
-    "tests.cluster.objects.ground",
+    "tests.cluster.objects.upgrade_harness",
     "tests.engine.bench",
     "tests.engine.lifecycle_contested",
     "tests.engine.lifecycle_deleting",

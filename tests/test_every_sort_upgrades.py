@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, TypeAlias
 
 from setpoint.app import definitions, owners
-from tests.cluster.objects import ground
+from tests.cluster.objects import upgrade_harness
 from tests.cluster.trustee.test_upgrades import ON_A_CLUSTER
 from tests.engine import lifecycle_upgrading
 from tests.engine.lifecycle import CHAPTERS
@@ -23,7 +23,9 @@ def untried(kinds: Iterable[Name], its_owners: Iterable[Name]) -> list[str]:
     """What to do about each that is not tried; nothing when all are."""
     return [
         *_told(
-            kinds, {*STOOD, ground.KIND}, "tests/engine/settings.py, or a ground like tests/cluster/objects/ground.py"
+            kinds,
+            {*STOOD, upgrade_harness.KIND},
+            "tests/engine/settings.py, or a ground like tests/cluster/objects/upgrade_harness.py",
         ),
         *_told(its_owners, OWNING, "tests/engine/owners/stands.py"),
     ]
@@ -46,7 +48,7 @@ def test_one_that_is_not_tried_is_named_with_what_to_do() -> None:
 
     assert told == [
         "Yoyo of toys.test is not tried on what another implementation of it made: give it a stand in "
-        "tests/engine/settings.py, or a ground like tests/cluster/objects/ground.py",
+        "tests/engine/settings.py, or a ground like tests/cluster/objects/upgrade_harness.py",
         "Box of toys.test is not tried on what another implementation of it made: give it a stand in "
         "tests/engine/owners/stands.py",
     ]

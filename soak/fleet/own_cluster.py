@@ -12,7 +12,7 @@ from setpoint.core.values.json_types import JsonObject
 from soak.fleet.story import Place, Tell
 from tests.cluster.access import Access
 from tests.cluster.assets import Missing, find
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.progress import Progress
 from tests.cluster.server import Cluster, Settings
 

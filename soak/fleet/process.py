@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from tests.cluster.children import Child
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 SETPOINT: Final = str(Path(sys.executable).with_name("setpoint"))
 _PANICS: Final = re.compile(r"^controller_runtime_reconcile_panics_total\{.*\} ([0-9.]+)$", re.MULTILINE)

@@ -143,7 +143,11 @@ async def open_app(
         stack.push_async_callback(clusters.close)
         kinds, owners = _kinds(google, clusters, settings.clock), _owners(_environment(settings, wiring))
         if wiring.recorded is not None:
-            store, clusters.recorded, clusters.usual = wiring.recorded, _unreachable_connection(), wiring.cluster
+            store, clusters.recorded, clusters.default_cluster = (
+                wiring.recorded,
+                _unreachable_connection(),
+                wiring.cluster,
+            )
         elif is_shared_store(settings):
             client = _cluster_client(settings, google.budgets, wiring.interceptor(STORE))
             counts.append(client.http.counts)
@@ -159,7 +163,9 @@ async def open_app(
         clusters.secret = store.get
         stack.push_async_callback(store.close)
         engine = EngineContext(store, settings.clock, kinds, settings.cookies, owners=owners)
-        yield OpenedEngine(engine, google.budgets, counts, lambda: clusters.usual, shared=is_shared_store(settings))
+        yield OpenedEngine(
+            engine, google.budgets, counts, lambda: clusters.default_cluster, shared=is_shared_store(settings)
+        )
 
 
 def _environment(settings: AppSettings, wiring: ClientWiring) -> Mapping[str, str]:

@@ -87,7 +87,7 @@ class Authority:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A key that nobody has."""
+    """A new key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -99,7 +99,7 @@ def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def public_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The half of the key that anybody may have."""
+    """The public half of the key."""
     return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 

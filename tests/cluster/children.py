@@ -19,14 +19,14 @@ GONE: Final = ("", "Z")
 _SHOWN_LINES: Final = 25
 _SHOWN_CHARACTERS: Final = 400
 _PATIENCE: Final = 20.0
-# Linux ends the program together with whoever started it, even after kill -9. Who started it may be gone already by
+# Linux ends the program together with its parent, even after kill -9. The parent may be gone already by
 # the time of the request, so that is looked at afterwards. Elsewhere the program is only replaced.
 _DIE_WITH_PARENT: Final = """
 import ctypes, os, signal, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
-        sys.exit("whoever started this is gone")
+        sys.exit("the parent process is gone")
 os.execv(sys.argv[2], sys.argv[2:])
 """
 
@@ -80,7 +80,7 @@ class Child:
             self._process.wait()
 
     def freeze(self) -> None:
-        """It stays where it is and answers nobody, with all its connections open."""
+        """It is stopped and answers no request, with all its connections open."""
         self._send(signal.SIGSTOP)
 
     def thaw(self) -> None:

@@ -74,7 +74,7 @@ def own_api_server(new_api_server: NewApiServer) -> Cluster:
 
 
 def is_required(environment: Mapping[str, str]) -> bool:
-    """Whether a test that finds no API server has failed: where nobody would read that it was skipped."""
+    """Whether a test that finds no API server has failed: where a skip would go unnoticed."""
     return any(
         environment.get(name, "0").lower() not in ("", "0", "false") for name in ("CI", "SETPOINT_REQUIRE_CLUSTER")
     )
@@ -82,7 +82,7 @@ def is_required(environment: Mapping[str, str]) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Decides who finds the programs and runs the shared server: this process, or the one that started it."""
-    config.addinivalue_line("markers", f"{NEEDS_CLUSTER}: runs on a real API server; whoever asks for one is marked")
+    config.addinivalue_line("markers", f"{NEEDS_CLUSTER}: runs on a real API server; set for tests that use one")
     address = getattr(config, "workerinput", {}).get(_ADDRESS)
     config.stash[_SHARING] = Guest(address) if address else Host(lambda line: _tell(config, line))
 
@@ -146,7 +146,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """After Ctrl-C nobody needs the programs any more; a process that waits for them would be waited for itself."""
+    """After Ctrl-C the programs are not needed any more; a process that waits for them would be waited for itself."""
     sharing = session.config.stash[_SHARING]
     if isinstance(sharing, Host):
         sharing.call_off()
@@ -169,7 +169,7 @@ def kubectl_program(cluster_assets: Assets) -> Path:
 
 @pytest.fixture(scope="session")
 def controllers(api_server: Access) -> None:
-    """Somebody empties namespaces that go, collects what has lost its owner, and puts roles together.
+    """A controller manager empties deleted namespaces, collects objects without owners, and aggregates roles.
 
     Sets of programs for tests mostly come without: then a skip is said at the end, also where a server is required.
     """
@@ -177,7 +177,7 @@ def controllers(api_server: Access) -> None:
 
 
 def require_controllers(server: Access) -> None:
-    """A skip where nobody does that."""
+    """Skips where there is no controller manager."""
     if not server.has_controllers:
         pytest.skip("there is no kube-controller-manager beside the API server")
 

@@ -1,4 +1,4 @@
-"""Ports that stay ours while nobody listens on them."""
+"""Ports that stay reserved while no process listens on them."""
 
 import random
 import socket
@@ -11,7 +11,7 @@ _ATTEMPTS: Final = 100
 
 
 def free_port() -> int:
-    """A port on the loopback device that nobody listens on."""
+    """A port on the loopback device without a listener."""
     for port in random.SystemRandom().sample(_RANGE, _ATTEMPTS):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

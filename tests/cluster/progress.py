@@ -12,11 +12,11 @@ _GLANCE: Final = 0.2
 
 
 class CalledOff(Exception):
-    """Nobody waits for the outcome any more."""
+    """The caller does not wait for the outcome any more."""
 
 
 class Progress:
-    """Lines for whoever waits, one every quarter of a minute, until it is called off."""
+    """Progress lines for the caller, one every quarter of a minute, until it is called off."""
 
     def __init__(self, tell: Callable[[str], None], beat: float = _BEAT) -> None:
         self.tell = tell
@@ -24,7 +24,7 @@ class Progress:
         self._off = threading.Event()
 
     def call_off(self) -> None:
-        """Whoever waits here is woken by `CalledOff`."""
+        """A waiting caller is woken by `CalledOff`."""
         self._off.set()
 
     def wait(self, is_over: Callable[[], bool], describe: Callable[[], str]) -> None:

@@ -16,7 +16,7 @@ from tests.cluster.access import ADMIN, USERS, Access, write_kubeconfig
 from tests.cluster.assets import Assets
 from tests.cluster.certificates import Authority, new_key, private_pem, public_pem
 from tests.cluster.children import Child
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.ports import free_port
 
 # What removes deleted namespaces and what has no owner left, and fills the roles `view`, `edit` and `admin`. The rest

@@ -1,4 +1,4 @@
-"""A child process ends when it is told to, and with whoever started it at the latest."""
+"""A child process ends when it is told to, and with its parent at the latest."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.children import GONE, Child, state
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 _LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 _STARTS_A_CHILD = """
@@ -33,7 +33,7 @@ def _until_said(child: Child, word: str) -> None:
 
 
 @_LINUX
-def test_it_ends_with_whoever_started_it_even_after_kill_9(tmp_path: Path) -> None:
+def test_it_ends_with_its_parent_even_after_kill_9(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _STARTS_A_CHILD, str(tmp_path)]
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -103,7 +103,7 @@ def test_a_command_logs_in_with_a_certificate(api_server: Access) -> None:
     assert with_client(connection, whoami) == ("admin", ["system:masters"])
 
 
-def test_acts_as_somebody_else(api_server: Access) -> None:
+def test_impersonates_another_user(api_server: Access) -> None:
     known = connection_from_files([api_server.kubeconfig])
     connection = dataclasses.replace(known, impersonation=Impersonation("jane", groups=("a", "b")))
 
@@ -137,7 +137,7 @@ def test_a_token_that_was_not_given_out_is_refused(api_server: Access) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_server_that_somebody_else_vouches_for_is_not_talked_to(api_server: Access) -> None:
+def test_a_server_with_a_certificate_of_another_authority_is_refused(api_server: Access) -> None:
     stranger = CertificateAuthority(Signer().certificate.decode())
     connection = dataclasses.replace(connection_from_files([api_server.kubeconfig]), trust=stranger)
 

@@ -75,7 +75,7 @@ def test_a_name_that_is_taken_is_told(api_server: Access, namespace: str) -> Non
     refused(api_server, AlreadyExists, twice)
 
 
-def test_somebody_who_was_faster_is_told(api_server: Access, namespace: str) -> None:
+def test_a_concurrent_write_is_reported(api_server: Access, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def race(client: KubernetesClient) -> None:
@@ -167,7 +167,7 @@ def test_applies_its_own_fields_and_leaves_those_of_others(api_server: Access, n
     assert with_client(api_server.kubeconfig, apply) == {"ours": "2", "theirs": "1"}
 
 
-def test_whoever_holds_a_field_is_named_and_can_be_overruled(api_server: Access, namespace: str) -> None:
+def test_the_manager_of_a_field_is_named_and_can_be_overruled(api_server: Access, namespace: str) -> None:
     one = config_maps(namespace).named("one")
 
     async def contest(client: KubernetesClient) -> Any:

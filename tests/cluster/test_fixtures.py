@@ -14,7 +14,7 @@ import pytest
 from tests.cluster.assets import Assets
 from tests.cluster.children import GONE, state
 from tests.cluster.fixtures import is_required
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.stand_in_go import write_go
 
 _HEAR_CTRL_C = (
@@ -124,7 +124,7 @@ def test_a_build_does_not_outlive_the_tests(tmp_path: Path, short_path: Path, nu
     places = {"PATH": f"{go.parent}:/usr/bin:/bin", "TMPDIR": str(short_path)}
     environment = _environment(**_without_programs(tmp_path) | places)
     command = _command(tmp_path, _ONE_OF_EACH, "-n", "2")
-    # Whoever runs the tests in the background ignores Ctrl-C, and so would all that they start.
+    # A test run in the background ignores Ctrl-C, and so would all processes that it starts.
     hear = [sys.executable, "-c", _HEAR_CTRL_C]
     with subprocess.Popen([*hear, *command], stdout=subprocess.DEVNULL, env=environment) as running:
         until((tmp_path / "begun.all").exists)
@@ -145,5 +145,5 @@ def test_a_build_does_not_outlive_the_tests(tmp_path: Path, short_path: Path, nu
         ({"SETPOINT_REQUIRE_CLUSTER": "1"}, True),
     ],
 )
-def test_one_is_required_in_ci_or_where_somebody_says_so(environment: dict[str, str], required: bool) -> None:
+def test_one_is_required_in_ci_or_when_configured(environment: dict[str, str], required: bool) -> None:
     assert is_required(environment) is required

@@ -1,4 +1,4 @@
-"""The API server of the tests is a real one, and nobody else's."""
+"""The API server of the tests is a real one, and private to them."""
 
 import http.client
 import ssl
@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.access import ANONYMOUS, Access
 from tests.cluster.assets import Assets
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 
 def _kubectl(server: Access, user: str, *arguments: str) -> "subprocess.CompletedProcess[str]":

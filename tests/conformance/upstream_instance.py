@@ -274,7 +274,7 @@ def _said(part: Mapping[str, Any]) -> Body:
 
 
 def _leave(desired: Body, live: Body, path: str) -> None:
-    """The live value at a path that nobody manages."""
+    """The live value at an unmanaged path."""
     steps = _API[path]
     for step in steps[:-1]:
         desired, live = desired.setdefault(step, {}), live.get(step, {})

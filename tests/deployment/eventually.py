@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 T = TypeVar("T")
 

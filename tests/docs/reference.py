@@ -24,9 +24,9 @@ from setpoint.kinds.gcp.sql_user.spec import SqlUserStatus, SqlUserTree
 from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketStatus, StorageBucketTree
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectStatus, KubernetesObjectTree
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigStatus, KbsConfigTree
-from setpoint.kinds.trustee.trustee_config.kbs_config_child import EditPolicy, field_policies
 from setpoint.kinds.trustee.trustee_config.spec import TrusteeConfigStatus, TrusteeConfigTree
 from setpoint.stores.kubernetes.crds import CommonStatus
+from tests.kinds.trustee.edit_policies import EditPolicy, field_policies
 
 
 @dataclass(frozen=True, slots=True)

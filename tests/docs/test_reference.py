@@ -22,8 +22,8 @@ from tests.docs.reference import (
     with_table,
     with_tables,
 )
-from tests.kinds.everything_said import PAGES as SAID
-from tests.kinds.everything_said import kind_of, outputs_of
+from tests.kinds.full_responses import PAGES as SAID
+from tests.kinds.full_responses import kind_of, outputs_of
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

@@ -34,7 +34,7 @@ ALWAYS = {
     "tier": TIER,
     "userLabels": {"managed-by-cnrm": "true"},
 }
-# What the service answers with when nobody asked for more.
+# What the service returns by default.
 BACKUPS = {
     "backupRetentionSettings": {"retainedBackups": 7, "retentionUnit": "COUNT"},
     "enabled": False,

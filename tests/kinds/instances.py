@@ -1,4 +1,4 @@
-"""Instances in a world of their own: manifests, what somebody else made, and what was asked of the service."""
+"""Instances in a local cloud: manifests, instances of another writer, and the requests to the service."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from tests.engine.stand import Spec
-from tests.kinds.bench import PROJECT, SQL, Bench, bench
+from tests.kinds.kind_harness import PROJECT, SQL, KindHarness, kind_harness
 
 T = TypeVar("T")
 INSTANCES = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -35,11 +35,11 @@ def with_settings(spec: Spec, **settings: Any) -> Spec:
     return {**spec, "settings": {**spec["settings"], **settings}}
 
 
-def played(scenario: Callable[[Bench], Awaitable[T]]) -> T:
+def played(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
     """What the scenario comes to in a new world that knows instances."""
 
     async def main() -> T:
-        async with bench() as engine:
+        async with kind_harness() as engine:
             kind = SqlInstanceKind(engine.google)
             engine.engine = replace(engine.engine, kinds={**engine.engine.kinds, (kind.group, kind.name): kind})
             return await scenario(engine)
@@ -47,8 +47,8 @@ def played(scenario: Callable[[Bench], Awaitable[T]]) -> T:
     return asyncio.run(main())
 
 
-def plant(engine: Bench, **body: Any) -> None:
-    """An instance that somebody else made."""
+def plant(engine: KindHarness, **body: Any) -> None:
+    """An instance that another writer created."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", "storageAutoResize": True}
     wanted = {"name": "some-instance", "region": "us-central1", **body, "settings": {**settings, **body["settings"]}}
     assert engine.cloud.call("POST", INSTANCES, wanted).status == 200
@@ -56,11 +56,11 @@ def plant(engine: Bench, **body: Any) -> None:
     engine.cloud.journal.clear()
 
 
-def users(engine: Bench, name: str = "some-instance") -> list[str]:
+def users(engine: KindHarness, name: str = "some-instance") -> list[str]:
     return [user.name for user in engine.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
 
 
-def asked(engine: Bench) -> list[str]:
+def asked(engine: KindHarness) -> list[str]:
     """Method and last part of the path of every write."""
     return [f"{entry.method} {entry.path.rpartition('/')[2]}" for entry in engine.writes]
 

@@ -1,4 +1,4 @@
-"""The stand of a MySQL instance: in the beginning it has a user that nobody asked for."""
+"""The lifecycle of a MySQL instance, which begins with a default root user."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,15 +22,15 @@ class MysqlStand(InstanceStand):
 
     @property
     def users(self) -> list[str]:
-        """Everybody who can log in."""
+        """The users of the instance."""
         return self.users_of("some-instance")
 
     def users_of(self, name: str) -> list[str]:
-        """Everybody who can log in to that instance."""
+        """The users of that instance."""
         return [one.name for one in self.cloud.sql.state.instances[f"{PROJECT}/{name}"].users]
 
-    def make_as_somebody_else(self, name: str = "some-instance", **labels: str) -> None:
-        """Somebody makes an instance, by the same name unless told otherwise."""
+    def create_as_another_writer(self, name: str = "some-instance", **labels: str) -> None:
+        """Another writer creates an instance, by the same name unless another one is given."""
         settings = {
             "tier": "db-custom-1-3840",
             "edition": "ENTERPRISE",

@@ -26,7 +26,7 @@ SETTINGS: Final = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
 
 
 class UserStand(GoogleStand):
-    """A user. Its instance is there before the first claim, and nobody else in it has a name like ours."""
+    """A user. Its instance exists before the first claim, and has no other user with a similar name."""
 
     title = "SQLUser"
     without: ClassVar[Mapping[Part, str]] = {

@@ -11,14 +11,13 @@ from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING
 from setpoint.kinds.gcp.shared.config_connector import SpecReference
-from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree, effective_desired_sql_database
+from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree
 from setpoint.kinds.gcp.storage_bucket import (
     StorageBucket,
     StorageBucketSpec,
     StorageBucketTree,
-    bucket_as_spec,
-    effective_desired_storage_bucket,
 )
+from tests.kinds.typed_overlay import bucket_as_spec, desired_bucket, desired_database
 
 RULE = {"action": {"type": "Delete"}, "condition": {"age": 7}}
 OTHER_RULE = {"action": {"type": "Delete"}, "condition": {"age": 30}}
@@ -34,7 +33,7 @@ def policy(**annotations: str) -> FieldPolicy:
 
 
 def desired(said: StorageBucketSpec, live: StorageBucketSpec, policy: FieldPolicy) -> dict[str, Any]:
-    result: dict[str, Any] = msgspec.to_builtins(effective_desired_storage_bucket(said, live, policy))
+    result: dict[str, Any] = msgspec.to_builtins(desired_bucket(said, live, policy))
     return result
 
 
@@ -152,7 +151,7 @@ def test_a_bucket_field(
 
 
 def test_a_bucket_that_is_not_there_gets_the_defaults() -> None:
-    wanted = effective_desired_storage_bucket(spec(softDeletePolicy={}), MISSING, PRUNE)
+    wanted = desired_bucket(spec(softDeletePolicy={}), MISSING, PRUNE)
 
     assert msgspec.to_builtins(wanted) == {
         "location": "US",
@@ -181,7 +180,7 @@ def test_a_live_bucket_in_the_spec_s_terms_is_its_own_desired_state() -> None:
         )
     )
 
-    assert effective_desired_storage_bucket(live, live, IGNORE) == live
+    assert desired_bucket(live, live, IGNORE) == live
 
 
 def database(charset: Any = UNSET, collation: Any = UNSET) -> SqlDatabaseSpec:
@@ -202,7 +201,7 @@ def test_a_database_field(said: SqlDatabaseSpec, wanted: SqlDatabaseSpec, rules:
     live = database("utf8", "utf8_bin")
     before = canonical(said), canonical(live)
 
-    assert effective_desired_sql_database(said, live, rules) == wanted
+    assert desired_database(said, live, rules) == wanted
     assert (canonical(said), canonical(live)) == before
 
 
@@ -210,8 +209,8 @@ def test_an_unmanaged_setting_of_a_database_stays_even_if_the_spec_names_one() -
     found = {"cnrm.cloud.google.com/unmanaged": "spec.charset"}
     rules = FieldPolicy.parse(found, shape_of(SqlDatabaseTree))
 
-    assert effective_desired_sql_database(database("latin1"), database("utf8"), rules) == database("utf8")
+    assert desired_database(database("latin1"), database("utf8"), rules) == database("utf8")
 
 
 def test_a_database_that_is_not_there_is_what_the_spec_says() -> None:
-    assert effective_desired_sql_database(database("utf8"), MISSING, PRUNE) == database("utf8")
+    assert desired_database(database("utf8"), MISSING, PRUNE) == database("utf8")

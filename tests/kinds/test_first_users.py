@@ -18,18 +18,18 @@ from tests.engine.stand import Trouble
 from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlStand
 
 
-def stand_of(bench: Bench) -> MysqlStand:
-    stand = bench.stand
+def stand_of(harness: Bench) -> MysqlStand:
+    stand = harness.stand
     assert isinstance(stand, MysqlStand)
     return stand
 
 
-async def killed(bench: Bench, interruption: Any) -> bool:
+async def killed(harness: Bench, interruption: Any) -> bool:
     """Whether the process died on the way."""
     try:
-        await interrupted(bench, interruption).go_on()
+        await interrupted(harness, interruption).go_on()
     except Killed:
-        await bench.restart()
+        await harness.restart()
         return True
     return False
 
@@ -40,14 +40,14 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
     setting: Setting, while_away: bool, tmp_path: Path
 ) -> None:
     async def dies_after(awaits: int) -> bool:
-        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as bench:
-            was_killed = await killed(bench, Interruption(awaits, die))
+        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as harness:
+            was_killed = await killed(harness, Interruption(awaits, die))
             if while_away:
-                bench.stand.finish()
-            assert isinstance(await bench.go_on(), Settled)
-            assert (bench.stand.objects, stand_of(bench).users) == (["some-instance"], [])
-            assert bench.stand.writes.count("create") == 1
-            assert StoredState.of(await bench.resource()).creating is None
+                harness.stand.finish()
+            assert isinstance(await harness.go_on(), Settled)
+            assert (harness.stand.objects, stand_of(harness).users) == (["some-instance"], [])
+            assert harness.stand.writes.count("create") == 1
+            assert StoredState.of(await harness.resource()).creating is None
             return was_killed
 
     for awaits in range(1, ENOUGH):
@@ -60,13 +60,13 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: bool, tmp_path: Path) -> None:
     async def scenario() -> tuple[Any, list[str], int]:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as bench:
-            bench.stand.trouble(Trouble.LOST, ["create"], times=1)
-            lost = await bench.step()
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
+            harness.stand.trouble(Trouble.LOST, ["create"], times=1)
+            lost = await harness.step()
             if not is_slow:
-                bench.stand.finish()
-            assert isinstance(await bench.go_on(), Settled)
-            return lost, stand_of(bench).users, bench.stand.writes.count("create")
+                harness.stand.finish()
+            assert isinstance(await harness.go_on(), Settled)
+            return lost, stand_of(harness).users, harness.stand.writes.count("create")
 
     lost, users, created = asyncio.run(scenario())
 
@@ -75,7 +75,7 @@ def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: boo
     assert (users, created) == ([], 1)
 
 
-# --- Somebody else is faster -----------------------------------------------------------------------------------------
+# --- Another writer creates the instance first -----------------------------------------------------------------------
 
 
 class JustBefore:
@@ -101,11 +101,13 @@ def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
     labels: dict[str, str], tmp_path: Path
 ) -> None:
     async def scenario() -> tuple[Any, list[str]]:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as bench:
-            stand = stand_of(bench)
-            kind = stand.kind_over(lambda one: JustBefore(one, "post", lambda: stand.make_as_somebody_else(**labels)))
-            taken = await replace(bench, kind=kind).step()
-            assert isinstance(await bench.go_on(), Settled)
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
+            stand = stand_of(harness)
+            kind = stand.kind_over(
+                lambda one: JustBefore(one, "post", lambda: stand.create_as_another_writer(**labels))
+            )
+            taken = await replace(harness, kind=kind).step()
+            assert isinstance(await harness.go_on(), Settled)
             return taken, stand.users
 
     taken, users = asyncio.run(scenario())
@@ -117,13 +119,13 @@ def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
 
 def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -> None:
     async def dies_after(awaits: int) -> bool:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as bench:
-            stand, interruption = stand_of(bench), Interruption(awaits, die)
-            make = stand.make_as_somebody_else
-            was_killed = await killed(bench, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as harness:
+            stand, interruption = stand_of(harness), Interruption(awaits, die)
+            make = stand.create_as_another_writer
+            was_killed = await killed(harness, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
             if not stand.objects:
                 make()
-            assert isinstance(await _until_settled(bench), Settled)
+            assert isinstance(await _until_settled(harness), Settled)
             assert stand.users == ["root"]
             return was_killed
 
@@ -136,13 +138,13 @@ def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -
 
 def test_a_creation_that_was_refused_is_not_gone_on_with_under_another_name(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
-        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as bench:
-            stand = stand_of(bench)
+        async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
+            stand = stand_of(harness)
             stand.trouble(Trouble.REFUSED, ["create"], times=1)
-            assert isinstance(await bench.step(), Stopped)
-            stand.make_as_somebody_else(**{"managed-by-cnrm": "true"}, name="another")
-            await bench.apply({**stand.spec("db-custom-1-3840"), "resourceID": "another"})
-            assert isinstance(await bench.go_on(), Settled)
+            assert isinstance(await harness.step(), Stopped)
+            stand.create_as_another_writer(**{"managed-by-cnrm": "true"}, name="another")
+            await harness.apply({**stand.spec("db-custom-1-3840"), "resourceID": "another"})
+            assert isinstance(await harness.go_on(), Settled)
             return stand.users_of("another")
 
     assert asyncio.run(scenario()) == ["root"]
@@ -160,7 +162,7 @@ class Preceded:
         return self.interruption.wrap(self.before(inner))
 
 
-async def _until_settled(bench: Bench) -> StepOutcome:
+async def _until_settled(harness: Bench) -> StepOutcome:
     """A name that turned out to be taken is looked at again."""
-    outcome = await bench.go_on()
-    return outcome if isinstance(outcome, Settled) else await bench.go_on()
+    outcome = await harness.go_on()
+    return outcome if isinstance(outcome, Settled) else await harness.go_on()

@@ -13,8 +13,8 @@ from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.faults import DropConnection, FailRequest
-from tests.kinds.bench import PROJECT, Bench, bucket, on_bench
 from tests.kinds.instances import MYSQL, POSTGRES, instance, played, with_settings
+from tests.kinds.kind_harness import PROJECT, KindHarness, bucket, in_kind_harness
 
 SHELF = ListScope(PROJECT)
 BUCKETS = (
@@ -39,7 +39,7 @@ async def _everything(kind: SupportsList) -> list[bytes]:
     return [item async for page in kind.pages(SHELF) for item in page]
 
 
-async def _states(engine: Bench, kind: Any, manifests: Sequence[Any]) -> list[tuple[Any, Any]]:
+async def _states(engine: KindHarness, kind: Any, manifests: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Each object as a list shows it, and as a look does."""
     for manifest in manifests:
         await engine.settle(manifest)
@@ -55,7 +55,7 @@ async def _states(engine: Bench, kind: Any, manifests: Sequence[Any]) -> list[tu
 
 
 def test_a_bucket_in_a_list_is_the_bucket_that_a_look_shows() -> None:
-    states = on_bench(lambda engine: _states(engine, StorageBucketKind(engine.google), BUCKETS))
+    states = in_kind_harness(lambda engine: _states(engine, StorageBucketKind(engine.google), BUCKETS))
 
     assert len(states) == 2
     assert [listed for listed, _ in states] == [looked for _, looked in states]
@@ -71,17 +71,17 @@ def test_an_instance_in_a_list_is_the_instance_that_a_look_shows() -> None:
 def test_of_a_bucket_with_a_filter_for_requests_a_list_cannot_tell() -> None:
     source = {"allowedIpCidrRanges": ["203.0.113.0/24"]}
 
-    async def scenario(engine: Bench) -> object:
+    async def scenario(engine: KindHarness) -> object:
         kind = StorageBucketKind(engine.google)
         await engine.settle(bucket({"ipFilter": {"mode": "Enabled", "publicNetworkSource": source}}))
         (item,) = await _everything(kind)
         return kind.read_item(item, kind.location_of(item, SHELF))
 
-    assert on_bench(scenario) is None
+    assert in_kind_harness(scenario) is None
 
 
 def test_lists_have_as_many_pages_as_it_takes() -> None:
-    async def scenario(engine: Bench) -> tuple[list[int], int, list[dict[str, str]]]:
+    async def scenario(engine: KindHarness) -> tuple[list[int], int, list[dict[str, str]]]:
         for number in range(1_001):
             engine.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": f"bucket-{number:04}"})
         engine.cloud.journal.clear()
@@ -90,7 +90,7 @@ def test_lists_have_as_many_pages_as_it_takes() -> None:
         locations = {kind.location_of(item, SHELF) for page in pages for item in page}
         return [len(page) for page in pages], len(locations), [entry.query for entry in engine.cloud.journal.entries]
 
-    sizes, count, queries = on_bench(scenario)
+    sizes, count, queries = in_kind_harness(scenario)
 
     assert (sizes, count) == ([1_000, 1], 1_001)
     assert [query["maxResults"] for query in queries] == ["1000", "1000"]
@@ -98,7 +98,7 @@ def test_lists_have_as_many_pages_as_it_takes() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
-def test_a_list_that_nobody_may_see_is_refused(status: int) -> None:
+def test_a_list_without_permission_is_refused(status: int) -> None:
     assert isinstance(_error(FailRequest(status)), RemoteRefused)
 
 
@@ -108,26 +108,26 @@ def test_a_list_that_does_not_come_is_unavailable(fault: FailRequest | DropConne
 
 
 def _error(fault: FailRequest | DropConnection) -> RemoteError:
-    async def scenario(engine: Bench) -> RemoteError:
+    async def scenario(engine: KindHarness) -> RemoteError:
         engine.cloud.inject(fault)
         with pytest.raises(RemoteError) as caught:
             await _everything(StorageBucketKind(engine.google))
         return caught.value
 
-    return on_bench(scenario)
+    return in_kind_harness(scenario)
 
 
 @pytest.mark.parametrize("make", [StorageBucketKind, SqlInstanceKind])
 def test_a_place_that_is_no_objects_of_the_kind_is_on_no_shelf(make: Callable[..., Any]) -> None:
-    async def scenario(engine: Bench) -> list[ListScope | None]:
+    async def scenario(engine: KindHarness) -> list[ListScope | None]:
         kind = make(engine.google)
         return [kind.list_scope_of(Location(place)) for place in ("", "nonsense", "projects/p/others/o")]
 
-    assert on_bench(scenario) == [None, None, None]
+    assert in_kind_harness(scenario) == [None, None, None]
 
 
 def test_what_is_listed_and_what_is_not() -> None:
-    async def scenario(engine: Bench) -> list[str]:
+    async def scenario(engine: KindHarness) -> list[str]:
         kinds: Sequence[AnyKind] = (
             StorageBucketKind(engine.google),
             SqlInstanceKind(engine.google),
@@ -136,4 +136,4 @@ def test_what_is_listed_and_what_is_not() -> None:
         )
         return [kind.name for kind in kinds if isinstance(kind, SupportsList)]
 
-    assert on_bench(scenario) == ["StorageBucket", "SQLInstance"]
+    assert in_kind_harness(scenario) == ["StorageBucket", "SQLInstance"]

@@ -17,7 +17,7 @@ from setpoint.errors import RemoteConflict, RemoteRefused, RemoteUnavailable, Se
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucket, StorageBucketKind
 from tests.clients.scripted_http import ScriptedHttp, error_response, response
-from tests.kinds.bench import bucket, database
+from tests.kinds.kind_harness import bucket, database
 
 BUCKET = Location("projects/p/buckets/some-bucket")
 DATABASE = Location("projects/p/instances/main/databases/some-database")
@@ -55,7 +55,7 @@ def test_a_taken_name_is_looked_at_again(
         asyncio.run(one.create(intent, overlay(intent.declared, MISSING)))
 
 
-def test_an_operation_that_nobody_remembers_is_over() -> None:
+def test_an_expired_operation_is_done() -> None:
     assert asyncio.run(SqlDatabaseKind(google(ABSENT)).poll(RemoteOperation("projects/p/operations/o")))
 
 

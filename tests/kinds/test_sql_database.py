@@ -21,7 +21,7 @@ from setpoint.errors import (
 )
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
 from setpoint.localcloud.faults import FailOperation, FailRequest
-from tests.kinds.bench import PROJECT, SQL, Bench, database, on_bench
+from tests.kinds.kind_harness import PROJECT, SQL, KindHarness, database, in_kind_harness
 
 REF = ResourceRef(SQL, "SQLDatabase", "team", "some-database")
 INSTANCES = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -33,7 +33,7 @@ READY: dict[str, Any] = {
 }
 
 
-async def with_instance(engine: Bench, version: str = "MYSQL_8_0") -> None:
+async def with_instance(engine: KindHarness, version: str = "MYSQL_8_0") -> None:
     """The instance main, in the cloud and, ready, in the store."""
     settings = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"}
     body = {"name": "main", "region": "us-central1", "databaseVersion": version, "settings": settings}
@@ -53,7 +53,7 @@ def error_in(outcome: StepOutcome) -> SetpointError:
 
 
 def test_sends_what_the_author_says_and_no_more() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         for spec in ({"charset": "utf8"}, {"charset": "utf8mb4", "collation": "utf8mb4_bin"}):
             outcome = await engine.settle(database({**MAIN, **spec}))
@@ -63,7 +63,7 @@ def test_sends_what_the_author_says_and_no_more() -> None:
         return [(entry.method, entry.path, entry.body) for entry in engine.writes]
 
     named = {"instance": "main", "name": "some-database"}
-    assert on_bench(scenario) == [
+    assert in_kind_harness(scenario) == [
         ("POST", f"{INSTANCES}/main/databases", {"charset": "utf8", **named}),
         ("PUT", PATH, {"charset": "utf8mb4", "collation": "utf8mb4_bin", **named}),
         ("DELETE", PATH, None),
@@ -71,38 +71,38 @@ def test_sends_what_the_author_says_and_no_more() -> None:
 
 
 def test_a_database_of_which_nothing_is_said_is_the_service_s_choice() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
         engine.cloud.edit(PATH, {"collation": "utf8mb4_bin"})
         await engine.go_on(REF)
         return engine.sent
 
-    assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-database"})]
+    assert in_kind_harness(scenario) == [("POST", {"instance": "main", "name": "some-database"})]
 
 
 def test_a_new_character_set_takes_its_own_collation_along() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({**MAIN, "charset": "latin1"}))
         await engine.settle(database({**MAIN, "charset": "utf8mb4"}))
         return engine.sent[-1][1], engine.live(PATH)["collation"]
 
-    assert on_bench(scenario) == (
+    assert in_kind_harness(scenario) == (
         {"charset": "utf8mb4", "instance": "main", "name": "some-database"},
         "utf8mb4_0900_ai_ci",
     )
 
 
 def test_puts_back_what_drifted() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({**MAIN, "charset": "utf8mb4", "collation": "utf8mb4_bin"}))
         engine.cloud.edit(PATH, {"collation": "utf8mb4_general_ci"})
         await engine.go_on(REF)
         return [entry.method for entry in engine.writes], engine.live(PATH)["collation"]
 
-    assert on_bench(scenario) == (["POST", "PUT"], "utf8mb4_bin")
+    assert in_kind_harness(scenario) == (["POST", "PUT"], "utf8mb4_bin")
 
 
 @pytest.mark.parametrize(
@@ -116,35 +116,35 @@ def test_puts_back_what_drifted() -> None:
     ids=["any case", "two names for one", "any case again", "the collation decides"],
 )
 def test_two_spellings_of_one_thing_are_no_difference(version: str, live: dict[str, str], said: dict[str, str]) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         await engine.settle(database(MAIN))
         engine.cloud.edit(PATH, live)
         outcome = await engine.settle(database({**MAIN, **said}))
         return outcome, engine.sent[1:]
 
-    outcome, sent = on_bench(scenario)
+    outcome, sent = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert (outcome.ready.reason, sent) == ("UpToDate", [])
 
 
 def test_the_author_s_spelling_is_sent() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(database({**MAIN, "charset": "UTF8"}))
         return engine.sent[0][1]["charset"]
 
-    assert on_bench(scenario) == "UTF8"
+    assert in_kind_harness(scenario) == "UTF8"
 
 
 def test_only_mysql_gives_a_database_another_collation() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(database(MAIN))
         return await engine.settle(database({**MAIN, "collation": "de_DE.UTF8"})), engine.sent[1:]
 
-    outcome, sent = on_bench(scenario)
+    outcome, sent = in_kind_harness(scenario)
     error = error_in(outcome)
 
     assert isinstance(error, ImmutableFieldChanged)
@@ -155,7 +155,7 @@ def test_only_mysql_gives_a_database_another_collation() -> None:
 
 
 def test_waits_for_an_operation_across_steps_and_says_which() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({**MAIN, "charset": "latin1"}))
         await engine.apply(database({**MAIN, "charset": "utf8mb4"}))
@@ -164,7 +164,7 @@ def test_waits_for_an_operation_across_steps_and_says_which() -> None:
         engine.cloud.advance(10)
         return first, second, on_record["operation"], await step(REF, engine.engine)
 
-    first, second, operation, last = on_bench(scenario)
+    first, second, operation, last = in_kind_harness(scenario)
 
     assert isinstance(error_in(first), OperationRunning)
     assert isinstance(error_in(second), OperationRunning)
@@ -173,24 +173,24 @@ def test_waits_for_an_operation_across_steps_and_says_which() -> None:
 
 
 def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_DATABASE"))
         return await engine.settle(database(MAIN))
 
-    error = error_in(on_bench(scenario))
+    error = error_in(in_kind_harness(scenario))
 
     assert isinstance(error, RemoteRefused)
     assert str(error) == "operation CREATE_DATABASE on main failed: INTERNAL_ERROR: It broke."
 
 
 def test_an_instance_at_work_is_waited_for() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
         return await step(await engine.apply(database(MAIN)), engine.engine)
 
-    assert isinstance(error_in(on_bench(scenario)), OperationRunning)
+    assert isinstance(error_in(in_kind_harness(scenario)), OperationRunning)
 
 
 # --- Where it is -----------------------------------------------------------------------------------------------------
@@ -205,25 +205,25 @@ def test_an_instance_at_work_is_waited_for() -> None:
     ],
 )
 def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database({"instanceRef": {"external": external}, "resourceID": "other name"}))
         status = (await engine.resource(REF)).status
         return status["selfLink"], engine.live(f"{INSTANCES}/main/databases/other%20name")["name"]
 
-    assert on_bench(scenario) == (
+    assert in_kind_harness(scenario) == (
         f"https://sqladmin.googleapis.com/sql/v1beta4/projects/{PROJECT}/instances/main/databases/other name",
         "other name",
     )
 
 
 def test_the_instance_has_to_be_there_and_ready() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         missing = await engine.settle(database(MAIN))
         await engine.store.apply({**database({}, "main"), "kind": "SQLInstance"})
         return missing, await engine.settle(database(MAIN)), await engine.ready(REF), engine.cloud.journal.entries
 
-    missing, unready, told, asked = on_bench(scenario)
+    missing, unready, told, asked = in_kind_harness(scenario)
 
     assert type(error_in(missing)) is DependencyNotFound
     assert type(error_in(unready)) is DependencyNotReady
@@ -232,12 +232,12 @@ def test_the_instance_has_to_be_there_and_ready() -> None:
 
 
 def test_a_database_does_not_move_to_another_instance() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
         return await engine.settle(database({"instanceRef": {"external": "other"}}))
 
-    assert isinstance(error_in(on_bench(scenario)), LocationChanged)
+    assert isinstance(error_in(in_kind_harness(scenario)), LocationChanged)
 
 
 # --- Deletion --------------------------------------------------------------------------------------------------------
@@ -253,16 +253,16 @@ def test_a_database_does_not_move_to_another_instance() -> None:
     ],
 )
 def test_goes_unless_it_is_abandoned(manifest: dict[str, Any], left: int) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(manifest)
         return await engine.delete(REF), engine.cloud.call("GET", PATH).status
 
-    assert on_bench(scenario) == (Gone(), left)
+    assert in_kind_harness(scenario) == (Gone(), left)
 
 
 def test_goes_when_its_instance_is_gone_already() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
         engine.cloud.call("DELETE", f"{INSTANCES}/main")
@@ -270,17 +270,17 @@ def test_goes_when_its_instance_is_gone_already() -> None:
         await engine.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
         return await engine.delete(REF), await engine.store.get(REF)
 
-    assert on_bench(scenario) == (Gone(), None)
+    assert in_kind_harness(scenario) == (Gone(), None)
 
 
 def test_an_outage_is_not_absence() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(database(MAIN))
         engine.cloud.inject(FailRequest(500, method="GET"))
         return await engine.delete(REF), (await engine.resource(REF)).finalizers
 
-    outcome, finalizers = on_bench(scenario)
+    outcome, finalizers = in_kind_harness(scenario)
 
     assert isinstance(error_in(outcome), RemoteUnavailable)
     assert finalizers
@@ -304,12 +304,12 @@ def test_an_outage_is_not_absence() -> None:
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(database(spec)), SqlDatabaseKind(engine.google))
         return caught.value, await engine.settle(database(spec)), engine.cloud.journal.entries
 
-    at_once, outcome, asked = on_bench(scenario)
+    at_once, outcome, asked = in_kind_harness(scenario)
 
     error = error_in(outcome)
     assert isinstance(error, ManifestInvalid)

@@ -7,7 +7,6 @@ from setpoint.engine.step.reconcile import step
 from setpoint.errors import OperationRunning, RemoteRefused, UserError
 from setpoint.localcloud.faults import FailOperation
 from setpoint.localcloud.sql.users import password_matches
-from tests.kinds.bench import PROJECT, Bench
 from tests.kinds.instances import (
     IGNORE,
     INSTANCES,
@@ -24,19 +23,20 @@ from tests.kinds.instances import (
     users,
     with_settings,
 )
+from tests.kinds.kind_harness import PROJECT, KindHarness
 
 # --- Making ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_mysql_instance_loses_the_root_user_that_nobody_asked_for() -> None:
-    async def scenario(engine: Bench) -> tuple[bool, list[str], list[str]]:
+def test_a_new_mysql_instance_loses_its_default_root_user() -> None:
+    async def scenario(engine: KindHarness) -> tuple[bool, list[str], list[str]]:
         return is_settled(await engine.settle(instance(MYSQL))), asked(engine), users(engine)
 
     assert played(scenario) == (True, ["POST instances", "DELETE users"], [])
 
 
-def test_a_new_instance_of_another_engine_keeps_its_user_and_nobody_asks() -> None:
-    async def scenario(engine: Bench) -> tuple[list[str], list[str], bool]:
+def test_a_new_instance_of_another_engine_keeps_its_default_user_without_a_request() -> None:
+    async def scenario(engine: KindHarness) -> tuple[list[str], list[str], bool]:
         await engine.settle(instance(POSTGRES))
         return asked(engine), users(engine), any("users" in entry.path for entry in engine.cloud.journal.entries)
 
@@ -44,7 +44,7 @@ def test_a_new_instance_of_another_engine_keeps_its_user_and_nobody_asks() -> No
 
 
 def test_the_root_user_of_a_new_mysql_instance_goes_whatever_its_password() -> None:
-    async def scenario(engine: Bench) -> tuple[list[str], list[str], str]:
+    async def scenario(engine: KindHarness) -> tuple[list[str], list[str], str]:
         await engine.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
         await engine.go_on(REF)
         return asked(engine), users(engine), (await engine.ready(REF))[1]
@@ -53,7 +53,7 @@ def test_the_root_user_of_a_new_mysql_instance_goes_whatever_its_password() -> N
 
 
 def test_a_root_user_that_was_there_on_adoption_stays() -> None:
-    async def scenario(engine: Bench) -> tuple[list[str], list[str]]:
+    async def scenario(engine: KindHarness) -> tuple[list[str], list[str]]:
         plant(engine, databaseVersion="MYSQL_8_0", settings={"userLabels": {"managed-by-cnrm": "true"}})
         await engine.settle(instance(MYSQL))
         return asked(engine), users(engine)
@@ -61,8 +61,8 @@ def test_a_root_user_that_was_there_on_adoption_stays() -> None:
     assert played(scenario) == ([], ["root"])
 
 
-def test_a_root_user_that_somebody_makes_later_stays() -> None:
-    async def scenario(engine: Bench) -> list[str]:
+def test_a_root_user_that_is_created_later_stays() -> None:
+    async def scenario(engine: KindHarness) -> list[str]:
         await engine.settle(instance(MYSQL))
         engine.cloud.call("POST", f"{PATH}/users", {"name": "root", "password": "x"})
         await engine.settle(instance(with_settings(MYSQL, tier="db-custom-2-7680")))
@@ -71,8 +71,8 @@ def test_a_root_user_that_somebody_makes_later_stays() -> None:
     assert played(scenario) == ["root"]
 
 
-def test_an_instance_that_somebody_else_is_making_is_waited_for() -> None:
-    async def scenario(engine: Bench) -> tuple[Exception, StepOutcome, list[str]]:
+def test_an_instance_that_another_writer_is_creating_is_waited_for() -> None:
+    async def scenario(engine: KindHarness) -> tuple[Exception, StepOutcome, list[str]]:
         body = {"name": "some-instance", "databaseVersion": "MYSQL_8_0", "settings": {"tier": "db-custom-1-3840"}}
         engine.cloud.call("POST", INSTANCES, body)
         engine.cloud.journal.clear()
@@ -88,7 +88,7 @@ def test_an_instance_that_somebody_else_is_making_is_waited_for() -> None:
 
 
 def test_a_creation_that_fails_is_told_and_what_is_left_can_be_deleted() -> None:
-    async def scenario(engine: Bench) -> tuple[Exception, Exception, Any]:
+    async def scenario(engine: KindHarness) -> tuple[Exception, Exception, Any]:
         engine.cloud.inject(FailOperation(message="no room"))
         failed = await engine.settle(instance(POSTGRES))
         still = await engine.go_on(REF)
@@ -108,7 +108,7 @@ def test_a_replica_names_its_primary_and_waits_for_it_to_be_ready() -> None:
     logged = with_settings(MYSQL, backupConfiguration={"enabled": True, "binaryLogEnabled": True})
     replica = {**MYSQL, "instanceType": "READ_REPLICA_INSTANCE", "masterInstanceRef": {"name": "primary"}}
 
-    async def scenario(engine: Bench) -> tuple[str, Any, list[str]]:
+    async def scenario(engine: KindHarness) -> tuple[str, Any, list[str]]:
         primary = await engine.apply(instance(logged, "primary"))
         ref = await engine.apply(instance(replica))
         early = await step(ref, engine.engine)
@@ -127,7 +127,7 @@ def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
     copy = {**with_settings(POSTGRES, locationPreference={"zone": "us-central1-b"}), "cloneSource": {}}
     copy["cloneSource"] = {"sqlInstanceRef": {"name": "source"}, "pointInTime": "2026-01-01T00:00:00Z"}
 
-    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], Any]:
+    async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], Any]:
         await engine.settle(instance(source, "source"))
         engine.cloud.journal.clear()
         await engine.settle(instance(copy))
@@ -149,7 +149,7 @@ def test_a_clone_is_made_from_its_source_and_then_mended() -> None:
 def test_a_clone_gets_its_own_root_password_once_it_is_there() -> None:
     copy = {**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}, "rootPassword": {"value": "own"}}
 
-    async def scenario(engine: Bench) -> tuple[list[str], bool]:
+    async def scenario(engine: KindHarness) -> tuple[list[str], bool]:
         await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "theirs"}}, "source"))
         engine.cloud.journal.clear()
         await engine.settle(instance(copy))
@@ -160,8 +160,8 @@ def test_a_clone_gets_its_own_root_password_once_it_is_there() -> None:
     assert played(scenario) == (["POST clone", "PUT users"], True)
 
 
-def test_a_clone_that_somebody_deleted_is_not_made_again_by_itself() -> None:
-    async def scenario(engine: Bench) -> tuple[Exception, list[str]]:
+def test_a_deleted_clone_is_not_created_again_automatically() -> None:
+    async def scenario(engine: KindHarness) -> tuple[Exception, list[str]]:
         await engine.settle(instance(POSTGRES, "source"))
         await engine.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
         del engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"]
@@ -175,7 +175,7 @@ def test_a_clone_that_somebody_deleted_is_not_made_again_by_itself() -> None:
 
 
 def test_a_clone_outlives_its_source() -> None:
-    async def scenario(engine: Bench) -> bool:
+    async def scenario(engine: KindHarness) -> bool:
         source = await engine.apply(instance(POSTGRES, "source"))
         await engine.go_on(source)
         await engine.settle(instance({**POSTGRES, "cloneSource": {"sqlInstanceRef": {"name": "source"}}}))
@@ -190,7 +190,7 @@ def test_primary_and_failover_replica_may_name_each_other() -> None:
     primary = {**logged, "replicationCluster": {"failoverDrReplicaRef": {"name": "replica"}}}
     replica = {**MYSQL, "instanceType": "READ_REPLICA_INSTANCE", "masterInstanceRef": {"name": "some-instance"}}
 
-    async def scenario(engine: Bench) -> tuple[bool, bool, Any]:
+    async def scenario(engine: KindHarness) -> tuple[bool, bool, Any]:
         await engine.settle(instance(logged))
         other = await engine.apply(instance(replica, "replica"))
         await engine.go_on(other)
@@ -211,7 +211,7 @@ BETTER = {
 
 
 def test_a_silent_spec_writes_nothing_to_a_better_instance_under_ignore_unspecified_fields() -> None:
-    async def scenario(engine: Bench) -> tuple[bool, list[str]]:
+    async def scenario(engine: KindHarness) -> tuple[bool, list[str]]:
         plant(engine, databaseVersion="POSTGRES_15", settings=BETTER)
         silent = with_settings(POSTGRES, tier="db-perf-optimized-N-2")
         return is_settled(await engine.settle(instance(silent, annotations=IGNORE))), asked(engine)
@@ -220,7 +220,7 @@ def test_a_silent_spec_writes_nothing_to_a_better_instance_under_ignore_unspecif
 
 
 def test_without_it_a_silent_spec_still_gives_up_no_protection() -> None:
-    async def scenario(engine: Bench) -> tuple[bool, list[tuple[str, Any]], Any]:
+    async def scenario(engine: KindHarness) -> tuple[bool, list[tuple[str, Any]], Any]:
         plant(engine, databaseVersion="POSTGRES_15", settings=BETTER)
         silent = with_settings(POSTGRES, tier="db-perf-optimized-N-2")
         return is_settled(await engine.settle(instance(silent))), engine.sent, engine.live(PATH)["settings"]
@@ -239,7 +239,7 @@ def test_without_it_a_silent_spec_still_gives_up_no_protection() -> None:
 
 
 def test_the_refusal_to_delete_a_protected_instance_is_shown_as_it_is() -> None:
-    async def scenario(engine: Bench) -> tuple[str, str, str]:
+    async def scenario(engine: KindHarness) -> tuple[str, str, str]:
         await engine.settle(instance(with_settings(POSTGRES, deletionProtectionEnabled=True)))
         await engine.delete(REF)
         return await engine.ready(REF)
@@ -251,7 +251,7 @@ def test_the_refusal_to_delete_a_protected_instance_is_shown_as_it_is() -> None:
 
 
 def test_the_status_shows_what_the_service_says() -> None:
-    async def scenario(engine: Bench) -> dict[str, Any]:
+    async def scenario(engine: KindHarness) -> dict[str, Any]:
         await engine.settle(instance(POSTGRES))
         return dict((await engine.resource(REF)).status)
 
@@ -268,7 +268,7 @@ def test_the_status_shows_what_the_service_says() -> None:
 
 
 def test_what_is_unmanaged_is_left_alone_from_the_moment_it_is_said() -> None:
-    async def scenario(engine: Bench) -> tuple[list[str], Any]:
+    async def scenario(engine: KindHarness) -> tuple[list[str], Any]:
         await engine.settle(instance(POSTGRES))
         engine.cloud.edit(PATH, {"settings": {"tier": "db-custom-4-15360"}})
         unmanaged = {"cnrm.cloud.google.com/unmanaged": "spec.settings.tier"}

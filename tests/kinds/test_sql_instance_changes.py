@@ -12,7 +12,6 @@ from setpoint.errors import ImmutableFieldChanged, OperationRunning, RemoteConfl
 from setpoint.localcloud.faults import RewriteField
 from setpoint.localcloud.sql.users import password_matches
 from tests.engine.stand import Spec
-from tests.kinds.bench import PROJECT, Bench
 from tests.kinds.instances import (
     IGNORE,
     MYSQL,
@@ -28,6 +27,7 @@ from tests.kinds.instances import (
     users,
     with_settings,
 )
+from tests.kinds.kind_harness import PROJECT, KindHarness
 
 
 def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_from_what_they_left() -> None:
@@ -35,7 +35,7 @@ def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_f
     after = with_settings(after, tier="db-perf-optimized-N-2", pricingPlan="PACKAGE")
     after["maintenanceVersion"] = "POSTGRES_16_9.R20990101.00_01"
 
-    async def scenario(engine: Bench) -> tuple[list[str], list[tuple[str, Any]]]:
+    async def scenario(engine: KindHarness) -> tuple[list[str], list[tuple[str, Any]]]:
         await engine.settle(instance(POSTGRES))
         engine.cloud.journal.clear()
         await engine.apply(instance(after))
@@ -57,7 +57,7 @@ def test_version_edition_and_maintenance_go_by_themselves_and_the_rest_follows_f
 
 
 def test_the_tier_goes_with_the_edition_only_when_it_changes() -> None:
-    async def scenario(engine: Bench) -> list[tuple[str, Any]]:
+    async def scenario(engine: KindHarness) -> list[tuple[str, Any]]:
         plant(
             engine,
             databaseVersion="POSTGRES_15",
@@ -74,7 +74,7 @@ def test_the_tier_goes_with_the_edition_only_when_it_changes() -> None:
 def test_a_maintenance_version_is_sent_once_the_instance_is_there() -> None:
     wanted = {**POSTGRES, "maintenanceVersion": "POSTGRES_15_9.R20990101.00_01"}
 
-    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], bool]:
+    async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], bool]:
         outcome = await engine.settle(instance(wanted))
         return engine.sent, is_settled(outcome)
 
@@ -86,7 +86,7 @@ def test_a_maintenance_version_is_sent_once_the_instance_is_there() -> None:
 
 
 def test_settings_that_moved_since_the_look_are_looked_at_again() -> None:
-    async def scenario(engine: Bench) -> tuple[Exception, Any]:
+    async def scenario(engine: KindHarness) -> tuple[Exception, Any]:
         await engine.settle(instance(POSTGRES, annotations=IGNORE))
 
         def meddle(request: Any) -> None:
@@ -107,7 +107,7 @@ def test_settings_that_moved_since_the_look_are_looked_at_again() -> None:
 
 
 def test_an_instance_that_is_busy_is_waited_for_and_nothing_failed() -> None:
-    async def scenario(engine: Bench) -> tuple[Exception, str, Any]:
+    async def scenario(engine: KindHarness) -> tuple[Exception, str, Any]:
         await engine.settle(instance(POSTGRES))
         engine.cloud.call("PATCH", PATH, {"settings": {"activationPolicy": "ON_DEMAND"}})
         ref = await engine.apply(instance(with_settings(POSTGRES, tier="db-custom-2-7680")))
@@ -123,7 +123,7 @@ def test_an_instance_that_is_busy_is_waited_for_and_nothing_failed() -> None:
 
 
 def test_settings_that_the_spec_has_no_word_for_survive_a_change() -> None:
-    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], Any]:
+    async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], Any]:
         await engine.settle(instance(with_settings(POSTGRES, maintenanceWindow={"day": 1, "hour": 2})))
         engine.cloud.edit(PATH, {"settings": {"retainBackupsOnDelete": True}})
         version = engine.live(PATH)["settings"]["settingsVersion"]
@@ -143,7 +143,7 @@ def test_a_time_for_backups_is_a_wish_that_is_sent_once() -> None:
     def starting(time: str) -> dict[str, Any]:
         return instance(with_settings(POSTGRES, backupConfiguration={"enabled": True, "startTime": time}))
 
-    async def scenario(engine: Bench) -> tuple[list[Any], tuple[str, str, str]]:
+    async def scenario(engine: KindHarness) -> tuple[list[Any], tuple[str, str, str]]:
         engine.cloud.inject(RewriteField("sql#instance", "settings.backupConfiguration.startTime", "05:00"))
         await engine.settle(starting("03:00"))
         await engine.settle(starting("04:00"))
@@ -159,7 +159,7 @@ def test_a_time_for_backups_is_a_wish_that_is_sent_once() -> None:
 
 
 def test_a_disk_that_grew_by_itself_is_left_alone() -> None:
-    async def scenario(engine: Bench) -> list[str]:
+    async def scenario(engine: KindHarness) -> list[str]:
         await engine.settle(instance(with_settings(POSTGRES, diskSize=10)))
         engine.cloud.edit(PATH, {"settings": {"dataDiskSizeGb": "25"}})
         await engine.go_on(REF)
@@ -187,7 +187,7 @@ def test_what_cannot_change_is_refused_by_name(change: Spec, named: str) -> None
     before = with_settings(POSTGRES, **private)
     settings = {**before["settings"], **change.get("settings", {})}
 
-    async def scenario(engine: Bench) -> tuple[Exception, list[str]]:
+    async def scenario(engine: KindHarness) -> tuple[Exception, list[str]]:
         await engine.settle(instance(before))
         outcome = await engine.settle(instance({**before, **change, "settings": settings}))
         return error_in(outcome), asked(engine)
@@ -226,7 +226,7 @@ def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[s
     def settings(said: dict[str, Any]) -> dict[str, Any]:
         return {"ipConfiguration": said} if name == "authorizedNetworks" else said
 
-    async def scenario(engine: Bench) -> tuple[bool, bool, list[str], Any]:
+    async def scenario(engine: KindHarness) -> tuple[bool, bool, list[str], Any]:
         await engine.settle(instance(with_settings(POSTGRES, **settings({name: value}))))
         before = get_at(engine.live(PATH)["settings"], DataPath.parse(member))
         outcome = await engine.settle(instance(with_settings(POSTGRES, **settings(after))))
@@ -240,7 +240,7 @@ def test_what_goes_from_the_spec_goes_from_the_instance(name: str, after: dict[s
 
 
 def test_a_password_that_stands_in_the_spec_reaches_the_database_when_it_changes() -> None:
-    async def scenario(engine: Bench) -> tuple[list[tuple[str, Any]], bool, list[str]]:
+    async def scenario(engine: KindHarness) -> tuple[list[tuple[str, Any]], bool, list[str]]:
         await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "first"}}))
         engine.cloud.journal.clear()
         changed = with_settings({**POSTGRES, "rootPassword": {"value": "second"}}, pricingPlan="PACKAGE")
@@ -257,7 +257,7 @@ def test_a_password_that_stands_in_the_spec_reaches_the_database_when_it_changes
 
 
 def test_a_root_password_that_is_declared_later_brings_the_user_back() -> None:
-    async def scenario(engine: Bench) -> tuple[list[str], bool]:
+    async def scenario(engine: KindHarness) -> tuple[list[str], bool]:
         await engine.settle(instance(MYSQL))
         await engine.settle(instance({**MYSQL, "rootPassword": {"value": "s3cret"}}))
         (root,) = engine.cloud.sql.state.instances[f"{PROJECT}/some-instance"].users
@@ -274,7 +274,7 @@ def test_a_secret_of_a_later_write_is_not_forgotten_by_an_earlier_one() -> None:
             "replicaConfiguration": {"username": "u", "password": {"value": password}},
         }
 
-    async def scenario(engine: Bench) -> list[str]:
+    async def scenario(engine: KindHarness) -> list[str]:
         await engine.settle(instance(replicating("MYSQL_8_0", "first")))
         engine.cloud.journal.clear()
         await engine.settle(instance(replicating("MYSQL_8_0_43", "second")))
@@ -288,7 +288,7 @@ def test_a_secret_of_a_later_write_is_not_forgotten_by_an_earlier_one() -> None:
 
 
 def test_a_password_shows_nowhere() -> None:
-    async def scenario(engine: Bench) -> str:
+    async def scenario(engine: KindHarness) -> str:
         await engine.settle(instance({**POSTGRES, "rootPassword": {"value": "s3cret"}}))
         await engine.apply(instance({**POSTGRES, "rootPassword": {"value": "n3w"}}))
         plan = await preview(REF, engine.engine)

@@ -14,9 +14,8 @@ from setpoint.kinds.gcp.sql_instance import (
     SqlInstance,
     SqlInstanceSpec,
     SqlInstanceTree,
-    effective_desired_sql_instance,
-    instance_as_spec,
 )
+from tests.kinds.typed_overlay import desired_instance, instance_as_spec
 
 
 def spec(settings: dict[str, Any] | None = None, **fields: Any) -> SqlInstanceSpec:
@@ -29,7 +28,7 @@ def policy(**annotations: str) -> FieldPolicy:
 
 
 def desired(said: SqlInstanceSpec, live: SqlInstanceSpec, rules: FieldPolicy) -> dict[str, Any]:
-    result: dict[str, Any] = msgspec.to_builtins(effective_desired_sql_instance(said, live, rules))
+    result: dict[str, Any] = msgspec.to_builtins(desired_instance(said, live, rules))
     return result
 
 
@@ -37,6 +36,7 @@ LISTED = policy(default_to_gcp_fields="spec.settings.pricingPlan,spec.settings.i
 UNMANAGED = policy(
     unmanaged="spec.settings.edition,spec.settings.databaseFlags,spec.settings.backupConfiguration.enabled"
 )
+
 ON = {"enabled": True, "pointInTimeRecoveryEnabled": True, "startTime": "03:00"}
 FLAGS = [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]
 NETWORK = {"name": "n", "value": "10.0.0.0/8", "expirationTime": "2099-01-01T00:00:00Z"}
@@ -258,7 +258,7 @@ def test_beside_the_settings_silence_keeps_what_is_fixed_or_chosen() -> None:
 
 
 def test_a_new_instance_is_the_spec_with_its_defaults() -> None:
-    result: dict[str, Any] = msgspec.to_builtins(effective_desired_sql_instance(spec(), MISSING, PRUNE))
+    result: dict[str, Any] = msgspec.to_builtins(desired_instance(spec(), MISSING, PRUNE))
 
     assert result["instanceType"] == "CLOUD_SQL_INSTANCE"
     assert result["settings"]["edition"] == "ENTERPRISE"

@@ -166,7 +166,7 @@ def test_every_path_that_config_connector_leaves_alone_can_be_unmanaged() -> Non
     assert differing(resource, looked_at({"edition": "ENTERPRISE_PLUS", "pricingPlan": "PACKAGE"})) == []
 
 
-def test_what_nobody_manages_begins_with_the_usual_values() -> None:
+def test_unmanaged_fields_begin_with_the_defaults() -> None:
     unmanaged = {"cnrm.cloud.google.com/unmanaged": "spec.settings,spec.instanceType"}
 
     assert inserted({"pricingPlan": "PACKAGE"}, annotations=unmanaged) == {

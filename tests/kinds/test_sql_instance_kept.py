@@ -11,10 +11,11 @@ from setpoint.core.overlay import overlay
 from setpoint.core.plan import Action, PlannedWrite
 from setpoint.engine.kind import Present
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind, instance_as_spec
+from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.requests import patch_body
 from tests.clients.scripted_http import ScriptedHttp, response
 from tests.kinds.instance_bodies import KIND, differing, intent_for, looked_at, manifest, replaced
+from tests.kinds.typed_overlay import instance_as_spec
 
 UNMANAGED = "cnrm.cloud.google.com/unmanaged"
 PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
@@ -30,7 +31,7 @@ PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
             ["settings.ipConfiguration.pscConfig.networkAttachmentUri"],
         ),
         ({}, {"failoverReplica": {"name": "standby"}}, ["failoverReplica.name"]),
-        # A replica that somebody has stopped; one that runs is as it should be.
+        # A replica that was stopped by hand; one that runs is as declared.
         ({"databaseReplicationEnabled": False}, {}, ["settings.databaseReplicationEnabled"]),
         ({"databaseReplicationEnabled": True}, {}, []),
     ],

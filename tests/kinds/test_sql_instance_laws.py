@@ -268,7 +268,7 @@ def test_what_is_inserted_reads_back_as_declared(one: dict[str, Any]) -> None:
 
     changes = plan_over(intent, look(inserted(intent))).changes
 
-    # A service has a say in what nobody said: an edition brings its own ways.
+    # The service decides unspecified settings: an edition has its own defaults.
     assert [str(change.path) for change in changes if change.rule.value == "spec"] == []
 
 

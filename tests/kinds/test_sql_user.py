@@ -18,7 +18,7 @@ from setpoint.errors import (
 )
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.localcloud.faults import FailOperation, FailRequest
-from tests.kinds.bench import PROJECT, SQL, Bench, database, on_bench
+from tests.kinds.kind_harness import PROJECT, SQL, KindHarness, database, in_kind_harness
 
 REF = ResourceRef(SQL, "SQLUser", "team", "some-user")
 INSTANCES = f"/sql/v1beta4/projects/{PROJECT}/instances"
@@ -42,7 +42,7 @@ def user(spec: Mapping[str, Any], name: str = "some-user", **metadata: Any) -> d
     return {**database(spec, name, **metadata), "kind": "SQLUser"}
 
 
-async def with_instance(engine: Bench, version: str = "MYSQL_8_0") -> None:
+async def with_instance(engine: KindHarness, version: str = "MYSQL_8_0") -> None:
     """The instance main, in the cloud and, ready, in the store."""
     kinds = {**engine.engine.kinds, (SQL, "SQLUser"): SqlUserKind(engine.google)}
     engine.engine = replace(engine.engine, kinds=kinds)
@@ -55,12 +55,12 @@ async def with_instance(engine: Bench, version: str = "MYSQL_8_0") -> None:
     await engine.store.update_status(applied, READY)
 
 
-def names(engine: Bench) -> list[tuple[str, str]]:
+def names(engine: KindHarness) -> list[tuple[str, str]]:
     """Name and host of every user there is."""
     return [(one["name"], one["host"]) for one in engine.live(USERS).get("items", [])]
 
 
-def calls(engine: Bench) -> list[tuple[str, Any, Any]]:
+def calls(engine: KindHarness) -> list[tuple[str, Any, Any]]:
     """Method, query and body of every write."""
     own = ("alt", "prettyPrint")
     return [
@@ -78,7 +78,7 @@ def error_in(outcome: StepOutcome) -> SetpointError:
 
 
 def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         spec = {**MAIN, "host": "%", "type": "BUILT_IN"}
         later = {"allowedFailedAttempts": 5, "passwordExpirationDuration": "1296000s"}
@@ -90,7 +90,7 @@ def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
     names = {"instance": "main", "name": "some-user"}
     flags = {"enableFailedAttemptsCheck": False, "enablePasswordVerification": False}
     changed = {"allowedFailedAttempts": 5, **flags, "passwordExpirationDuration": "1296000s"}
-    assert on_bench(scenario) == (
+    assert in_kind_harness(scenario) == (
         [
             ("POST", {}, {"host": "%", **names, "password": "[redacted]", "passwordPolicy": POLICY}),
             ("PUT", {"host": "%", "name": "some-user"}, {**names, "passwordPolicy": changed}),
@@ -101,14 +101,14 @@ def test_sends_what_the_recordings_send_and_the_policy_too() -> None:
 
 
 def test_a_user_of_whom_nothing_is_said_is_just_named() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         outcome = await engine.settle(user(MAIN))
         await engine.go_on(REF)
         await engine.delete(REF)
         return outcome, calls(engine)
 
-    outcome, sent = on_bench(scenario)
+    outcome, sent = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert sent == [
@@ -118,13 +118,13 @@ def test_a_user_of_whom_nothing_is_said_is_just_named() -> None:
 
 
 def test_a_policy_that_goes_from_the_spec_goes_from_the_user() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "passwordPolicy": POLICY}))
         outcome = await engine.settle(user(MAIN))
         return outcome, engine.live(f"{USERS}/some-user")["passwordPolicy"]
 
-    outcome, policy = on_bench(scenario)
+    outcome, policy = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert outcome.ready.reason == "UpToDate"
@@ -137,48 +137,48 @@ def test_a_policy_that_goes_from_the_spec_goes_from_the_user() -> None:
 
 
 def test_a_duration_in_another_spelling_is_no_difference() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "passwordPolicy": {"passwordExpirationDuration": "0086400.50s"}}))
         await engine.settle(user({**MAIN, "passwordPolicy": {"passwordExpirationDuration": "86400.5s"}}))
         return engine.sent
 
     policy = {"passwordExpirationDuration": "86400.5s"}
-    assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]
+    assert in_kind_harness(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]
 
 
 def test_what_the_service_says_of_a_sql_server_user_is_in_the_status() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "SQLSERVER_2019_STANDARD")
         await engine.settle(user({**MAIN, "resourceID": "sqlserver"}))
         return (await engine.resource(REF)).status["sqlServerUserDetails"], engine.sent
 
-    assert on_bench(scenario) == ([{"disabled": False, "serverRoles": ["CustomerDbRootRole"]}], [])
+    assert in_kind_harness(scenario) == ([{"disabled": False, "serverRoles": ["CustomerDbRootRole"]}], [])
 
 
 # --- Operations and deletion -----------------------------------------------------------------------------------------
 
 
 def test_an_operation_that_ends_in_an_error_fails_the_step() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.inject(FailOperation("INTERNAL_ERROR", "It broke.", type="CREATE_USER"))
         return error_in(await engine.settle(user(MAIN)))
 
-    error = on_bench(scenario)
+    error = in_kind_harness(scenario)
 
     assert isinstance(error, RemoteRefused)
     assert str(error) == "operation CREATE_USER on main failed: INTERNAL_ERROR: It broke."
 
 
 def test_an_instance_at_work_is_waited_for() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.call("PATCH", f"{INSTANCES}/main", {"settings": {"userLabels": {"a": "b"}}})
         first = await step(await engine.apply(user(MAIN)), engine.engine)
         return error_in(first), await engine.go_on(REF)
 
-    error, outcome = on_bench(scenario)
+    error, outcome = in_kind_harness(scenario)
 
     assert isinstance(error, OperationRunning)
     assert isinstance(outcome, Settled)
@@ -188,16 +188,16 @@ def test_an_instance_at_work_is_waited_for() -> None:
     ("annotations", "left"), [({}, False), ({"cnrm.cloud.google.com/deletion-policy": "abandon"}, True)]
 )
 def test_goes_unless_it_is_abandoned(annotations: dict[str, str], left: bool) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user(MAIN, annotations=annotations))
         return await engine.delete(REF), ("some-user", "%") in names(engine)
 
-    assert on_bench(scenario) == (Gone(), left)
+    assert in_kind_harness(scenario) == (Gone(), left)
 
 
 def test_goes_when_its_instance_is_gone_already() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user(MAIN))
         engine.cloud.call("DELETE", f"{INSTANCES}/main")
@@ -205,31 +205,31 @@ def test_goes_when_its_instance_is_gone_already() -> None:
         await engine.store.delete(ResourceRef(SQL, "SQLInstance", "team", "main"))
         return await engine.delete(REF), await engine.store.get(REF)
 
-    assert on_bench(scenario) == (Gone(), None)
+    assert in_kind_harness(scenario) == (Gone(), None)
 
 
-def test_somebody_who_was_faster_to_delete_it_is_no_failure() -> None:
-    async def scenario(engine: Bench) -> Any:
-        def somebody_deletes(request: HttpRequest) -> None:
+def test_a_user_that_another_writer_deleted_first_is_no_failure() -> None:
+    async def scenario(engine: KindHarness) -> Any:
+        def another_writer_deletes(request: HttpRequest) -> None:
             if request.method == "DELETE":
                 engine.cloud.call("DELETE", f"{USERS}?name=some-user")
 
         await with_instance(engine)
         await engine.settle(user(MAIN))
-        engine.http.interrupt = somebody_deletes
+        engine.http.interrupt = another_writer_deletes
         return await engine.delete(REF), names(engine)
 
-    assert on_bench(scenario) == (Gone(), [("root", "%")])
+    assert in_kind_harness(scenario) == (Gone(), [("root", "%")])
 
 
 def test_an_outage_is_not_absence() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user(MAIN))
         engine.cloud.inject(FailRequest(500, method="GET"))
         return await engine.delete(REF), (await engine.resource(REF)).finalizers
 
-    outcome, finalizers = on_bench(scenario)
+    outcome, finalizers = in_kind_harness(scenario)
 
     assert isinstance(error_in(outcome), RemoteUnavailable)
     assert finalizers

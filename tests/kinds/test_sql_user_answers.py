@@ -58,9 +58,9 @@ def test_an_answer_that_is_no_list_says_nothing(body: bytes) -> None:
         listing({"name": "somebody"}, {"host": "%"}, {"name": "some-use"}, {"name": "Some-User", "host": "%"}),
         listing({"name": "some-user", "host": "10.0.0.1"}),
     ],
-    ids=["no instance", "nobody", "others", "from elsewhere"],
+    ids=["no instance", "no user", "other users", "another host"],
 )
-def test_whoever_is_not_in_the_list_is_not_there(answer: HttpResponse) -> None:
+def test_a_user_that_is_not_listed_is_absent(answer: HttpResponse) -> None:
     assert asyncio.run(kind(answer).observe(PLACE)) == Absent()
 
 
@@ -79,7 +79,7 @@ def test_any_other_answer_says_nothing(status: int) -> None:
         (FROM_ONE_HOST, ["%", ""], ""),
     ],
 )
-def test_a_host_that_is_not_told_counts_when_nobody_fits_better(place: Location, hosts: list[str], found: str) -> None:
+def test_an_entry_without_a_host_matches_when_no_other_does(place: Location, hosts: list[str], found: str) -> None:
     users = [{"name": "some-user", "host": host} if host else {"name": "some-user"} for host in hosts]
     look = asyncio.run(kind(listing(*users)).observe(place))
 
@@ -153,7 +153,7 @@ def test_an_operation_that_failed_later_is_a_refusal() -> None:
         asyncio.run(one.poll(waiting))
 
 
-def test_an_operation_that_nobody_remembers_is_over() -> None:
+def test_an_expired_operation_is_done() -> None:
     assert asyncio.run(kind(ABSENT).poll(RemoteOperation("projects/p/operations/o")))
 
 

@@ -9,7 +9,8 @@ from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy
 from setpoint.core.schema.shape import shape_of
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import MISSING
-from setpoint.kinds.gcp.sql_user import SqlUserSpec, SqlUserTree, effective_desired_sql_user
+from setpoint.kinds.gcp.sql_user import SqlUserSpec, SqlUserTree
+from tests.kinds.typed_overlay import desired_user
 
 VERIFY = "enablePasswordVerification"
 DEFAULTS = {
@@ -97,7 +98,7 @@ UNMANAGED = annotated(unmanaged=f"spec.passwordPolicy.{VERIFY},spec.password")
 def test_a_field(said: SqlUserSpec, live: SqlUserSpec, rules: FieldPolicy, field: str, wanted: object) -> None:
     before = canonical(said), canonical(live)
 
-    desired = msgspec.to_builtins(effective_desired_sql_user(said, live, rules))
+    desired = msgspec.to_builtins(desired_user(said, live, rules))
 
     assert {**desired, **desired.get("passwordPolicy", {})}.get(field) == wanted
     assert (canonical(said), canonical(live)) == before
@@ -107,7 +108,7 @@ def test_a_user_that_is_not_there_is_what_the_spec_says() -> None:
     said = spec(password={"value": "x"}, passwordPolicy={"allowedFailedAttempts": 3})
 
     for rules in (PRUNE, UNMANAGED):
-        wanted = msgspec.to_builtins(effective_desired_sql_user(said, MISSING, rules))
+        wanted = msgspec.to_builtins(desired_user(said, MISSING, rules))
         assert (wanted["password"], wanted["passwordPolicy"]["allowedFailedAttempts"]) == ({"value": "x"}, 3)
 
 

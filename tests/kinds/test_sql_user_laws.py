@@ -20,10 +20,11 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.intent import intent_of
 from setpoint.engine.kind import Intent, ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind, SqlUserSpec, effective_desired_sql_user
+from setpoint.kinds.gcp.sql_user import SqlUser, SqlUserKind, SqlUserSpec
 from setpoint.kinds.gcp.sql_user.live import find_user, parse_user_location, read_user
 from setpoint.kinds.gcp.sql_user.requests import insert_body, update_body, user_query
 from tests.kinds.test_sql_user import EXTERNAL, user
+from tests.kinds.typed_overlay import desired_user
 
 pytestmark = pytest.mark.laws
 
@@ -137,7 +138,7 @@ def with_defaults(live: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(specs, lives, passwords)
-def test_what_nobody_asked_for_is_kept_when_that_is_asked_for(
+def test_unspecified_fields_are_kept_under_the_ignore_policy(
     spec: dict[str, Any], policy: dict[str, Any], password: str
 ) -> None:
     intent = intent_for(user(spec, annotations=POLICIES[1]), password)
@@ -182,7 +183,7 @@ def test_the_typed_function_and_the_engine_agree(manifest: dict[str, Any], polic
     intent = intent_for(manifest, word)
     view = KIND.view(read({"name": "some-user", "passwordPolicy": policy}))
 
-    typed = effective_desired_sql_user(
+    typed = desired_user(
         msgspec.convert({**EXTERNAL, **spec_of(intent.declared.tree)}, SqlUserSpec),
         msgspec.convert({**EXTERNAL, **spec_of(view)}, SqlUserSpec),
         intent.declared.policy,

@@ -10,19 +10,19 @@ from setpoint.engine.context import Settled
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import DependencyInvalid, DependencyNotFound, RemoteRefused
 from setpoint.localcloud.faults import FailRequest
-from tests.kinds.bench import PROJECT, Bench, on_bench
+from tests.kinds.kind_harness import PROJECT, KindHarness, in_kind_harness
 from tests.kinds.test_sql_user import MAIN, POLICY, REF, USERS, calls, error_in, user, with_instance
 
 SECRET = {"valueFrom": {"secretKeyRef": {"name": "login", "key": "word"}}}
 
 
-async def secret(engine: Bench, text: str, key: str = "word", name: str = "login") -> None:
+async def secret(engine: KindHarness, text: str, key: str = "word", name: str = "login") -> None:
     """Hands in a Secret."""
     metadata = {"name": name, "namespace": "team"}
     await engine.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {key: text}})
 
 
-def opens(engine: Bench, password: str, name: str = "some-user") -> bool:
+def opens(engine: KindHarness, password: str, name: str = "some-user") -> bool:
     """Whether the user could log in with this password, as the local cloud tells over HTTP."""
     asked = {"project": PROJECT, "instance": "main", "name": name, "password": password}
     answer = engine.cloud.call("POST", "/_local/password", asked).body
@@ -34,7 +34,7 @@ def opens(engine: Bench, password: str, name: str = "some-user") -> bool:
 
 
 def test_a_rotated_secret_is_the_new_password_and_the_old_one_is_none() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
@@ -43,7 +43,7 @@ def test_a_rotated_secret_is_the_new_password_and_the_old_one_is_none() -> None:
         outcomes = [await engine.go_on(REF), await engine.go_on(REF)]
         return first, opens(engine, "one"), opens(engine, "two"), outcomes, calls(engine)
 
-    first, old, new, outcomes, sent = on_bench(scenario)
+    first, old, new, outcomes, sent = in_kind_harness(scenario)
 
     assert (first, old, new) == (True, False, True)
     assert [len(outcome.plan.writes) for outcome in outcomes] == [1, 0]
@@ -53,7 +53,7 @@ def test_a_rotated_secret_is_the_new_password_and_the_old_one_is_none() -> None:
 
 @pytest.mark.parametrize(("name", "key"), [("login", "other"), ("spare", "word")])
 def test_another_key_and_another_secret_are_another_password(name: str, key: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
@@ -61,11 +61,11 @@ def test_another_key_and_another_secret_are_another_password(name: str, key: str
         await engine.settle(user({**MAIN, "password": {"valueFrom": {"secretKeyRef": {"name": name, "key": key}}}}))
         return opens(engine, "two")
 
-    assert on_bench(scenario)
+    assert in_kind_harness(scenario)
 
 
-def test_whoever_is_adopted_gets_the_password_once() -> None:
-    async def scenario(engine: Bench) -> Any:
+def test_an_adopted_user_gets_the_password_once() -> None:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "resourceID": "postgres", "password": SECRET}))
@@ -73,11 +73,11 @@ def test_whoever_is_adopted_gets_the_password_once() -> None:
         return opens(engine, "one", "postgres"), calls(engine)
 
     members = {"instance": "main", "name": "postgres", "password": "[redacted]"}
-    assert on_bench(scenario) == (True, [("PUT", {"name": "postgres"}, members)])
+    assert in_kind_harness(scenario) == (True, [("PUT", {"name": "postgres"}, members)])
 
 
 def test_a_password_that_was_refused_is_sent_again() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
@@ -85,7 +85,7 @@ def test_a_password_that_was_refused_is_sent_again() -> None:
         engine.cloud.inject(FailRequest(400, method="PUT"))
         return error_in(await engine.go_on(REF)), await engine.go_on(REF), opens(engine, "two")
 
-    error, outcome, is_new = on_bench(scenario)
+    error, outcome, is_new = in_kind_harness(scenario)
 
     assert isinstance(error, RemoteRefused)
     assert isinstance(outcome, Settled)
@@ -93,7 +93,7 @@ def test_a_password_that_was_refused_is_sent_again() -> None:
 
 
 def test_a_user_from_one_host_does_not_get_the_password_of_another() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.call("POST", USERS, {"name": "some-user", "host": "%", "password": "theirs"})
         await secret(engine, "one")
@@ -103,11 +103,11 @@ def test_a_user_from_one_host_does_not_get_the_password_of_another() -> None:
         ours = engine.cloud.password_matches(PROJECT, "main", "some-user", "two", host="10.0.0.1")
         return ours, opens(engine, "theirs")
 
-    assert on_bench(scenario) == (True, True)
+    assert in_kind_harness(scenario) == (True, True)
 
 
 def test_another_policy_leaves_the_password_alone() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
@@ -115,11 +115,11 @@ def test_another_policy_leaves_the_password_alone() -> None:
         await engine.settle(user({**MAIN, "password": SECRET, "passwordPolicy": POLICY}))
         return opens(engine, "chosen by the user"), "password" in engine.sent[-1][1]
 
-    assert on_bench(scenario) == (True, False)
+    assert in_kind_harness(scenario) == (True, False)
 
 
 def test_another_password_leaves_the_policy_alone() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET, "passwordPolicy": POLICY}))
@@ -127,11 +127,11 @@ def test_another_password_leaves_the_policy_alone() -> None:
         await engine.go_on(REF)
         return engine.live(f"{USERS}/some-user")["passwordPolicy"], engine.sent[-1][1]["passwordPolicy"]
 
-    assert on_bench(scenario) == ({**POLICY, "status": {}}, POLICY)
+    assert in_kind_harness(scenario) == ({**POLICY, "status": {}}, POLICY)
 
 
 def test_password_and_policy_change_with_one_call() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET, "passwordPolicy": POLICY}))
@@ -139,14 +139,14 @@ def test_password_and_policy_change_with_one_call() -> None:
         await engine.settle(user({**MAIN, "password": SECRET, "passwordPolicy": {"allowedFailedAttempts": 5}}))
         return [entry.method for entry in engine.writes], opens(engine, "two"), engine.live(f"{USERS}/some-user")
 
-    methods, is_new, live = on_bench(scenario)
+    methods, is_new, live = in_kind_harness(scenario)
 
     assert (methods, is_new) == (["POST", "PUT"], True)
     assert live["passwordPolicy"]["allowedFailedAttempts"] == 5
 
 
 def test_an_unmanaged_password_is_given_once_and_never_again() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}, annotations={UNMANAGED: "spec.password"}))
@@ -154,7 +154,7 @@ def test_an_unmanaged_password_is_given_once_and_never_again() -> None:
         outcome = await engine.go_on(REF)
         return outcome, opens(engine, "one"), [entry.method for entry in engine.writes]
 
-    outcome, is_old, methods = on_bench(scenario)
+    outcome, is_old, methods = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert (is_old, methods) == (True, ["POST"])
@@ -165,17 +165,17 @@ def test_an_unmanaged_password_is_given_once_and_never_again() -> None:
 
 @pytest.mark.parametrize("text", ["one", "", "spaces and 'quotes' \"too\"", "zoë\u2028\U0001f600", "a" * 500])
 def test_a_new_user_gets_the_value_in_the_spec(text: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "password": {"value": text}}))
         await engine.go_on(REF)
         return opens(engine, text), len(engine.sent)
 
-    assert on_bench(scenario) == (True, 1)
+    assert in_kind_harness(scenario) == (True, 1)
 
 
 def test_another_value_in_the_spec_is_the_new_password() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "password": {"value": "one"}}))
         await engine.settle(user({**MAIN, "password": {"value": "two"}}))
@@ -183,21 +183,21 @@ def test_another_value_in_the_spec_is_the_new_password() -> None:
         sent = ["password" in (entry.body or {}) for entry in engine.writes]
         return opens(engine, "one"), opens(engine, "two"), sent
 
-    assert on_bench(scenario) == (False, True, [True, True, False])
+    assert in_kind_harness(scenario) == (False, True, [True, True, False])
 
 
-def test_whoever_is_adopted_gets_the_value_in_the_spec_once() -> None:
-    async def scenario(engine: Bench) -> Any:
+def test_an_adopted_user_gets_the_value_in_the_spec_once() -> None:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(user({**MAIN, "resourceID": "postgres", "password": {"value": "one"}}))
         await engine.go_on(REF)
         return opens(engine, "one", "postgres"), [entry.method for entry in engine.writes]
 
-    assert on_bench(scenario) == (True, ["PUT"])
+    assert in_kind_harness(scenario) == (True, ["PUT"])
 
 
 def test_a_value_that_moves_into_a_secret_and_back_opens_all_the_way() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "two")
         doors = []
@@ -206,20 +206,20 @@ def test_a_value_that_moves_into_a_secret_and_back_opens_all_the_way() -> None:
             doors.append(opens(engine, text))
         return doors
 
-    assert on_bench(scenario) == [True, True, True]
+    assert in_kind_harness(scenario) == [True, True, True]
 
 
 # --- What is missing -------------------------------------------------------------------------------------------------
 
 
 def test_the_secret_and_its_key_have_to_be_there() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         missing = error_in(await engine.settle(user({**MAIN, "password": SECRET})))
         await secret(engine, "one", "another-key")
         return missing, error_in(await engine.go_on(REF)), await engine.ready(REF), engine.cloud.journal.entries
 
-    missing, invalid, told, asked = on_bench(scenario)
+    missing, invalid, told, asked = in_kind_harness(scenario)
 
     assert type(missing) is DependencyNotFound
     assert type(invalid) is DependencyInvalid
@@ -228,14 +228,14 @@ def test_the_secret_and_its_key_have_to_be_there() -> None:
 
 
 def test_a_secret_that_goes_later_is_told_and_takes_nothing_away() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "one")
         await engine.settle(user({**MAIN, "password": SECRET}))
         await secret(engine, "one", "another-key")
         return error_in(await engine.go_on(REF)), opens(engine, "one"), len(engine.sent)
 
-    error, is_there, sent = on_bench(scenario)
+    error, is_there, sent = in_kind_harness(scenario)
 
     assert isinstance(error, DependencyInvalid)
     assert (is_there, sent) == (True, 1)
@@ -245,7 +245,7 @@ def test_a_secret_that_goes_later_is_told_and_takes_nothing_away() -> None:
 
 
 def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await secret(engine, "hunter2")
         created = await engine.settle(user({**MAIN, "password": SECRET, "passwordPolicy": POLICY}))
@@ -257,7 +257,7 @@ def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
         texts = [created, plan, plan.to_data(), refused, updated, canonical(kept.document).decode(), notes]
         return plan, [str(text) for text in texts]
 
-    plan, texts = on_bench(scenario)
+    plan, texts = in_kind_harness(scenario)
 
     assert [(str(change.path), change.before, change.after) for change in plan.changes] == [
         ("spec.password", "(redacted)", "(redacted)")

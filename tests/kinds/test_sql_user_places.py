@@ -15,32 +15,32 @@ from setpoint.errors import (
     ManifestInvalid,
 )
 from setpoint.kinds.gcp.sql_user import SqlUserKind
-from tests.kinds.bench import PROJECT, Bench, database, on_bench
+from tests.kinds.kind_harness import PROJECT, KindHarness, database, in_kind_harness
 from tests.kinds.test_sql_user import EXTERNAL, MAIN, REF, USERS, calls, error_in, names, user, with_instance
 
 
 def test_whether_anywhere_is_said_or_not_makes_no_difference() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         outcomes = [
             await engine.settle(user({**MAIN, **said})) for said in ({}, {"host": "%"}, {"host": None}, {"host": ""})
         ]
         return outcomes, engine.sent, names(engine)
 
-    outcomes, sent, there = on_bench(scenario)
+    outcomes, sent, there = in_kind_harness(scenario)
 
     assert [type(outcome) for outcome in outcomes] == [Settled] * 4
     assert (len(sent), there) == (1, [("root", "%"), ("some-user", "%")])
 
 
 def test_another_host_is_another_user_and_no_move() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({**MAIN, "host": "10.0.0.1"}))
         moved = await engine.settle(user({**MAIN, "host": "10.0.0.2"}))
         return error_in(moved), names(engine), await engine.delete(REF), names(engine)
 
-    error, before, outcome, after = on_bench(scenario)
+    error, before, outcome, after = in_kind_harness(scenario)
 
     assert isinstance(error, LocationChanged)
     assert f"stands for projects/{PROJECT}/instances/main/users/some-user?host=10.0.0.1" in str(error)
@@ -49,7 +49,7 @@ def test_another_host_is_another_user_and_no_move() -> None:
 
 
 def test_one_name_from_two_hosts_is_two_resources() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         said = {"passwordPolicy": {"allowedFailedAttempts": 3}}
         await engine.settle(user({**MAIN, "resourceID": "app", "host": "10.0.0.1"}, "near"))
@@ -58,20 +58,20 @@ def test_one_name_from_two_hosts_is_two_resources() -> None:
         await engine.delete(far)
         return names(engine)
 
-    assert on_bench(scenario) == [("root", "%"), ("app", "10.0.0.1")]
+    assert in_kind_harness(scenario) == [("root", "%"), ("app", "10.0.0.1")]
 
 
 @pytest.mark.parametrize("version", ["MYSQL_8_0", "POSTGRES_16", "SQLSERVER_2019_STANDARD"])
 @pytest.mark.parametrize("name", ["a b", "a/b?c=d&e", "%41", "o'neill", "Zoë", "a@b", "?host=x", "*", "a+b#c"])
 def test_a_name_may_hold_anything(version: str, name: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         policy = {"passwordPolicy": {"allowedFailedAttempts": 3}}
         outcomes = [await engine.settle(user({**MAIN, "resourceID": name, **said})) for said in ({}, policy)]
         there = [one for one, _ in names(engine)]
         return outcomes, there, await engine.delete(REF), names(engine)
 
-    outcomes, there, gone, after = on_bench(scenario)
+    outcomes, there, gone, after = in_kind_harness(scenario)
 
     assert [type(outcome) for outcome in outcomes] == [Settled, Settled]
     assert there.count(name) == 1
@@ -82,13 +82,13 @@ def test_a_name_may_hold_anything(version: str, name: str) -> None:
     ("version", "name"), [("MYSQL_8_0", "root"), ("POSTGRES_16", "postgres"), ("SQLSERVER_2019_STANDARD", "sqlserver")]
 )
 def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, version)
         before = names(engine)
         outcome = await engine.settle(user({**MAIN, "resourceID": name}))
         return outcome, engine.sent, names(engine) == before
 
-    outcome, sent, is_same = on_bench(scenario)
+    outcome, sent, is_same = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert (sent, is_same) == ([], True)
@@ -97,14 +97,14 @@ def test_who_is_there_from_the_beginning_is_adopted(version: str, name: str) -> 
 def test_mysql_has_another_name_for_a_principal() -> None:
     spec = {**MAIN, "resourceID": "ann@example.com", "type": "CLOUD_IAM_USER"}
 
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         outcomes = [await engine.settle(user(spec)), await engine.go_on(REF)]
         there = names(engine)
         await engine.delete(REF)
         return outcomes, there, calls(engine)
 
-    outcomes, there, sent = on_bench(scenario)
+    outcomes, there, sent = in_kind_harness(scenario)
 
     assert [type(outcome) for outcome in outcomes] == [Settled, Settled]
     assert there == [("root", "%"), ("ann", "%")]
@@ -114,35 +114,35 @@ def test_mysql_has_another_name_for_a_principal() -> None:
     ]
 
 
-def test_a_principal_is_not_taken_for_somebody_of_a_like_name() -> None:
-    async def scenario(engine: Bench) -> Any:
+def test_an_iam_user_is_not_confused_with_a_user_of_a_similar_name() -> None:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         engine.cloud.call("POST", USERS, {"name": "ann@example.com", "type": "CLOUD_IAM_USER"})
         await engine.settle(user({**MAIN, "resourceID": "ann@corp"}))
         return names(engine)
 
-    assert on_bench(scenario) == [("root", "%"), ("ann", "%"), ("ann@corp", "%")]
+    assert in_kind_harness(scenario) == [("root", "%"), ("ann", "%"), ("ann@corp", "%")]
 
 
 def test_a_user_does_not_become_another_type_of_user() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         await engine.settle(user(MAIN))
         return error_in(await engine.settle(user({**MAIN, "type": "CLOUD_IAM_SERVICE_ACCOUNT"}))), len(engine.sent)
 
-    error, sent = on_bench(scenario)
+    error, sent = in_kind_harness(scenario)
 
     assert isinstance(error, ImmutableFieldChanged)
     assert (error.paths, sent) == (("spec.type",), 1)
 
 
 def test_only_mysql_has_hosts() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine, "POSTGRES_16")
         outcome = await engine.settle(user({**MAIN, "host": "%"}))
         return error_in(outcome), engine.cloud.journal.entries
 
-    error, asked = on_bench(scenario)
+    error, asked = in_kind_harness(scenario)
 
     assert isinstance(error, ManifestInvalid)
     assert str(error) == (
@@ -154,23 +154,23 @@ def test_only_mysql_has_hosts() -> None:
 
 @pytest.mark.parametrize("external", ["main", f"projects/{PROJECT}/instances/main"])
 def test_an_instance_can_be_named_as_the_service_names_it(external: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         await engine.settle(user({"instanceRef": {"external": external}, "host": "10.0.0.1"}))
         return names(engine)
 
-    assert on_bench(scenario) == [("root", "%"), ("some-user", "10.0.0.1")]
+    assert in_kind_harness(scenario) == [("root", "%"), ("some-user", "10.0.0.1")]
 
 
 def test_the_instance_has_to_be_there_and_ready() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         other = user({"instanceRef": {"name": "other"}})
         missing = await engine.settle(other)
         await engine.store.apply({**database({}, "other"), "kind": "SQLInstance"})
         return missing, await engine.settle(other), await engine.ready(REF), engine.cloud.journal.entries
 
-    missing, unready, told, asked = on_bench(scenario)
+    missing, unready, told, asked = in_kind_harness(scenario)
 
     assert type(error_in(missing)) is DependencyNotFound
     assert type(error_in(unready)) is DependencyNotReady
@@ -212,13 +212,13 @@ KEY = {"secretKeyRef": {"name": "s", "key": "k"}}
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(user(spec)), SqlUserKind(engine.google))
         return caught.value, error_in(await engine.settle(user(spec))), engine.cloud.journal.entries
 
-    at_once, error, asked = on_bench(scenario)
+    at_once, error, asked = in_kind_harness(scenario)
 
     assert isinstance(error, ManifestInvalid)
     assert told in str(error)
@@ -228,7 +228,7 @@ def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[st
 
 
 def test_what_only_the_service_says_of_a_password_may_stand_in_the_spec() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await with_instance(engine)
         said = {"allowedFailedAttempts": 3, "status": [{"locked": True}]}
         await engine.settle(user({**MAIN, "passwordPolicy": said}))
@@ -236,4 +236,4 @@ def test_what_only_the_service_says_of_a_password_may_stand_in_the_spec() -> Non
         return engine.sent
 
     policy = {"allowedFailedAttempts": 3}
-    assert on_bench(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]
+    assert in_kind_harness(scenario) == [("POST", {"instance": "main", "name": "some-user", "passwordPolicy": policy})]

@@ -23,7 +23,7 @@ from setpoint.errors import (
 )
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.localcloud.faults import AddFields, FailRequest
-from tests.kinds.bench import PROJECT, STORAGE, Bench, bucket, on_bench
+from tests.kinds.kind_harness import PROJECT, STORAGE, KindHarness, bucket, in_kind_harness
 
 REF = ResourceRef(STORAGE, "StorageBucket", "team", "some-bucket")
 PATH = "/storage/v1/b/some-bucket"
@@ -31,8 +31,8 @@ IGNORE = {"cnrm.cloud.google.com/ignore-unspecified-fields": "true"}
 FORCE = {"cnrm.cloud.google.com/force-destroy": "true"}
 
 
-def make_by_hand(engine: Bench, **members: Any) -> None:
-    """A bucket that nobody declared."""
+def make_by_hand(engine: KindHarness, **members: Any) -> None:
+    """A bucket without a resource."""
     engine.cloud.call("POST", f"/storage/v1/b?project={PROJECT}", {"name": "some-bucket", **members})
     engine.cloud.journal.clear()
 
@@ -46,12 +46,12 @@ def error_in(outcome: StepOutcome) -> SetpointError:
 
 
 def test_the_status_shows_what_config_connector_shows() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         status = (await engine.resource(REF)).status
         return {name: status[name] for name in ("url", "selfLink", "observedState", "observedGeneration")}
 
-    assert on_bench(scenario) == {
+    assert in_kind_harness(scenario) == {
         "url": "gs://some-bucket",
         "selfLink": "https://www.googleapis.com/storage/v1/b/some-bucket",
         "observedState": {
@@ -63,19 +63,19 @@ def test_the_status_shows_what_config_connector_shows() -> None:
 
 
 def test_a_bucket_that_is_as_declared_is_adopted_without_a_write() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         make_by_hand(engine, labels={"managed-by-cnrm": "true"}, location="EU", versioning={"enabled": True})
         outcome = await engine.settle(bucket({"versioning": {"enabled": True}}))
         return outcome, engine.sent
 
-    outcome, sent = on_bench(scenario)
+    outcome, sent = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert (outcome.ready.reason, sent) == ("UpToDate", [])
 
 
 def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
-    async def scenario(engine: Bench) -> StepOutcome:
+    async def scenario(engine: KindHarness) -> StepOutcome:
         await engine.settle(bucket({"autoclass": {"enabled": True}}))
         engine.cloud.inject(
             AddFields({"novelty": {"enabled": True}, "autoclass": {"mood": "good"}}, kind="storage#bucket")
@@ -85,19 +85,19 @@ def test_what_the_api_grows_and_what_only_moves_is_no_drift() -> None:
         )
         return await step(REF, engine.engine)
 
-    outcome = on_bench(scenario)
+    outcome = in_kind_harness(scenario)
 
     assert isinstance(outcome, Settled)
     assert outcome.plan.decision is Decision.IN_SYNC
 
 
 def test_an_outage_is_not_absence() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         ref = await engine.apply(bucket({}))
         engine.cloud.inject(FailRequest(503, method="GET", retry_after=9))
         return await step(ref, engine.engine), engine.sent
 
-    outcome, sent = on_bench(scenario)
+    outcome, sent = in_kind_harness(scenario)
 
     error = error_in(outcome)
     assert isinstance(error, RemoteUnavailable)
@@ -108,34 +108,34 @@ def test_an_outage_is_not_absence() -> None:
 
 
 def test_puts_back_what_drifted_and_leaves_the_service_s_own_labels() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"storageClass": "NEARLINE"}))
         engine.cloud.edit(PATH, {"storageClass": "ARCHIVE", "labels": {"foreign": "x", "goog-dataplex-zone": "y"}})
         await engine.go_on(REF)
         return engine.sent[1:], engine.live(PATH)["labels"]
 
-    assert on_bench(scenario) == (
+    assert in_kind_harness(scenario) == (
         [("PATCH", {"storageClass": "NEARLINE", "labels": {"managed-by-cnrm": "true", "foreign": None}})],
         {"managed-by-cnrm": "true", "goog-dataplex-zone": "y"},
     )
 
 
 def test_a_silent_spec_writes_nothing_to_a_bucket_under_ignore_unspecified_fields() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         make_by_hand(engine, labels={"foreign": "x"}, storageClass="ARCHIVE", retentionPolicy={"retentionPeriod": "60"})
         outcome = await engine.settle(bucket({}, annotations=IGNORE))
         return type(outcome), engine.sent
 
-    assert on_bench(scenario) == (Settled, [])
+    assert in_kind_harness(scenario) == (Settled, [])
 
 
 def test_what_the_author_leaves_to_others_stays() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         make_by_hand(engine, labels={"foreign": "x"}, storageClass="ARCHIVE", versioning={"enabled": True})
         await engine.settle(bucket({"requesterPays": True}, annotations=IGNORE))
         return engine.sent
 
-    assert on_bench(scenario) == [("PATCH", {"billing": {"requesterPays": True}})]
+    assert in_kind_harness(scenario) == [("PATCH", {"billing": {"requesterPays": True}})]
 
 
 @pytest.mark.parametrize(
@@ -155,16 +155,16 @@ def test_what_the_author_leaves_to_others_stays() -> None:
     ids=["all said", "label removed", "neighbour kept", "neighbour said"],
 )
 def test_a_patch_that_says_what_it_saw_is_for_that_state_only(after: dict[str, Any], guarded: bool) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}, labels={"team": "red"}))
         await engine.settle(after)
         return engine.writes[-1].query.get("ifMetagenerationMatch")
 
-    assert on_bench(scenario) == ("1" if guarded else None)
+    assert in_kind_harness(scenario) == ("1" if guarded else None)
 
 
-def test_whoever_comes_first_is_not_overwritten_by_what_was_seen_before() -> None:
-    async def scenario(engine: Bench) -> Any:
+def test_a_concurrent_change_is_not_overwritten_by_observed_values() -> None:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         ref = await engine.apply(bucket({"uniformBucketLevelAccess": True}))
 
@@ -177,7 +177,7 @@ def test_whoever_comes_first_is_not_overwritten_by_what_was_seen_before() -> Non
         first, second = await step(ref, engine.engine), await step(ref, engine.engine)
         return first, second, engine.live(PATH)["iamConfiguration"]["publicAccessPrevention"]
 
-    first, second, prevention = on_bench(scenario)
+    first, second, prevention = in_kind_harness(scenario)
 
     assert isinstance(error_in(first), RemoteConflict)
     assert isinstance(second, Settled)
@@ -195,11 +195,11 @@ def test_whoever_comes_first_is_not_overwritten_by_what_was_seen_before() -> Non
     ],
 )
 def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         return await engine.settle(bucket(after)), engine.sent[1:]
 
-    outcome, sent = on_bench(scenario)
+    outcome, sent = in_kind_harness(scenario)
 
     error = error_in(outcome)
     assert isinstance(error, ImmutableFieldChanged)
@@ -208,45 +208,45 @@ def test_what_is_fixed_at_birth_cannot_change(after: dict[str, Any], told: str) 
 
 
 def test_a_resource_does_not_move_to_another_bucket() -> None:
-    async def scenario(engine: Bench) -> StepOutcome:
+    async def scenario(engine: KindHarness) -> StepOutcome:
         await engine.settle(bucket({}))
         return await engine.settle(bucket({"resourceID": "other-bucket"}))
 
-    assert isinstance(error_in(on_bench(scenario)), LocationChanged)
+    assert isinstance(error_in(in_kind_harness(scenario)), LocationChanged)
 
 
 # --- The lock --------------------------------------------------------------------------------------------------------
 
 
 def test_a_retention_policy_is_locked_after_it_is_as_declared() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
         return [(entry.method, entry.path, entry.query.get("ifMetagenerationMatch")) for entry in engine.writes]
 
-    assert on_bench(scenario) == [
+    assert in_kind_harness(scenario) == [
         ("POST", "/storage/v1/b", None),
         ("POST", f"{PATH}/lockRetentionPolicy", "1"),
     ]
 
 
 def test_a_longer_period_is_sent_before_the_lock() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 90, "isLocked": True}}))
         return engine.sent[1:]
 
-    assert on_bench(scenario) == [("PATCH", {"retentionPolicy": {"retentionPeriod": "90"}}), ("POST", None)]
+    assert in_kind_harness(scenario) == [("PATCH", {"retentionPolicy": {"retentionPeriod": "90"}}), ("POST", None)]
 
 
 def test_a_lock_is_kept_in_silence_and_cannot_be_undone() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60, "isLocked": True}}))
         silent = await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}))
         opening: dict[str, Any] = {"retentionPolicy": {"retentionPeriod": 60, "isLocked": False}, "requesterPays": True}
         opened = await engine.settle(bucket(opening))
         return silent, opened, len(engine.sent)
 
-    silent, opened, sent = on_bench(scenario)
+    silent, opened, sent = in_kind_harness(scenario)
 
     assert isinstance(silent, Settled)
     assert isinstance(error_in(opened), ImmutableFieldChanged)
@@ -267,7 +267,7 @@ def key(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_key_named_as_a_resource_is_waited_for() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         manifest = bucket({"encryption": {"kmsKeyRef": {"name": "some-key"}}})
         missing = await engine.settle(manifest)
         unready = await engine.store.apply(key({}))
@@ -276,7 +276,7 @@ def test_a_key_named_as_a_resource_is_waited_for() -> None:
         await engine.settle(manifest)
         return missing, waiting, engine.live(PATH)["encryption"]
 
-    missing, waiting, encryption = on_bench(scenario)
+    missing, waiting, encryption = in_kind_harness(scenario)
 
     assert type(error_in(missing)) is DependencyNotFound
     assert type(error_in(waiting)) is DependencyNotReady
@@ -287,7 +287,7 @@ def test_a_network_named_as_a_resource_is_sent_by_its_link() -> None:
     network = {**key({}), "apiVersion": "compute.cnrm.cloud.google.com/v1beta1", "kind": "ComputeNetwork"}
     source = {"networkRef": {"name": "some-key"}, "allowedIpCidrRanges": ["10.0.0.0/8"]}
 
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         applied = await engine.store.apply(network)
         link = "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"
         await engine.store.update_status(applied, {**ready(), "selfLink": link})
@@ -295,7 +295,7 @@ def test_a_network_named_as_a_resource_is_sent_by_its_link() -> None:
         return engine.sent[0][1]["ipFilter"]["vpcNetworkSources"]
 
     link = "https://www.googleapis.com/compute/v1/projects/p/global/networks/n"
-    assert on_bench(scenario) == [{"network": link, "allowedIpCidrRanges": ["10.0.0.0/8"]}]
+    assert in_kind_harness(scenario) == [{"network": link, "allowedIpCidrRanges": ["10.0.0.0/8"]}]
 
 
 def ready() -> dict[str, Any]:
@@ -306,27 +306,27 @@ def ready() -> dict[str, Any]:
 # --- Deletion --------------------------------------------------------------------------------------------------------
 
 
-def upload(engine: Bench, *names: str) -> None:
+def upload(engine: KindHarness, *names: str) -> None:
     for name in names:
         engine.cloud.call("POST", f"/upload{PATH}/o?uploadType=media&name={name}", {})
 
 
 def test_an_empty_bucket_is_deleted() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         return await engine.delete(REF), engine.cloud.call("GET", PATH).status, await engine.store.get(REF)
 
-    assert on_bench(scenario) == (Gone(), 404, None)
+    assert in_kind_harness(scenario) == (Gone(), 404, None)
 
 
 def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({}))
         upload(engine, "precious")
         outcome = await engine.delete(REF)
         return outcome, engine.live(PATH)["name"], (await engine.resource(REF)).finalizers, await engine.ready(REF)
 
-    outcome, name, finalizers, told = on_bench(scenario)
+    outcome, name, finalizers, told = in_kind_harness(scenario)
 
     error = error_in(outcome)
     assert isinstance(error, RemoteRefused)
@@ -340,21 +340,21 @@ def test_a_bucket_with_something_in_it_is_kept_and_the_author_told() -> None:
 
 
 def test_with_force_destroy_everything_goes_old_versions_too() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"versioning": {"enabled": True}}, annotations=FORCE))
         upload(engine, *[f"folder/{number}%3F" for number in range(30)], "twice", "twice")
         return await engine.delete(REF), engine.cloud.call("GET", PATH).status
 
-    assert on_bench(scenario) == (Gone(), 404)
+    assert in_kind_harness(scenario) == (Gone(), 404)
 
 
 def test_what_has_to_be_retained_stops_the_destruction() -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         await engine.settle(bucket({"retentionPolicy": {"retentionPeriod": 60}}, annotations=FORCE))
         upload(engine, "kept")
         return await engine.delete(REF)
 
-    error = error_in(on_bench(scenario))
+    error = error_in(in_kind_harness(scenario))
 
     assert isinstance(error, RemoteRefused)
     assert "retentionPolicyNotMet" in str(error)
@@ -377,12 +377,12 @@ def test_what_has_to_be_retained_stops_the_destruction() -> None:
     ],
 )
 def test_a_spec_that_cannot_be_is_refused_before_anything_is_asked(spec: dict[str, Any], told: str) -> None:
-    async def scenario(engine: Bench) -> Any:
+    async def scenario(engine: KindHarness) -> Any:
         with pytest.raises(ManifestInvalid) as caught:
             check_manifest(Resource(bucket(spec)), StorageBucketKind(engine.google))
         return caught.value, await engine.settle(bucket(spec)), engine.cloud.journal.entries
 
-    at_once, outcome, asked = on_bench(scenario)
+    at_once, outcome, asked = in_kind_harness(scenario)
 
     error = error_in(outcome)
     assert isinstance(error, ManifestInvalid)

@@ -5,7 +5,7 @@ import pytest
 from setpoint.core.values.json_types import JsonObject
 from setpoint.kinds.gcp.storage_bucket.requests import patch_body
 from setpoint.localcloud.schema import merge_patch
-from tests.kinds.bench import bucket
+from tests.kinds.kind_harness import bucket
 from tests.kinds.test_storage_bucket_laws import KIND, intent_for, plan_over, read, sent, wanted_over
 
 UNMANAGED = "cnrm.cloud.google.com/unmanaged"

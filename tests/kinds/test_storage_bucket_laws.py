@@ -21,7 +21,7 @@ from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket, read_bucket
 from setpoint.kinds.gcp.storage_bucket.requests import insert_body, patch_body
 from setpoint.localcloud.schema import merge_patch
-from tests.kinds.bench import bucket
+from tests.kinds.kind_harness import bucket
 
 pytestmark = pytest.mark.laws
 
@@ -155,7 +155,7 @@ def test_a_patch_has_nothing_in_it_that_could_be_left_out(before: dict[str, Any]
 
     for write in plan_over(intent, read(members)).writes:
         body = sent(patch_body(intent, wanted_over(intent, view), write, view))
-        # The class has to be right before Autoclass takes over, and nobody can see it afterwards.
+        # The class has to be right before Autoclass takes over, and cannot be read afterwards.
         for member in body.keys() - {"storageClass"}:
             less = merge_patch(members, {name: value for name, value in body.items() if name != member})
             assert not plan_over(intent, read(less)).is_empty

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from setpoint.engine.context import Settled
-from tests.kinds.bench import Bench, bucket, on_bench
+from tests.kinds.kind_harness import KindHarness, bucket, in_kind_harness
 
 NEW = {"managed-by-cnrm": "true"}
 MINIMAL = {
@@ -101,14 +101,14 @@ EVERYTHING_SENT: dict[str, Any] = {
 def writes_of(*manifests: dict[str, Any]) -> list[tuple[str, Any]]:
     """What is sent for each manifest after the other, and for one more look at the end."""
 
-    async def scenario(engine: Bench) -> list[tuple[str, Any]]:
+    async def scenario(engine: KindHarness) -> list[tuple[str, Any]]:
         for manifest in (*manifests, manifests[-1]):
             outcome = await engine.settle(manifest)
             assert isinstance(outcome, Settled), outcome
             assert outcome.ready.reason == "UpToDate", outcome
         return engine.sent
 
-    return on_bench(scenario)
+    return in_kind_harness(scenario)
 
 
 def test_a_new_bucket_is_sent_with_what_is_always_sent() -> None:

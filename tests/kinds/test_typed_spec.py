@@ -8,7 +8,7 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.storage_bucket import StorageBucketSpec
 from setpoint.kinds.typed_spec import decode_spec
-from tests.kinds.bench import bucket
+from tests.kinds.kind_harness import bucket
 
 
 @pytest.mark.parametrize(

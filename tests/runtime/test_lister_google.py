@@ -22,8 +22,8 @@ from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.localcloud.faults import FailRequest
 from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
-from tests.kinds.bench import PROJECT, bucket
 from tests.kinds.instances import POSTGRES, instance
+from tests.kinds.kind_harness import PROJECT, bucket
 from tests.runtime.rig import Tally
 from tests.runtime.virtual_time import VirtualClock, run
 

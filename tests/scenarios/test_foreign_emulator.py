@@ -23,7 +23,7 @@ from google.cloud.storage import Client
 
 from tests.cli.programs import DEADLINE
 from tests.forking.processes import SETPOINT, Start, run
-from tests.kinds.bench import bucket
+from tests.kinds.kind_harness import bucket
 
 FIRST = bucket({"location": "US"}, labels={"team": "data"})
 SECOND = bucket({"location": "US", "versioning": {"enabled": True}}, labels={"team": "ops"})

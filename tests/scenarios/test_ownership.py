@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from tests.kinds.bench import bucket
 from tests.kinds.instances import IGNORE, INSTANCES, instance
 from tests.kinds.instances import PATH as INSTANCE
+from tests.kinds.kind_harness import bucket
 from tests.scenarios.stage import Stage
 
 BUCKET: Final = "/storage/v1/b/some-bucket"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.terraform.command import Diagnostic, Outcome, Project, finished
 from tests.terraform.conftest import NewProject
 from tests.terraform.probe.thing import SECRET

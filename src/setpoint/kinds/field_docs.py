@@ -22,7 +22,7 @@ _Holder: TypeAlias = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunc
 
 @cache
 def field_docs(type_: type[msgspec.Struct]) -> Mapping[str, str]:
-    """The text of each field that has one, inherited fields included; none where there is no source to read."""
+    """The docstring of each field that has one, inherited fields included; empty where the source is not available."""
     found: dict[str, str] = {}
     for cls in reversed(type_.__mro__):
         found.update(_in_module(cls.__module__).get(cls.__qualname__, {}))
@@ -31,7 +31,7 @@ def field_docs(type_: type[msgspec.Struct]) -> Mapping[str, str]:
 
 @cache
 def _in_module(name: str) -> Mapping[str, Mapping[str, str]]:
-    """The texts of every class in a module, by the class's qualified name."""
+    """The field docstrings of every class in a module, by the qualified name of the class."""
     try:
         source = inspect.getsource(sys.modules[name])
     except (KeyError, OSError, TypeError):

@@ -12,12 +12,12 @@ from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
 
 T = TypeVar("T")
-# A value, an explicit null, or nothing.
+# A value, an explicit null, or left out.
 Maybe: TypeAlias = T | None | UnsetType
 
 
 class SpecStruct(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A part of a spec: nothing in it that the type does not name."""
+    """A struct in a spec; unknown fields are refused."""
 
 
 class SecretKeyRef(SpecStruct, frozen=True):
@@ -30,14 +30,14 @@ class SecretKeyRef(SpecStruct, frozen=True):
 
 
 class ValueFrom(SpecStruct, frozen=True):
-    """Where a value is that is kept in a Secret."""
+    """A value that is read from a Secret."""
 
     secretKeyRef: SecretKeyRef
     """The Secret, and the key in it."""
 
 
 S = TypeVar("S", bound=msgspec.Struct)
-# What msgspec says: a problem, and where it is.
+# A message of msgspec: a problem, and its path.
 _MESSAGE: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
 _LACKING: Final = re.compile(r"Object missing required field `(.*)`")
@@ -54,7 +54,7 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|(\[[^\]]*\])")
 
 
 def decode_spec(resource: Resource, type_: type[S]) -> S:
-    """The spec of `resource`; ManifestInvalid names the field, and the nearest names for one that does not exist."""
+    """The decoded spec of `resource`; ManifestInvalid names the field, and suggests names for an unknown one."""
     try:
         return msgspec.convert(resource.spec, type_)
     except msgspec.ValidationError as error:
@@ -78,7 +78,7 @@ def _explained(message: str, type_: type[msgspec.Struct]) -> str:
 
 
 def _hint(name: str, at: str, here: str, type_: type[msgspec.Struct]) -> str:
-    """The fields that may have been meant: the same name elsewhere, or a like name in the same place."""
+    """Suggestions for an unknown field: the same name elsewhere, or a similar name in the same object."""
     shape = shape_of(type_)
     siblings = [f"{here}.{one}" for one in nearest(name, _field_names_at(shape, at))]
     namesakes = [f"spec.{path}" for path in paths_of(shape) if path.rpartition(".")[2] == name]

@@ -24,12 +24,12 @@ from tests.cluster.crds.resources import Corner, manifest
 from tests.laws.odd_specs import odd_specs, right_specs
 
 # A check asks nothing of any service.
-NOBODY: Any = None
+NO_CLIENT: Any = None
 KINDS: list[tuple[ResourceType, type[msgspec.Struct]]] = [
-    (SqlDatabaseKind(NOBODY), SqlDatabaseSpec),
-    (SqlInstanceKind(NOBODY), SqlInstanceSpec),
-    (SqlUserKind(NOBODY), SqlUserSpec),
-    (StorageBucketKind(NOBODY), StorageBucketSpec),
+    (SqlDatabaseKind(NO_CLIENT), SqlDatabaseSpec),
+    (SqlInstanceKind(NO_CLIENT), SqlInstanceSpec),
+    (SqlUserKind(NO_CLIENT), SqlUserSpec),
+    (StorageBucketKind(NO_CLIENT), StorageBucketSpec),
     (TrusteeConfigOwner(), TrusteeConfigSpec),
     (KbsConfigOwner({}), KbsConfigSpec),
 ]

@@ -12,7 +12,7 @@ from setpoint.engine.kind import Location, RemoteOperation
 from setpoint.engine.oscillation import NO_OSCILLATIONS
 from setpoint.engine.state import StoredState, WriteAttempt
 from tests.cluster.crds.resources import Corner, manifest
-from tests.kinds.everything_said import PAGES, kind_of, outputs_of
+from tests.kinds.full_responses import PAGES, kind_of, outputs_of
 
 NOW = "2026-01-02T03:04:05Z"
 COOKIE = Cookie("a" * 64, "b" * 64)

@@ -8,29 +8,29 @@ import pytest
 
 from tests.cli.desk import Desk
 from tests.cluster.access import Access
-from tests.cluster.migrating.theirs import Theirs, serve_theirs
+from tests.cluster.migrating.config_connector_cluster import ConfigConnectorCluster, serve_config_connector_kinds
 from tests.scenarios.served_kinds import empty
 
 
 @pytest.fixture(scope="session")
 def cluster(api_server: Access) -> Access:
     """A cluster that Config Connector works in."""
-    serve_theirs(api_server)
+    serve_config_connector_kinds(api_server)
     return api_server
 
 
 @pytest.fixture
 def desk(cluster: Access, tmp_path: Path) -> Iterator[Desk]:
-    """Somebody whose kubeconfig leads to that cluster."""
+    """A user whose kubeconfig selects that cluster."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     with Desk(tmp_path, {**kept, "PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig)}) as desk:
         yield desk
 
 
 @pytest.fixture
-def theirs(cluster: Access, namespace: str, desk: Desk) -> Iterator[Theirs]:
-    """One bucket as declared, and one of which somebody set more than is declared."""
-    theirs = Theirs(cluster, namespace, desk)
+def theirs(cluster: Access, namespace: str, desk: Desk) -> Iterator[ConfigConnectorCluster]:
+    """One bucket as declared, and one with more settings than are declared."""
+    theirs = ConfigConnectorCluster(cluster, namespace, desk)
     theirs.make("calm")
     theirs.make("edited", {"versioning": {"enabled": True}})
     desk.in_cloud(lambda cloud: cloud.journal.clear())

@@ -6,12 +6,12 @@ import pytest
 
 from tests.cli.desk import bucket
 from tests.cli.test_moving import writes
-from tests.cluster.migrating.theirs import BUCKETS, CONTEXT, Theirs
+from tests.cluster.migrating.config_connector_cluster import BUCKETS, CONTEXT, ConfigConnectorCluster
 
 MIGRATE = ("migrate", "--from", "config-connector")
 
 
-def test_what_taking_over_would_write_is_told_with_what_keeps_it(theirs: Theirs) -> None:
+def test_what_taking_over_would_write_is_told_with_what_keeps_it(theirs: ConfigConnectorCluster) -> None:
     before = {name: theirs.resource(name) for name in ("calm", "edited")}
 
     done = theirs.desk.run(*MIGRATE, "-n", theirs.namespace)
@@ -33,7 +33,7 @@ def test_what_taking_over_would_write_is_told_with_what_keeps_it(theirs: Theirs)
     assert theirs.mode == "Reconciling"
 
 
-def test_nothing_is_handed_over_that_would_be_written_to(theirs: Theirs) -> None:
+def test_nothing_is_handed_over_that_would_be_written_to(theirs: ConfigConnectorCluster) -> None:
     done = theirs.desk.run(*MIGRATE, "-n", theirs.namespace, "--hand-over")
 
     assert done.returncode == 1
@@ -42,7 +42,7 @@ def test_nothing_is_handed_over_that_would_be_written_to(theirs: Theirs) -> None
     assert not (theirs.desk.folder / ".setpoint").exists()
 
 
-def test_their_controller_stops_first_and_ours_writes_nothing(theirs: Theirs) -> None:
+def test_their_controller_stops_first_and_ours_writes_nothing(theirs: ConfigConnectorCluster) -> None:
     keep = {"cnrm.cloud.google.com/default-to-gcp-fields": "spec.versioning.enabled"}
     path = f"{BUCKETS.format(theirs.namespace)}/edited"
     theirs.cluster.call("PATCH", path, {"metadata": {"annotations": keep}})
@@ -71,7 +71,7 @@ def test_their_controller_stops_first_and_ours_writes_nothing(theirs: Theirs) ->
     assert policy not in told["metadata"]["annotations"]
 
 
-def test_what_an_author_abandons_stays_abandoned_with_us(theirs: Theirs) -> None:
+def test_what_an_author_abandons_stays_abandoned_with_us(theirs: ConfigConnectorCluster) -> None:
     policy = "cnrm.cloud.google.com/deletion-policy"
     theirs.make("kept", None, **{policy: "abandon"})
 
@@ -81,7 +81,7 @@ def test_what_an_author_abandons_stays_abandoned_with_us(theirs: Theirs) -> None
     assert told["metadata"]["annotations"][policy] == "abandon"
 
 
-def test_nothing_is_stopped_when_our_store_has_something_else_of_that_name(theirs: Theirs) -> None:
+def test_nothing_is_stopped_when_our_store_has_something_else_of_that_name(theirs: ConfigConnectorCluster) -> None:
     ours = bucket("other").replace("name: other", f"name: calm\n  namespace: {theirs.namespace}").replace("EU", "US")
     theirs.desk.write(ours)
     theirs.desk.run("apply", "-f", "manifest.yaml", "--no-wait", "--timeout", "1s")
@@ -96,7 +96,7 @@ def test_nothing_is_stopped_when_our_store_has_something_else_of_that_name(their
     assert "cnrm.cloud.google.com/deletion-policy" not in theirs.resource("edited")["metadata"]["annotations"]
 
 
-def test_secrets_go_along_and_a_password_is_sent_only_if_that_is_accepted(theirs: Theirs) -> None:
+def test_secrets_go_along_and_a_password_is_sent_only_if_that_is_accepted(theirs: ConfigConnectorCluster) -> None:
     desk, namespace = theirs.desk, theirs.namespace
     desk.make_instance("main")
     users = "/sql/v1beta4/projects/some-project/instances/main/users"
@@ -132,7 +132,7 @@ def test_secrets_go_along_and_a_password_is_sent_only_if_that_is_accepted(theirs
     assert "Sesame" not in f"{looked} {done.stdout}"
 
 
-def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: Theirs) -> None:
+def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: ConfigConnectorCluster) -> None:
     store = ("--store", f"kubernetes?namespace={theirs.namespace}")
 
     done = theirs.desk.run(*store, *MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
@@ -143,7 +143,7 @@ def test_in_the_same_cluster_the_resources_stay_where_they_are(theirs: Theirs) -
     assert "There, they are abandoned" not in done.stdout
 
 
-def test_nothing_is_stopped_while_our_store_still_deletes_one_of_that_name(theirs: Theirs) -> None:
+def test_nothing_is_stopped_while_our_store_still_deletes_one_of_that_name(theirs: ConfigConnectorCluster) -> None:
     hand_over = (*MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
     theirs.desk.run(*hand_over)
     theirs.desk.run("reconcile", "-n", theirs.namespace)
@@ -158,7 +158,7 @@ def test_nothing_is_stopped_while_our_store_still_deletes_one_of_that_name(their
     assert theirs.mode == "Reconciling"
 
 
-def test_nothing_is_stopped_while_they_still_delete_one_in_the_same_cluster(theirs: Theirs) -> None:
+def test_nothing_is_stopped_while_they_still_delete_one_in_the_same_cluster(theirs: ConfigConnectorCluster) -> None:
     store = ("--store", f"kubernetes?namespace={theirs.namespace}")
     theirs.cluster.call("DELETE", f"{BUCKETS.format(theirs.namespace)}/calm")
 
@@ -170,7 +170,9 @@ def test_nothing_is_stopped_while_they_still_delete_one_in_the_same_cluster(thei
 
 
 @pytest.mark.parametrize("is_same_cluster", [False, True], ids=["in a file", "in the same cluster"])
-def test_what_an_export_paused_goes_on_when_it_is_handed_over_again(theirs: Theirs, *, is_same_cluster: bool) -> None:
+def test_what_an_export_paused_goes_on_when_it_is_handed_over_again(
+    theirs: ConfigConnectorCluster, *, is_same_cluster: bool
+) -> None:
     store = ("--store", f"kubernetes?namespace={theirs.namespace}" if is_same_cluster else "sqlite:///ours.db")
     hand_over = (*store, *MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
     theirs.desk.run(*hand_over)
@@ -184,7 +186,7 @@ def test_what_an_export_paused_goes_on_when_it_is_handed_over_again(theirs: Thei
     assert [name for name in said if name.startswith("setpoint.dev/management")] == []
 
 
-def test_a_namespace_has_to_be_named(theirs: Theirs) -> None:
+def test_a_namespace_has_to_be_named(theirs: ConfigConnectorCluster) -> None:
     done = theirs.desk.run(*MIGRATE, "--hand-over")
 
     assert (done.returncode, done.stderr) == (1, "error: --hand-over is for one namespace at a time: name it with -n\n")

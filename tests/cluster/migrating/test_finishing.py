@@ -9,8 +9,12 @@ import pytest
 
 from tests.cli.desk import Desk
 from tests.cli.test_moving import writes
-from tests.cluster.migrating.theirs import BUCKETS, Theirs, serve_theirs
-from tests.cluster.patience import until
+from tests.cluster.migrating.config_connector_cluster import (
+    BUCKETS,
+    ConfigConnectorCluster,
+    serve_config_connector_kinds,
+)
+from tests.cluster.polling import until
 from tests.cluster.server import Cluster
 from tests.scenarios.served_kinds import empty
 
@@ -20,29 +24,29 @@ CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/storagebuckets.st
 ABANDON = {"metadata": {"annotations": {"cnrm.cloud.google.com/deletion-policy": "abandon"}}}
 
 
-def handed_over(theirs: Theirs, *store: str) -> None:
+def handed_over(theirs: ConfigConnectorCluster, *store: str) -> None:
     done = theirs.desk.run(*store, *MIGRATE, "-n", theirs.namespace, "--hand-over", "--accept-changes")
     assert done.returncode == 0, done.stderr
 
 
-def finalizers(theirs: Theirs, name: str) -> list[str]:
+def finalizers(theirs: ConfigConnectorCluster, name: str) -> list[str]:
     return list(theirs.resource(name)["metadata"].get("finalizers", []))
 
 
-def message(theirs: Theirs, name: str) -> str:
+def message(theirs: ConfigConnectorCluster, name: str) -> str:
     conditions = theirs.resource(name).get("status", {}).get("conditions", [])
     return "".join(one["message"] for one in conditions if one["type"] == "Ready")
 
 
-def in_cloud(theirs: Theirs) -> set[str]:
+def in_cloud(theirs: ConfigConnectorCluster) -> set[str]:
     return {name for name in ("calm", "edited") if _is_there(theirs, name)}
 
 
-def _is_there(theirs: Theirs, name: str) -> bool:
+def _is_there(theirs: ConfigConnectorCluster, name: str) -> bool:
     return theirs.desk.in_cloud(lambda cloud: cloud.call("GET", f"/storage/v1/b/{name}")).status == 200
 
 
-def test_nothing_is_finished_while_they_are_there(theirs: Theirs) -> None:
+def test_nothing_is_finished_while_they_are_there(theirs: ConfigConnectorCluster) -> None:
     handed_over(theirs)
     before = theirs.resource("calm")
 
@@ -53,7 +57,7 @@ def test_nothing_is_finished_while_they_are_there(theirs: Theirs) -> None:
     assert theirs.resource("calm") == before
 
 
-def test_what_is_kept_elsewhere_by_now_is_removed_there_and_its_objects_stay(theirs: Theirs) -> None:
+def test_what_is_kept_elsewhere_by_now_is_removed_there_and_its_objects_stay(theirs: ConfigConnectorCluster) -> None:
     handed_over(theirs)
     theirs.uninstall()
 
@@ -71,7 +75,7 @@ def test_what_is_kept_elsewhere_by_now_is_removed_there_and_its_objects_stay(the
     assert theirs.desk.run("get", "StorageBucket/calm", "-n", theirs.namespace).returncode == 0
 
 
-def test_what_was_not_handed_over_is_not_removed(theirs: Theirs) -> None:
+def test_what_was_not_handed_over_is_not_removed(theirs: ConfigConnectorCluster) -> None:
     theirs.uninstall()
 
     done = theirs.desk.run(*MIGRATE, "-n", theirs.namespace, "--finish")
@@ -83,7 +87,7 @@ def test_what_was_not_handed_over_is_not_removed(theirs: Theirs) -> None:
     assert finalizers(theirs, "calm") != []
 
 
-def test_what_stays_in_the_cluster_is_held_until_it_is_free_of_them(theirs: Theirs) -> None:
+def test_what_stays_in_the_cluster_is_held_until_it_is_free_of_them(theirs: ConfigConnectorCluster) -> None:
     store = ("--store", f"kubernetes?namespace={theirs.namespace}")
     handed_over(theirs, *store)
     theirs.desk.daemon(before=store)
@@ -103,31 +107,31 @@ def test_what_stays_in_the_cluster_is_held_until_it_is_free_of_them(theirs: Thei
 
 
 @pytest.mark.parametrize("words", [("--finish",), ("--finish", "--hand-over", "-n", "team")])
-def test_what_makes_no_sense_is_said(theirs: Theirs, words: tuple[str, ...]) -> None:
+def test_what_makes_no_sense_is_said(theirs: ConfigConnectorCluster, words: tuple[str, ...]) -> None:
     done = theirs.desk.run(*MIGRATE, *words)
 
     assert done.returncode == 1
     assert done.stderr.startswith("error: --finish ")
 
 
-# --- Whoever uninstalls the kinds as well -----------------------------------------------------------------------------
+# --- The kinds are uninstalled as well --------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def own(own_api_server: Cluster, tmp_path: Path) -> Iterator[Theirs]:
+def own(own_api_server: Cluster, tmp_path: Path) -> Iterator[ConfigConnectorCluster]:
     """The same in a cluster of its own: its kinds can be deleted."""
     cluster = own_api_server.access
-    serve_theirs(cluster)
+    serve_config_connector_kinds(cluster)
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     with Desk(tmp_path, {**kept, "PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig)}) as desk:
-        theirs = Theirs(cluster, cluster.new_namespace(), desk)
+        theirs = ConfigConnectorCluster(cluster, cluster.new_namespace(), desk)
         theirs.make("calm")
         theirs.make("edited", {"versioning": {"enabled": True}})
         yield theirs
         empty(cluster, theirs.namespace)
 
 
-def test_no_object_goes_with_its_kind(own: Theirs) -> None:
+def test_no_object_goes_with_its_kind(own: ConfigConnectorCluster) -> None:
     store = ("--store", f"kubernetes?namespace={own.namespace}")
     handed_over(own, *store)
     own.desk.daemon(before=store)

@@ -14,13 +14,13 @@ import yaml
 from tests.cli.desk import Desk
 from tests.cli.test_moving import writes
 from tests.cluster.access import Access
-from tests.cluster.migrating.theirs import BUCKETS, Theirs
+from tests.cluster.migrating.config_connector_cluster import BUCKETS, ConfigConnectorCluster
 from tests.docs.sessions import TYPED
 from tests.scenarios.served_kinds import empty
 
 PAGE: Final = Path("docs/how-to/leave-config-connector.md")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# What somebody set by hand, as the page tells.
+# What was set by hand, as the page says.
 BY_HAND: Final[dict[str, dict[str, Any]]] = {"photos": {"versioning": {"enabled": True}}}
 NAMESPACE: Final = "team"
 # What the author said, and what their controller remembers.
@@ -28,7 +28,7 @@ THEIR_OWN: Final = ("cnrm.cloud.google.com/project-id", "cnrm.cloud.google.com/l
 
 
 class Reader:
-    """Somebody at a desk, with the programs and the cluster that the page is about."""
+    """A user with the programs and the cluster that the page is about."""
 
     def __init__(self, desk: Desk, kubectl: Path) -> None:
         self._desk = desk
@@ -44,15 +44,17 @@ class Reader:
 
 
 @pytest.fixture
-def team(cluster: Access, desk: Desk) -> Iterator[Theirs]:
+def team(cluster: Access, desk: Desk) -> Iterator[ConfigConnectorCluster]:
     """The namespace, with nothing in it yet that is looked after."""
     assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).status == 201
-    yield Theirs(cluster, NAMESPACE, desk)
+    yield ConfigConnectorCluster(cluster, NAMESPACE, desk)
     empty(cluster, NAMESPACE)
     cluster.delete_namespace(NAMESPACE)
 
 
-def test_the_page_goes_as_it_is_shown_and_nothing_is_written_to_the_cloud(team: Theirs, kubectl_program: Path) -> None:
+def test_the_page_goes_as_it_is_shown_and_nothing_is_written_to_the_cloud(
+    team: ConfigConnectorCluster, kubectl_program: Path
+) -> None:
     reader = Reader(team.desk, kubectl_program)
     for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")):
         if language == "yaml":
@@ -67,15 +69,15 @@ def test_the_page_goes_as_it_is_shown_and_nothing_is_written_to_the_cloud(team: 
     assert team.cluster.call("GET", BUCKETS.format(NAMESPACE)).body["items"] == []
 
 
-def assert_as_before(team: Theirs) -> None:
+def assert_as_before(team: ConfigConnectorCluster) -> None:
     """Who went back has all of theirs as it was, but for what he said himself."""
     assert team.mode == "Reconciling"
     said = {name: set(team.resource(name)["metadata"]["annotations"]) - set(THEIR_OWN) for name in ("logs", "photos")}
     assert said == {"logs": set(), "photos": {"cnrm.cloud.google.com/default-to-gcp-fields"}}
 
 
-def declare(manifests: str, team: Theirs) -> None:
-    """Config Connector made what is declared here, and somebody was at it since."""
+def declare(manifests: str, team: ConfigConnectorCluster) -> None:
+    """Config Connector created what is declared here, and it was edited since."""
     for manifest in yaml.safe_load_all(manifests):
         team.settle(manifest, BY_HAND.get(manifest["metadata"]["name"], {}))
     team.desk.in_cloud(lambda cloud: cloud.journal.clear())

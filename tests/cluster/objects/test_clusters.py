@@ -11,7 +11,7 @@ from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import DependencyNotFound, LocationChanged, RemoteRefused, UserError
 from tests.cluster.access import Access
 from tests.cluster.objects.site import Site, Tree, config_map, environment
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.server import Cluster
 
 FROM_SECRET = {"kubeconfig": {"valueFrom": {"secretKeyRef": {"name": "access", "key": "kubeconfig"}}}}
@@ -36,7 +36,7 @@ def two_contexts(access: Access, current: str) -> str:
     return yaml.safe_dump(config)
 
 
-def test_the_current_context_is_meant_when_nobody_names_one(site: Site) -> None:
+def test_the_current_context_is_the_default(site: Site) -> None:
     site.settle(config_map(a="1"))
 
     assert site.status()["setpoint"]["location"] == f"v1 ConfigMap {site.namespace}/map @ context:tests"
@@ -190,7 +190,7 @@ def test_the_cluster_of_the_store_is_meant_when_the_store_is_one(api_server: Acc
     assert site.status()["setpoint"]["location"] == f"v1 ConfigMap {namespace}/map @ own"
     own = site.clusters.own
     site.run(site.clusters.close())
-    # It is closed by whoever made it, and not before.
+    # It is closed by its creator, and not before.
     assert isinstance(site.step(), Settled)
     site.run(own.close())
     site.close()
@@ -217,7 +217,7 @@ def test_an_object_stays_the_same_when_its_resource_moves_into_the_cluster(
 
 
 def allow(site: Site, user: str, *verbs: str) -> None:
-    """Gives somebody rights on ConfigMaps of the namespace."""
+    """Grants a user rights on ConfigMaps of the namespace."""
     rbac = "rbac.authorization.k8s.io"
     path = f"/apis/{rbac}/v1/namespaces/{site.namespace}"
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}]

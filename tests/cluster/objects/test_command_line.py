@@ -175,8 +175,12 @@ def test_a_cluster_whose_kubeconfig_comes_along_is_planned_and_applied_at_once(
 
 
 def test_a_cluster_that_does_not_answer_makes_no_plan(setpoint: Run, namespace: str, tmp_path: Path) -> None:
-    nobody = {"name": "x", "cluster": {"server": "http://127.0.0.1:1"}}
-    config = {"contexts": [{"name": "x", "context": {"cluster": "x"}}], "clusters": [nobody], "current-context": "x"}
+    unreachable = {"name": "x", "cluster": {"server": "http://127.0.0.1:1"}}
+    config = {
+        "contexts": [{"name": "x", "context": {"cluster": "x"}}],
+        "clusters": [unreachable],
+        "current-context": "x",
+    }
     metadata = {"name": "access", "namespace": namespace}
     data = {"config": yaml.safe_dump(config)}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}

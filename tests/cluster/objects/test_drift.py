@@ -74,7 +74,7 @@ def test_what_a_person_changed_and_changed_back_is_ours_again(site: Site) -> Non
     assert site.changes() == {"data.a": ("3", "1")}
 
 
-def test_a_field_of_somebody_else_is_no_drift_and_costs_no_write(site: Site) -> None:
+def test_a_field_of_another_manager_is_no_drift_and_costs_no_write(site: Site) -> None:
     site.settle(config_map(a="1"))
     site.edit(site.path("configmaps", "map"), {"data": {"b": "theirs"}, "metadata": {"labels": {"team": "x"}}})
     writes = site.writes()

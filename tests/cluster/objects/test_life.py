@@ -76,7 +76,7 @@ def test_deletes_the_object(site: Site) -> None:
     assert site.live("configmaps", "map") is None
 
 
-def test_an_object_that_somebody_deleted_is_made_again(site: Site) -> None:
+def test_a_deleted_object_is_created_again(site: Site) -> None:
     site.settle(config_map(a="1"))
     site.access.call("DELETE", site.path("configmaps", "map"))
 

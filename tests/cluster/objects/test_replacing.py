@@ -213,7 +213,7 @@ def test_a_deletion_that_takes_too_long_is_told_with_its_finalizers(site: Site) 
     assert site.is_gone()
 
 
-def test_an_object_that_somebody_deletes_is_made_again_once_it_is_gone(site: Site) -> None:
+def test_an_object_that_is_being_deleted_is_created_again_once_it_is_gone(site: Site) -> None:
     site.settle(held(a="1"))
     before = uid_of(site, "configmaps", "map", "api/v1")
     site.access.call("DELETE", site.path("configmaps", "map"))

@@ -31,18 +31,18 @@ from setpoint.engine.step.preview import PreviewFinding
 from setpoint.kinds.kubernetes_object.clusters import parse_object_location
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import LiveObject
-from tests.cluster.objects.ground import (
+from tests.cluster.objects.site import Site
+from tests.cluster.objects.upgrade_harness import (
     SUBJECTS,
-    Ground,
     Making,
     Subject,
     Succession,
+    UpgradeHarness,
     declare,
     play_succession,
     settle,
     version,
 )
-from tests.cluster.objects.site import Site
 from tests.engine.upgrades import handled, read_only, revised, take_over
 
 # By the revision before: the fields that this implementation sets on what that one made.
@@ -79,10 +79,10 @@ def test_what_drifted_is_told_beforehand_by_either(site: Site, subject: Subject)
     settle(site, subject)
     site.edit(site.path(*subject.place), subject.edited)
 
-    same, other = (site.run(read_only(Ground(site, kind))) for kind in (site.kind, revised(site.kind)))
+    same, other = (site.run(read_only(UpgradeHarness(site, kind))) for kind in (site.kind, revised(site.kind)))
 
     assert (same.finding, same.fields) == (PreviewFinding.WRITES, (subject.path,))
-    # Whether it was the person or the new mapping that moved the field, nobody can tell: it is left to its holder.
+    # A person or the new mapping may have moved the field: it is left to its manager.
     assert other.finding is PreviewFinding.FAILED
     assert f"{subject.path} is held by " in other.trouble
 
@@ -141,7 +141,7 @@ def test_what_the_first_revision_applied_is_taken_over_without_a_write(site: Sit
     declare(site, SUBJECTS[title])
     before = version(site, SUBJECTS[title])
 
-    site.run(take_over(Ground(site, site.kind)))
+    site.run(take_over(UpgradeHarness(site, site.kind)))
 
     assert version(site, SUBJECTS[title]) == before
 
@@ -152,7 +152,7 @@ def test_and_what_is_asked_for_since_is_named(site: Site, title: str) -> None:
     declare(site, SUBJECTS[title])
 
     with pytest.raises(AssertionError, match=rf"read-only: writes: \('{LABELS}',\)"):
-        site.run(take_over(Ground(site, labelling(site.kind))))
+        site.run(take_over(UpgradeHarness(site, labelling(site.kind))))
 
 
 # --- It finds what was not declared -----------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Meddling(KubernetesObjectKind):
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """After a write."""
         place = parse_object_location(location)
-        reach = await self.clusters.reach(place.cluster)
+        reach = await self.clusters.connect(place.cluster)
         endpoint = (await reach.discovery.find(place.api_version, place.kind)).endpoint(place.namespace, place.name)
         body: dict[str, Any] = {
             "apiVersion": place.api_version,

@@ -85,7 +85,7 @@ def test_a_name_may_come_from_another_object(site: Site) -> None:
     assert site.live("configmaps", "map-test") is not None
 
 
-def test_a_value_that_nobody_waits_for_names_the_missing_wait(site: Site) -> None:
+def test_a_value_without_a_wait_names_the_missing_wait(site: Site) -> None:
     site.settle(service(), "front")
     site.declare(config_map("record") | {"data": {"address": ref()}}, "record")
 

@@ -9,7 +9,7 @@ from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.engine.context import Settled
 from setpoint.errors import KindNotServed, OperationRunning
 from tests.cluster.objects.site import Site, Tree, config_map
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 
 def definition(group: str, *versions: str) -> Tree:

@@ -1,4 +1,4 @@
-"""Somebody else who keeps a manifest as a repository has it: applies it again and again, and suffers nothing beside."""
+"""A GitOps tool: applies the manifest of a repository again and again, and prunes other labels and annotations."""
 
 import http.client
 import json
@@ -37,7 +37,7 @@ class GitOps:
         return f"storagebucket/{self.name}"
 
     def apply(self) -> Any:
-        """Server-side apply, whoever holds the fields."""
+        """Server-side apply that forces conflicts."""
         return self._send(f"?fieldManager={MANAGER}&force=true", "application/apply-patch+yaml", self.manifest)
 
     def prune(self) -> Any:

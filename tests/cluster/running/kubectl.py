@@ -9,7 +9,7 @@ from typing import Any
 
 from setpoint.app import definitions
 from tests.cluster.access import Access
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Asked:
 
     @property
     def is_about_leases(self) -> bool:
-        """Whether it only says that somebody is there."""
+        """Whether it only renews a lease."""
         return "/leases" in self.path
 
     @property
@@ -40,10 +40,10 @@ class Asked:
 
 
 # What becomes of a request instead of being passed on; None to pass it on.
-Weather: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse | None]]
+NetworkFault: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse | None]]
 
 
-async def blue_sky(_: web.BaseRequest) -> web.StreamResponse | None:
+async def no_fault(_: web.BaseRequest) -> web.StreamResponse | None:
     """Everything is passed on."""
     return None
 
@@ -58,8 +58,8 @@ class Proxy:
     def __init__(self, access: Access) -> None:
         self._access = access
         self.asked: list[Asked] = []
-        self.weather: Weather = blue_sky
-        # Whether a request is carried out, and nobody hears of it.
+        self.fault: NetworkFault = no_fault
+        # Whether a request is carried out, and its response is lost.
         self.loses_answer: Callable[[web.BaseRequest], bool] = _never
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -90,7 +90,7 @@ class Proxy:
         await self._sockets.close_all()
 
     def write_kubeconfig(self, file: Path) -> Path:
-        """The file for whoever is to come this way."""
+        """The kubeconfig of clients that use this proxy."""
         content: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -115,7 +115,7 @@ class Proxy:
         self.asked.append(asked)
         self._open[id(incoming)] = incoming
         try:
-            answer = await self.weather(incoming)
+            answer = await self.fault(incoming)
             if answer is None and self.loses_answer(incoming):
                 await self._carried_out(incoming)
                 answer = await cut_off(incoming)
@@ -123,7 +123,7 @@ class Proxy:
             asked.status = answer.status
             return answer
         except (aiohttp.ClientError, OSError):
-            # As if the wire had been cut: whoever asked has to find out.
+            # As if the connection had been cut: the client has to find out.
             if incoming.transport is not None:
                 incoming.transport.abort()
             return web.Response(status=502)
@@ -158,13 +158,13 @@ _NO_END: Final = aiohttp.ClientTimeout(total=None)
 
 
 async def cut_off(incoming: web.BaseRequest) -> web.StreamResponse | None:
-    """Nobody gets an answer."""
+    """No client gets a response."""
     assert incoming.transport is not None
     incoming.transport.abort()
     return web.Response(status=502)
 
 
-def slow(seconds: float) -> Weather:
+def slow(seconds: float) -> NetworkFault:
     """Everything takes so much longer."""
 
     async def delay(_: web.BaseRequest) -> web.StreamResponse | None:
@@ -174,7 +174,7 @@ def slow(seconds: float) -> Weather:
     return delay
 
 
-def too_many(retry_after: int) -> Weather:
+def too_many(retry_after: int) -> NetworkFault:
     """429 to everything, as an API server says it that has too much to do."""
 
     async def refuse(_: web.BaseRequest) -> web.StreamResponse | None:
@@ -197,12 +197,12 @@ def _status(code: int, reason: str, message: str) -> web.Response:
     return web.json_response({**status, "reason": reason, "message": message}, status=code)
 
 
-def now_and_then(weather: Weather, part: float) -> Weather:
+def now_and_then(fault: NetworkFault, part: float) -> NetworkFault:
     """Bad weather for that part of all requests, drawn."""
     draw = random.Random(1)
 
     async def change(incoming: web.BaseRequest) -> web.StreamResponse | None:
-        return await weather(incoming) if draw.random() < part else None
+        return await fault(incoming) if draw.random() < part else None
 
     return change
 

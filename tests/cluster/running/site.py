@@ -11,7 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from soak.fleet.cloud import DoorCloud, Written
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import ADMIN
-from tests.cluster.running.backstage import Backstage
+from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
 from tests.cluster.running.proxy import Asked, Proxy
 from tests.forking.processes import Start, run
@@ -27,18 +27,18 @@ class Site:
     kubectl: Kubectl
     folder: Path
     cloud: DoorCloud = field(default_factory=DoorCloud)
-    backstage: Backstage = field(default_factory=Backstage)
+    background: BackgroundLoop = field(default_factory=BackgroundLoop)
     proxy: Proxy = field(init=False)
     processes: list[RunProcess] = field(default_factory=list)
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
         self.proxy = Proxy(self.kubectl.access)
-        self._running.enter_context(self.backstage)
-        self.backstage.run(self.cloud.start())
-        self._running.callback(lambda: self.backstage.run(self.cloud.stop()))
-        self.backstage.run(self.proxy.start())
-        self._running.callback(lambda: self.backstage.run(self.proxy.stop()))
+        self._running.enter_context(self.background)
+        self.background.run(self.cloud.start())
+        self._running.callback(lambda: self.background.run(self.cloud.stop()))
+        self.background.run(self.proxy.start())
+        self._running.callback(lambda: self.background.run(self.proxy.stop()))
         self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
         return self
 
@@ -51,7 +51,7 @@ class Site:
 
     def process(self, *options: str, name: str = "keeper", before: tuple[str, ...] = ()) -> RunProcess:
         """`setpoint run`, at work; in the end it is asked to stop, and nothing may have gone wrong with it."""
-        door = self.backstage.run(self.cloud.open_door(name))
+        door = self.background.run(self.cloud.open_door(name))
         process = RunProcess(name, self.folder, self.environment(door), options, before)
         self.processes.append(process)
         self._running.callback(_end, process)
@@ -72,7 +72,7 @@ class Site:
 
     def in_cloud(self, verb: Callable[[DoorCloud], T]) -> T:
         """What `verb` makes of the cloud."""
-        return self.backstage.call(lambda: verb(self.cloud))
+        return self.background.call(lambda: verb(self.cloud))
 
     def live(self, path: str) -> Any:
         """The object at that path of the cloud's API; None when there is none."""
@@ -85,7 +85,7 @@ class Site:
 
     def asked(self) -> list[Asked]:
         """All that processes asked of the API server so far, leases apart."""
-        return self.backstage.call(lambda: [one for one in self.proxy.asked if not one.is_about_leases])
+        return self.background.call(lambda: [one for one in self.proxy.asked if not one.is_about_leases])
 
 
 def _end(process: RunProcess) -> None:

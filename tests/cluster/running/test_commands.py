@@ -1,4 +1,4 @@
-"""The commands of `setpoint` on resources that a cluster keeps, with somebody who looks after them and without."""
+"""The commands of `setpoint` on resources in a cluster, with a running controller and without."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.cluster.access import ADMIN
 from tests.cluster.running.manifests import bucket, bucket_path
 from tests.cluster.running.site import Site
 
-NOBODY = "no controller is running for this cluster"
+NO_CONTROLLER = "no controller is running for this cluster"
 
 
 def _written(site: Site, manifest: Any) -> str:
@@ -64,7 +64,7 @@ def test_an_apply_that_says_nothing_new_asks_for_a_look(busy_site: Site) -> None
     assert _said(busy_site, "apply", "-f", file) == (0, "StorageBucket here/again updated\n")
 
 
-def test_whoever_may_not_see_leases_trusts_that_somebody_is_there(busy_site: Site) -> None:
+def test_without_permission_for_leases_a_controller_is_assumed(busy_site: Site) -> None:
     kinds = "kbsconfigs,kubernetesobjects,sqldatabases,sqlinstances,sqlusers,storagebuckets,trusteeconfigs"
     verbs = "--verb=get,list,watch,create,patch,delete"
     busy_site.kubectl("create", "role", "author", verbs, f"--resource={kinds}")
@@ -90,7 +90,7 @@ def test_without_a_process_it_is_on_record_and_waits(site: Site) -> None:
 
     for command in (("apply", "-f", file), ("reconcile", "StorageBucket/alone", *place)):
         code, printed = _said(site, *command)
-        assert (code, printed.startswith(NOBODY)) == (3, True)
+        assert (code, printed.startswith(NO_CONTROLLER)) == (3, True)
         assert "run `setpoint --store kubernetes run`, or `setpoint install`" in printed
     assert _said(site, "plan", "-f", file)[0] == 2
     assert "Unknown   NotLookedAt" in _said(site, "get", *place)[1]
@@ -108,7 +108,7 @@ def test_a_deletion_without_a_process_hangs_until_there_is_one(site: Site) -> No
     process.stop()
 
     code, printed = _said(site, "delete", "-f", file)
-    assert (code, printed.startswith(NOBODY)) == (3, True)
+    assert (code, printed.startswith(NO_CONTROLLER)) == (3, True)
     assert site.kubectl.get("storagebucket/hanging")["metadata"]["deletionTimestamp"]
 
     process.start()

@@ -1,6 +1,6 @@
 """Processes that share the work on a real API server are killed and asked to end: nothing is lost, nothing done twice.
 
-How long nobody looks after a shard is for `make soak ARGS="--cluster --kills 20"` to judge: here nothing is timed.
+How long a shard has no owner is for `make soak ARGS="--cluster --kills 20"` to judge: here nothing is timed.
 """
 
 import asyncio
@@ -10,7 +10,9 @@ from soak.fleet.story import FleetPlan, Place, run
 from tests.cluster.access import Access
 
 
-def test_others_go_on_for_whoever_is_killed_or_asked_to_end(cluster: Access, namespace: str, tmp_path: Path) -> None:
+def test_other_replicas_take_over_from_one_that_is_killed_or_terminated(
+    cluster: Access, namespace: str, tmp_path: Path
+) -> None:
     told: list[str] = []
     outcome = asyncio.run(run(FleetPlan(kills=2, at_once=2), Place(cluster, namespace, tmp_path), told.append))
 

@@ -8,15 +8,15 @@ import pytest
 
 from soak.fleet.process import RunProcess
 from tests.cluster.assets import Assets
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.kubectl import Kubectl, install_kinds
 from tests.cluster.running.manifests import bucket, bucket_path
 from tests.cluster.running.proxy import (
-    Weather,
-    blue_sky,
+    NetworkFault,
     cut_off,
     lost_answers,
     no_events,
+    no_fault,
     now_and_then,
     slow,
     too_many,
@@ -59,13 +59,13 @@ class Rough:
         jsonpath = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
         self.site.kubectl("wait", target, jsonpath, "--timeout=120s")
 
-    def change_weather(self, weather: Weather) -> None:
+    def change_weather(self, fault: NetworkFault) -> None:
         """How it is between the process and the API server from now on; what is open stays open."""
-        self.site.proxy.weather = weather
+        self.site.proxy.fault = fault
 
     def cut_all(self) -> int:
         """Cuts every watch, and whatever else is open; how many."""
-        return self.site.backstage.call(self.site.proxy.cut)
+        return self.site.background.call(self.site.proxy.cut)
 
 
 @pytest.fixture(scope="session")
@@ -85,7 +85,7 @@ def rough(everything_rough: Rough) -> Iterator[Rough]:
     """The same; afterwards all is well again, and the process is still the same, with no bug on record."""
     pid = everything_rough.keeper.child.pid
     yield everything_rough
-    everything_rough.change_weather(blue_sky)
+    everything_rough.change_weather(no_fault)
     everything_rough.site.proxy.loses_answer = lambda _: False
     everything_rough.server.start()
     assert (everything_rough.keeper.child.pid, everything_rough.keeper.bugs()) == (pid, [])
@@ -126,7 +126,7 @@ def test_what_is_edited_while_all_watches_are_cut_is_carried_out_when_they_are_t
     rough.change_weather(cut_off)
     cut = rough.cut_all()
     rough.edit(target, 1)
-    rough.change_weather(blue_sky)
+    rough.change_weather(no_fault)
     rough.until_written(target, 1)
 
     # A watch of each kind, and one of Secrets.
@@ -141,7 +141,7 @@ def test_what_is_edited_before_a_compaction_is_found_by_listing_again(rough: Rou
     rough.edit(target, 1)
     rough.server.compact()
     rough.server.restart_api_server()
-    rough.change_weather(blue_sky)
+    rough.change_weather(no_fault)
     rough.until_written(target, 1)
     rough.edit(target, 2)
     rough.until_written(target, 2)
@@ -157,15 +157,15 @@ def test_a_storm_of_refusals_loses_nothing(rough: Rough) -> None:
     rough.cut_all()
     rough.edit(target, 1)
     until(lambda: _refusals(rough) >= MANY)
-    rough.change_weather(blue_sky)
+    rough.change_weather(no_fault)
     rough.until_written(target, 1)
 
     assert rough.ages(target) == [1]
 
 
 @pytest.mark.parametrize(("name", "weather"), [("refused", too_many(retry_after=0)), ("cut-off", cut_off)])
-def test_what_fails_one_time_in_three_is_done_in_the_end_and_once(rough: Rough, name: str, weather: Weather) -> None:
-    rough.change_weather(now_and_then(weather, 0.33))
+def test_what_fails_one_time_in_three_is_done_in_the_end_and_once(rough: Rough, name: str, fault: NetworkFault) -> None:
+    rough.change_weather(now_and_then(fault, 0.33))
     target = rough.made(f"now-and-then-{name}")
     for age in (1, 2, 3):
         rough.edit(target, age)
@@ -187,7 +187,7 @@ def test_what_is_done_without_an_answer_is_not_done_again(rough: Rough) -> None:
 
 
 def _refusals(rough: Rough) -> int:
-    return rough.site.backstage.call(lambda: sum(one.status == 429 for one in rough.site.proxy.asked))
+    return rough.site.background.call(lambda: sum(one.status == 429 for one in rough.site.proxy.asked))
 
 
 def test_an_event_that_the_cluster_does_not_take_keeps_nothing_from_being_done(rough: Rough) -> None:

@@ -1,10 +1,10 @@
-"""A tool that keeps manifests as a repository has them, beside us on the same objects: nobody fights."""
+"""A GitOps tool that applies the same objects: neither side reverts the other."""
 
 from typing import Any
 
 from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.resource import ResourceRef
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.gitops import GitOps
 from tests.cluster.running.manifests import bucket, bucket_path
 from tests.cluster.running.site import Site
@@ -16,7 +16,7 @@ FEW_ROUNDS = 3
 
 
 def _begin(site: Site, before: tuple[str, ...] = ()) -> GitOps:
-    """A process that looks twice a second at a bucket, which somebody else keeps applying."""
+    """A process that reconciles a bucket twice a second, which another field manager keeps applying."""
     site.process(before=before)
     manifest = bucket(_looked_at_often(site.kubectl.namespace), reconcile_interval_in_seconds="1")
     tool = GitOps.of(site.kubectl.access, site.kubectl.namespace, manifest)

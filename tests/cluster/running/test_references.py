@@ -1,8 +1,8 @@
-"""What resources refer to: others that come later, and Secrets whose values nobody watches."""
+"""What resources refer to: resources that are created later, and Secrets whose values are not watched."""
 
 import json
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.manifests import PROJECT, database, instance, instance_path, secret, user
 from tests.cluster.running.site import Site
 

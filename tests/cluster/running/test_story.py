@@ -6,7 +6,7 @@ from typing import Any
 
 from setpoint.localcloud.faults import FailRequest
 from soak.fleet.process import RunProcess
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.manifests import bucket, bucket_path
 from tests.cluster.running.site import Site
 

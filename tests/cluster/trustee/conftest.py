@@ -8,12 +8,14 @@ import pytest
 from tests.cluster.assets import Assets
 from tests.cluster.running.kubectl import install_kinds
 from tests.cluster.server import CONTROLLERS, Cluster, Settings
-from tests.cluster.trustee.estate import Estate
-from tests.cluster.trustee.plot import Plot
+from tests.cluster.trustee.trustee_cluster import TrusteeCluster
+from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
 
 
 @pytest.fixture(scope="session")
-def estate(cluster_assets: Assets, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+def trustee_cluster(
+    cluster_assets: Assets, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TrusteeCluster]:
     """A cluster of our own, all of it looked after: on one that is shared there would be others' resources."""
     folder = tmp_path_factory.mktemp("estate")
     with Cluster(cluster_assets, folder, Settings(controllers=CONTROLLERS)) as cluster:
@@ -22,12 +24,12 @@ def estate(cluster_assets: Assets, kubectl_program: Path, tmp_path_factory: pyte
             # It looks for new kinds only now and then, and is to collect what ours leave behind from the start.
             cluster.controller_manager.stop()
             cluster.controller_manager.start()
-        with Estate(cluster.access, kubectl_program, folder) as estate:
-            yield estate
-            assert estate.moved() == []
+        with TrusteeCluster(cluster.access, kubectl_program, folder) as trustee_cluster:
+            yield trustee_cluster
+            assert trustee_cluster.moved() == []
 
 
 @pytest.fixture
-def plot(estate: Estate) -> Plot:
+def trustee(trustee_cluster: TrusteeCluster) -> TrusteeNamespace:
     """A namespace of the test's own, and a process that looks after it."""
-    return estate.new_plot()
+    return trustee_cluster.new_namespace()

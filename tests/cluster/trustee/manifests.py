@@ -29,7 +29,7 @@ def kbs_config(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def tls_secret(name: str, edition: str = "first") -> dict[str, Any]:
-    """A Secret with a key and a certificate, of which nobody looks at more than the bytes."""
+    """A Secret with a key and a certificate, of which only the bytes matter."""
     data = {"tls.key": encoded(f"{edition} key of {name}"), "tls.crt": encoded(f"{edition} certificate of {name}")}
     return secret(name, "kubernetes.io/tls", **data)
 

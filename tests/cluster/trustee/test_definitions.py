@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from soak.fleet.process import SETPOINT
-from tests.cluster.trustee.estate import Estate
 from tests.cluster.trustee.manifests import kbs_config, trustee_config
-from tests.cluster.trustee.plot import Plot
+from tests.cluster.trustee.trustee_cluster import TrusteeCluster
+from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
 
 
 @pytest.fixture(scope="module")
@@ -25,19 +25,21 @@ def _spec(printed: str, kind: str) -> Any:
     return found
 
 
-def test_they_are_what_the_cluster_has_and_change_nothing(estate: Estate, plot: Plot, printed: str) -> None:
+def test_they_are_what_the_cluster_has_and_change_nothing(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace, printed: str
+) -> None:
     def versions() -> list[Any]:
         names = ("trusteeconfigs.confidentialcontainers.org", "kbsconfigs.confidentialcontainers.org")
-        found = [json.loads(plot.kubectl("get", "crd", name, "-o", "json")) for name in names]
+        found = [json.loads(trustee.kubectl("get", "crd", name, "-o", "json")) for name in names]
         return [(one["metadata"]["resourceVersion"], _standing(one)) for one in found]
 
     before = versions()
-    plot.kubectl("apply", "--server-side", "-f", "-", stdin=printed)
+    trustee.kubectl("apply", "--server-side", "-f", "-", stdin=printed)
 
     assert versions() == before
     assert [standing for _, standing in before] == [{"NamesAccepted": "True", "Established": "True"}] * 2
-    plot.kubectl("apply", "--dry-run=server", "-f", "-", stdin=printed)
-    assert estate.keeper.bugs() == []
+    trustee.kubectl("apply", "--dry-run=server", "-f", "-", stdin=printed)
+    assert trustee_cluster.keeper.bugs() == []
 
 
 def _standing(definition: Any) -> dict[str, str]:
@@ -87,12 +89,14 @@ EVERYTHING = kbs_config(
 )
 
 
-def _tried(plot: Plot, document: Any) -> Any:
+def _tried(trustee: TrusteeNamespace, document: Any) -> Any:
     """What the API server would keep."""
-    return json.loads(plot.kubectl("create", "--dry-run=server", "-f", "-", "-o", "json", stdin=json.dumps(document)))
+    return json.loads(
+        trustee.kubectl("create", "--dry-run=server", "-f", "-", "-o", "json", stdin=json.dumps(document))
+    )
 
 
-def test_every_field_of_upstream_is_taken(plot: Plot) -> None:
+def test_every_field_of_upstream_is_taken(trustee: TrusteeNamespace) -> None:
     custom = {"profile": "custom", "minVersion": "1.2", "maxVersion": "1.3", "ciphers": ["a"], "groups": ["x25519"]}
     whole = trustee_config(
         profileType="Anything",
@@ -103,13 +107,13 @@ def test_every_field_of_upstream_is_taken(plot: Plot) -> None:
         tlsConfig=custom,
     )
 
-    assert _tried(plot, whole)["spec"] == whole["spec"]
-    assert _tried(plot, EVERYTHING)["spec"] == EVERYTHING["spec"]
+    assert _tried(trustee, whole)["spec"] == whole["spec"]
+    assert _tried(trustee, EVERYTHING)["spec"] == EVERYTHING["spec"]
 
 
-def test_upstreams_sample_is_taken(plot: Plot) -> None:
+def test_upstreams_sample_is_taken(trustee: TrusteeNamespace) -> None:
     sample = trustee_config(httpsSpec=None, attestationTokenVerificationSpec={"certificate": "pruned"})
-    done = plot.kubectl.run(
+    done = trustee.kubectl.run(
         "create", "--dry-run=server", "--validate=false", "-f", "-", "-o", "json", stdin=json.dumps(sample)
     )
 
@@ -117,8 +121,8 @@ def test_upstreams_sample_is_taken(plot: Plot) -> None:
     assert json.loads(done.stdout)["spec"]["attestationTokenVerificationSpec"] == {}
 
 
-def test_a_spec_stays_as_its_author_wrote_it(plot: Plot) -> None:
-    assert _tried(plot, trustee_config(tlsConfig={}))["spec"] == trustee_config(tlsConfig={})["spec"]
+def test_a_spec_stays_as_its_author_wrote_it(trustee: TrusteeNamespace) -> None:
+    assert _tried(trustee, trustee_config(tlsConfig={}))["spec"] == trustee_config(tlsConfig={})["spec"]
 
 
 # --- What they refuse -------------------------------------------------------------------------------------------------
@@ -147,8 +151,8 @@ def test_a_spec_stays_as_its_author_wrote_it(plot: Plot) -> None:
         (kbs_config("own", KbsEnvVars={"A": 1}), "spec.KbsEnvVars.A"),
     ],
 )
-def test_what_no_trustee_can_be_is_refused_by_name(plot: Plot, document: Any, message: str) -> None:
-    done = plot.kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(document))
+def test_what_no_trustee_can_be_is_refused_by_name(trustee: TrusteeNamespace, document: Any, message: str) -> None:
+    done = trustee.kubectl.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(document))
 
     assert done.returncode == 1, done.stdout
     assert message in done.stderr

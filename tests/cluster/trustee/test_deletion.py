@@ -1,10 +1,10 @@
 """What goes with what: a TrusteeConfig by garbage collection, and a KbsConfig not before its Deployment."""
 
 from tests.cluster.fixtures import require_controllers
-from tests.cluster.patience import until
-from tests.cluster.trustee.estate import Estate
+from tests.cluster.polling import until
 from tests.cluster.trustee.manifests import kbs_config, restricted, secret, tls_secrets, trustee_config
-from tests.cluster.trustee.plot import DEPLOYMENT, KBS, SERVICE, TRUSTEE, Plot, told
+from tests.cluster.trustee.trustee_cluster import TrusteeCluster
+from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
 
 FINALIZER = "kbsconfig.confidentialcontainers.org/finalizer"
 CHILDREN = (
@@ -25,74 +25,78 @@ CHILDREN = (
 )
 
 
-def test_all_that_a_trustee_config_made_goes_with_it(estate: Estate, plot: Plot) -> None:
-    require_controllers(estate.access)
-    plot.settle(*tls_secrets(), restricted())
-    assert [target for target in CHILDREN if plot.see(target) is None] == []
+def test_all_that_a_trustee_config_made_goes_with_it(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
+) -> None:
+    require_controllers(trustee_cluster.access)
+    trustee.settle(*tls_secrets(), restricted())
+    assert [target for target in CHILDREN if trustee.see(target) is None] == []
 
-    plot.kubectl("delete", TRUSTEE, "--timeout=60s")
-    until(lambda: all(plot.see(target) is None for target in CHILDREN))
+    trustee.kubectl("delete", TRUSTEE, "--timeout=60s")
+    until(lambda: all(trustee.see(target) is None for target in CHILDREN))
 
-    assert plot.see("secret/https-tls") is not None
-    estate.hold(plot, TRUSTEE, *CHILDREN, "secret/https-tls")
+    assert trustee.see("secret/https-tls") is not None
+    trustee_cluster.hold(trustee, TRUSTEE, *CHILDREN, "secret/https-tls")
 
 
-def test_one_of_the_same_name_starts_anew(estate: Estate, plot: Plot) -> None:
-    plot.settle(trustee_config())
-    plot.patch(KBS, spec={"KbsDeploymentSpec": {"replicas": 3}})
-    plot.until_told(TRUSTEE, "Edited", "EditsKept")
-    before = plot.version(KBS)
+def test_one_of_the_same_name_starts_anew(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+    trustee.settle(trustee_config())
+    trustee.patch(KBS, spec={"KbsDeploymentSpec": {"replicas": 3}})
+    trustee.until_told(TRUSTEE, "Edited", "EditsKept")
+    before = trustee.version(KBS)
 
-    plot.delete(TRUSTEE)
-    plot.apply(trustee_config())
-    plot.until_made_anew(before)
-    plot.until_rolling_out()
+    trustee.delete(TRUSTEE)
+    trustee.apply(trustee_config())
+    trustee.until_made_anew(before)
+    trustee.until_rolling_out()
 
-    assert plot.see(KBS)["spec"]["KbsDeploymentSpec"] == {"replicas": 1}
-    assert told(plot.see(TRUSTEE), "Edited").status == "False"
-    owner = plot.see(TRUSTEE)["metadata"]["uid"]
+    assert trustee.see(KBS)["spec"]["KbsDeploymentSpec"] == {"replicas": 1}
+    assert told(trustee.see(TRUSTEE), "Edited").status == "False"
+    owner = trustee.see(TRUSTEE)["metadata"]["uid"]
     for target in ("configmap/tc-kbs-config", "secret/tc-auth-secret", "secret/attestation-status"):
-        plot.until(target, lambda found: found["metadata"]["ownerReferences"][0]["uid"] == owner)
-    estate.hold(plot, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
+        trustee.until(target, lambda found: found["metadata"]["ownerReferences"][0]["uid"] == owner)
+    trustee_cluster.hold(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 
-def test_a_kbs_config_goes_after_its_deployment(plot: Plot) -> None:
-    plot.apply(*_own_parts(), kbs_config("own", kbsConfigMapName="settings", kbsAuthSecretName="auth"))
-    plot.until_told("kbsconfig/own", "Ready", "RollingOut")
-    assert plot.see("kbsconfig/own")["metadata"]["finalizers"] == [FINALIZER]
+def test_a_kbs_config_goes_after_its_deployment(trustee: TrusteeNamespace) -> None:
+    trustee.apply(*_own_parts(), kbs_config("own", kbsConfigMapName="settings", kbsAuthSecretName="auth"))
+    trustee.until_told("kbsconfig/own", "Ready", "RollingOut")
+    assert trustee.see("kbsconfig/own")["metadata"]["finalizers"] == [FINALIZER]
     # As a Deployment that takes its time to go.
-    plot.patch(DEPLOYMENT, metadata={"finalizers": ["example.com/slow"]})
+    trustee.patch(DEPLOYMENT, metadata={"finalizers": ["example.com/slow"]})
 
-    plot.delete("kbsconfig/own")
-    plot.until(DEPLOYMENT, lambda found: "deletionTimestamp" in found["metadata"])
-    plot.kubectl("patch", DEPLOYMENT, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-    plot.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=60s")
+    trustee.delete("kbsconfig/own")
+    trustee.until(DEPLOYMENT, lambda found: "deletionTimestamp" in found["metadata"])
+    trustee.kubectl("patch", DEPLOYMENT, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    trustee.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=60s")
 
-    assert plot.see(DEPLOYMENT) is None
-
-
-def test_a_kbs_config_that_never_had_a_deployment_goes_at_once(plot: Plot) -> None:
-    plot.apply(kbs_config("own", kbsConfigMapName="missing", kbsAuthSecretName="missing"))
-    plot.until_told("kbsconfig/own", "Ready", "DependencyNotFound")
-    assert plot.see("kbsconfig/own")["metadata"]["finalizers"] == [FINALIZER]
-
-    plot.kubectl("delete", "kbsconfig/own", "--timeout=60s")
-
-    assert plot.see("kbsconfig/own") is None
+    assert trustee.see(DEPLOYMENT) is None
 
 
-def test_a_kbs_config_whose_deployment_is_gone_already_goes_at_once(estate: Estate, plot: Plot) -> None:
-    plot.apply(*_own_parts(), kbs_config("own", kbsConfigMapName="settings", kbsAuthSecretName="auth"))
-    plot.until_told("kbsconfig/own", "Ready", "RollingOut")
+def test_a_kbs_config_that_never_had_a_deployment_goes_at_once(trustee: TrusteeNamespace) -> None:
+    trustee.apply(kbs_config("own", kbsConfigMapName="missing", kbsAuthSecretName="missing"))
+    trustee.until_told("kbsconfig/own", "Ready", "DependencyNotFound")
+    assert trustee.see("kbsconfig/own")["metadata"]["finalizers"] == [FINALIZER]
 
-    assert estate.keeper.stop() == 0
-    plot.kubectl("delete", DEPLOYMENT)
-    plot.delete("kbsconfig/own")
-    assert plot.see("kbsconfig/own")["metadata"]["deletionTimestamp"]
-    estate.keeper.start()
-    plot.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=60s")
+    trustee.kubectl("delete", "kbsconfig/own", "--timeout=60s")
 
-    assert plot.see(DEPLOYMENT) is None
+    assert trustee.see("kbsconfig/own") is None
+
+
+def test_a_kbs_config_whose_deployment_is_gone_already_goes_at_once(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
+) -> None:
+    trustee.apply(*_own_parts(), kbs_config("own", kbsConfigMapName="settings", kbsAuthSecretName="auth"))
+    trustee.until_told("kbsconfig/own", "Ready", "RollingOut")
+
+    assert trustee_cluster.keeper.stop() == 0
+    trustee.kubectl("delete", DEPLOYMENT)
+    trustee.delete("kbsconfig/own")
+    assert trustee.see("kbsconfig/own")["metadata"]["deletionTimestamp"]
+    trustee_cluster.keeper.start()
+    trustee.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=60s")
+
+    assert trustee.see(DEPLOYMENT) is None
 
 
 def _own_parts() -> tuple[dict[str, object], ...]:

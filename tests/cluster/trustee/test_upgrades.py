@@ -32,7 +32,7 @@ DEFAULTS = (
 
 @pytest.fixture(scope="module")
 def cluster(api_server: Access) -> Access:
-    """A cluster that serves our kinds; nobody looks after them but the tests."""
+    """A cluster that serves our kinds, with no controller but the tests."""
     serve_kinds(api_server)
     return api_server
 

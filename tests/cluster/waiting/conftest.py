@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.waiting.manifests import definition
-from tests.cluster.waiting.stage import Stage
+from tests.cluster.waiting.wait_harness import WaitHarness
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _GROUP = "names.example.com"
@@ -29,15 +29,15 @@ def serve_records(access: Access) -> None:
 
 
 @pytest.fixture
-def stage(dns: Access, namespace: str, tmp_path: Path) -> Iterator[Stage]:
+def harness(dns: Access, namespace: str, tmp_path: Path) -> Iterator[WaitHarness]:
     """A place of the test's own, with resources in a file."""
-    with Stage(dns, namespace, tmp_path) as stage:
-        yield stage
+    with WaitHarness(dns, namespace, tmp_path) as harness:
+        yield harness
 
 
 @pytest.fixture(scope="module")
-def common(dns: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def common(dns: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WaitHarness]:
     """A place that the tests of a module share."""
     namespace = dns.new_namespace()
-    with Stage(dns, namespace, tmp_path_factory.mktemp("common")) as stage:
-        yield stage
+    with WaitHarness(dns, namespace, tmp_path_factory.mktemp("common")) as harness:
+        yield harness

@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
+from tests.cluster.waiting.fake_controllers import FakeControllers, condition
 from tests.cluster.waiting.manifests import ADDRESS, config_map, deployment, kept, record, service
-from tests.cluster.waiting.player import Player, condition
-from tests.cluster.waiting.stage import Applying
+from tests.cluster.waiting.wait_harness import Applying
 
 NAMES: Final = ("by-condition", "by-field", "by-rollout", "by-value")
 TARGETS: Final = ("DNSRecord/by-condition", "Service/by-field", "Deployment/by-rollout", "DNSRecord/by-value")
-# What each says while nobody has reported anything.
+# The message of each while no status is reported.
 AT_FIRST: Final = {
     "by-condition": "condition Ready is not there yet (there: none)",
     "by-field": f"{ADDRESS} is not there yet",
@@ -38,21 +38,21 @@ def four(timeout: str = "60s") -> list[Any]:
     ]
 
 
-def play_halfway(player: Player) -> None:
+def play_halfway(controllers: FakeControllers) -> None:
     """Controllers have begun."""
     why = {"reason": "Checking", "message": "asks the name servers"}
-    player.report("DNSRecord/by-condition", conditions=[condition("Ready", "False", **why)])
-    player.report("Service/by-field", conditions=[condition("Programmed", "False", reason="Busy", message="")])
-    player.bring_up("Deployment/by-rollout", 3, up=2)
-    player.report("DNSRecord/by-value", phase="Pending", zone="example.com")
+    controllers.report("DNSRecord/by-condition", conditions=[condition("Ready", "False", **why)])
+    controllers.report("Service/by-field", conditions=[condition("Programmed", "False", reason="Busy", message="")])
+    controllers.bring_up("Deployment/by-rollout", 3, up=2)
+    controllers.report("DNSRecord/by-value", phase="Pending", zone="example.com")
 
 
-def play(player: Player) -> None:
+def play(controllers: FakeControllers) -> None:
     """Controllers are done."""
-    player.report("DNSRecord/by-condition", conditions=[condition("Ready", "True")])
-    player.give_address("Service/by-field", "203.0.113.1")
-    player.bring_up("Deployment/by-rollout", 3)
-    player.report("DNSRecord/by-value", phase="Active", zone="example.com")
+    controllers.report("DNSRecord/by-condition", conditions=[condition("Ready", "True")])
+    controllers.give_address("Service/by-field", "203.0.113.1")
+    controllers.bring_up("Deployment/by-rollout", 3)
+    controllers.report("DNSRecord/by-value", phase="Active", zone="example.com")
 
 
 def until_all_wait(applying: Applying) -> None:
@@ -60,6 +60,6 @@ def until_all_wait(applying: Applying) -> None:
     applying.until_said(*(f"KubernetesObject here/{name} waiting: {why}\n" for name, why in AT_FIRST.items()))
 
 
-def uids(player: Player) -> list[str]:
+def uids(controllers: FakeControllers) -> list[str]:
     """Which objects they are."""
-    return [player.see(target)["metadata"]["uid"] for target in TARGETS]
+    return [controllers.see(target)["metadata"]["uid"] for target in TARGETS]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.kubectl import install_kinds
 from tests.cluster.waiting.manifests import ADDRESS, kept, record, service, value_of
-from tests.cluster.waiting.stage import Stage
+from tests.cluster.waiting.wait_harness import WaitHarness
 
 FIRST, SECOND, THIRD = "203.0.113.1", "203.0.113.2", "203.0.113.3"
 WAITS_FOR = f"waiting for {ADDRESS} of KubernetesObject here/web"
@@ -24,122 +24,122 @@ def _manifests() -> tuple[Any, Any]:
     )
 
 
-def _target(stage: Stage) -> str | None:
-    found = stage.player.see("DNSRecord/home")
+def _target(harness: WaitHarness) -> str | None:
+    found = harness.controllers.see("DNSRecord/home")
     return None if found is None else found["spec"]["target"]
 
 
-def test_a_record_is_blocked_until_there_is_an_address_and_follows_it_from_apply_to_apply(stage: Stage) -> None:
-    player = stage.player
+def test_a_record_is_blocked_until_there_is_an_address_and_follows_it_from_apply_to_apply(harness: WaitHarness) -> None:
+    controllers = harness.controllers
 
-    code, text = stage.apply(*_manifests())
+    code, text = harness.apply(*_manifests())
     assert code == 3, text
     assert f"KubernetesObject here/web timed out: not within 2 s: {ADDRESS} is not there yet" in text
     assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
-    assert _target(stage) is None
-    service_uid = player.see("Service/web")["metadata"]["uid"]
+    assert _target(harness) is None
+    service_uid = controllers.see("Service/web")["metadata"]["uid"]
 
-    _is_shown_as_blocked(stage)
+    _is_shown_as_blocked(harness)
 
-    player.give_address("Service/web", FIRST)
-    assert stage.apply(*_manifests()).code == 0
-    assert _target(stage) == FIRST
-    assert "home ready" in stage.setpoint("graph", "-n", stage.namespace).text
+    controllers.give_address("Service/web", FIRST)
+    assert harness.apply(*_manifests()).code == 0
+    assert _target(harness) == FIRST
+    assert "home ready" in harness.setpoint("graph", "-n", harness.namespace).text
 
-    player.give_address("Service/web", SECOND)
-    assert stage.apply(*_manifests()).code == 0
-    assert _target(stage) == SECOND
+    controllers.give_address("Service/web", SECOND)
+    assert harness.apply(*_manifests()).code == 0
+    assert _target(harness) == SECOND
 
-    player.give_address("Service/web", None)
-    code, text = stage.apply(*_manifests())
+    controllers.give_address("Service/web", None)
+    code, text = harness.apply(*_manifests())
     assert code == 3, text
     assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
-    assert _target(stage) == SECOND
+    assert _target(harness) == SECOND
 
-    player.give_address("Service/web", THIRD)
-    assert stage.apply(*_manifests()).code == 0
-    assert _target(stage) == THIRD
-    assert stage.apply(*_manifests()).text == (
+    controllers.give_address("Service/web", THIRD)
+    assert harness.apply(*_manifests()).code == 0
+    assert _target(harness) == THIRD
+    assert harness.apply(*_manifests()).text == (
         "KubernetesObject here/web unchanged\nKubernetesObject here/home unchanged\n"
     )
 
     # It is made, and then follows two changes of the address; the Service is written once.
-    assert stage.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
-    assert stage.writes("Service/web") == ["PATCH"]
-    assert player.see("Service/web")["metadata"]["uid"] == service_uid
+    assert harness.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
+    assert harness.writes("Service/web") == ["PATCH"]
+    assert controllers.see("Service/web")["metadata"]["uid"] == service_uid
 
 
-def _is_shown_as_blocked(stage: Stage) -> None:
-    shown = stage.setpoint("get", "-n", stage.namespace, "-o", "wide").text
-    drawn = stage.setpoint("graph", "-n", stage.namespace).text
+def _is_shown_as_blocked(harness: WaitHarness) -> None:
+    shown = harness.setpoint("get", "-n", harness.namespace, "-o", "wide").text
+    drawn = harness.setpoint("graph", "-n", harness.namespace).text
 
     assert WAITS_FOR in shown
     assert f"└── KubernetesObject here/home blocked: {WAITS_FOR}" in drawn
     assert f" ← {ADDRESS}" in " ".join(drawn.split())
 
 
-def test_an_apply_that_waits_makes_the_record_as_soon_as_there_is_an_address(stage: Stage) -> None:
+def test_an_apply_that_waits_makes_the_record_as_soon_as_there_is_an_address(harness: WaitHarness) -> None:
     dependant, needed = _manifests()
     needed["spec"]["waitFor"]["timeout"] = "60s"
-    applying = stage.begin_apply(dependant, needed)
+    applying = harness.begin_apply(dependant, needed)
     applying.until_said(
         f"KubernetesObject here/web waiting: {ADDRESS} is not there yet\n", f"here/home blocked: {WAITS_FOR}"
     )
-    stage.player.give_address("Service/web", FIRST)
+    harness.controllers.give_address("Service/web", FIRST)
     code, text = applying.ended()
 
     assert code == 0
     assert text.endswith("KubernetesObject here/web created\nKubernetesObject here/home created\n")
-    assert _target(stage) == FIRST
+    assert _target(harness) == FIRST
 
 
 # --- With a process that goes on for ever -----------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["file", "cluster"])
-def kept_stage(request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_path: Path) -> Iterator[Stage]:
+def kept_stage(request: pytest.FixtureRequest, dns: Access, namespace: str, tmp_path: Path) -> Iterator[WaitHarness]:
     """A stage with `setpoint run` at work: resources are in a file, or in the cluster itself."""
     is_in_cluster = request.param == "cluster"
     if is_in_cluster:
         install_kinds(dns, request.getfixturevalue("kubectl_program"))
     store = f"kubernetes?namespace={namespace}" if is_in_cluster else ""
-    with Stage(dns, namespace, tmp_path, store) as stage:
-        stage.keep()
-        yield stage
-        # Nobody would look after them later, and the namespace could not go.
-        stage.setpoint("delete", "KubernetesObject/home", "KubernetesObject/web", "-n", namespace)
+    with WaitHarness(dns, namespace, tmp_path, store) as harness:
+        harness.keep()
+        yield harness
+        # No controller would handle them later, and the namespace could not be deleted.
+        harness.setpoint("delete", "KubernetesObject/home", "KubernetesObject/web", "-n", namespace)
 
 
-def test_a_record_follows_its_address_while_a_process_looks_after_it(kept_stage: Stage) -> None:
-    stage, player = kept_stage, kept_stage.player
+def test_a_record_follows_its_address_while_a_process_looks_after_it(kept_stage: WaitHarness) -> None:
+    harness, controllers = kept_stage, kept_stage.controllers
 
-    code, text = stage.apply(*_manifests())
+    code, text = harness.apply(*_manifests())
     assert code == 3, text
     assert f"KubernetesObject here/home blocked: {WAITS_FOR}, unknown since " in text
-    assert _target(stage) is None
+    assert _target(harness) is None
 
-    with _at_rest(stage):
-        player.give_address("Service/web", FIRST)
-        until(lambda: _target(stage) == FIRST)
-    with _at_rest(stage):
-        player.give_address("Service/web", SECOND)
-        until(lambda: _target(stage) == SECOND)
+    with _at_rest(harness):
+        controllers.give_address("Service/web", FIRST)
+        until(lambda: _target(harness) == FIRST)
+    with _at_rest(harness):
+        controllers.give_address("Service/web", SECOND)
+        until(lambda: _target(harness) == SECOND)
 
-    player.give_address("Service/web", None)
-    until(lambda: stage.ready("home")[0] == "Blocked")
-    until(lambda: stage.ready("web")[0] == "WaitTimedOut")
-    assert (stage.output("web")["state"], _target(stage)) == ("unknown", SECOND)
+    controllers.give_address("Service/web", None)
+    until(lambda: harness.ready("home")[0] == "Blocked")
+    until(lambda: harness.ready("web")[0] == "WaitTimedOut")
+    assert (harness.output("web")["state"], _target(harness)) == ("unknown", SECOND)
 
-    with _at_rest(stage):
-        player.give_address("Service/web", THIRD)
-        until(lambda: _target(stage) == THIRD)
+    with _at_rest(harness):
+        controllers.give_address("Service/web", THIRD)
+        until(lambda: _target(harness) == THIRD)
 
-    assert stage.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
-    assert stage.writes("Service/web") == ["PATCH"]
+    assert harness.writes("DNSRecord/home") == ["PATCH", "PATCH", "PATCH"]
+    assert harness.writes("Service/web") == ["PATCH"]
 
 
 @contextmanager
-def _at_rest(stage: Stage) -> Iterator[None]:
+def _at_rest(harness: WaitHarness) -> Iterator[None]:
     """Both are ready when the block is left."""
     yield
-    until(lambda: {stage.ready("web")[0], stage.ready("home")[0]} == {"UpToDate"})
+    until(lambda: {harness.ready("web")[0], harness.ready("home")[0]} == {"UpToDate"})

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.assets import Assets
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.server import Cluster, Settings
 from tests.cluster.waiting.conftest import serve_records
 from tests.cluster.waiting.four_waits import four, play, uids, until_all_wait
 from tests.cluster.waiting.manifests import ADDRESS, config_map, kept, service, value_of
-from tests.cluster.waiting.stage import Stage
+from tests.cluster.waiting.wait_harness import WaitHarness
 
 
 @pytest.fixture(scope="module")
@@ -23,60 +23,60 @@ def own_cluster(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def stage(own_cluster: Cluster, tmp_path: Path) -> Iterator[Stage]:
+def harness(own_cluster: Cluster, tmp_path: Path) -> Iterator[WaitHarness]:
     """A place on that API server."""
-    with Stage(own_cluster.access, own_cluster.access.new_namespace(), tmp_path) as stage:
-        yield stage
+    with WaitHarness(own_cluster.access, own_cluster.access.new_namespace(), tmp_path) as harness:
+        yield harness
 
 
-def _end_and_forget(cluster: Cluster, stage: Stage) -> None:
+def _end_and_forget(cluster: Cluster, harness: WaitHarness) -> None:
     """The API server is gone, and when it starts again it cannot go on from where watches are."""
     for number in range(5):
-        stage.player.make(config_map(f"other-{number}"))
+        harness.controllers.make(config_map(f"other-{number}"))
     cluster.api_server.kill()
     cluster.compact()
 
 
-def _listed_since(stage: Stage, asked: int) -> set[str]:
+def _listed_since(harness: WaitHarness, asked: int) -> set[str]:
     """What was listed anew after so many requests."""
-    return {one.path.rpartition("/")[2] for one in stage.asked()[asked:] if one.query.startswith("limit=")}
+    return {one.path.rpartition("/")[2] for one in harness.asked()[asked:] if one.query.startswith("limit=")}
 
 
-def test_waits_outlive_an_api_server_that_ends_and_forgets(stage: Stage, own_cluster: Cluster) -> None:
-    applying = stage.begin_apply(*four("120s"))
+def test_waits_outlive_an_api_server_that_ends_and_forgets(harness: WaitHarness, own_cluster: Cluster) -> None:
+    applying = harness.begin_apply(*four("120s"))
     until_all_wait(applying)
     # One for each kind of object.
-    until(lambda: stage.watches() == 3)
-    made = uids(stage.player)
-    _end_and_forget(own_cluster, stage)
+    until(lambda: harness.watches() == 3)
+    made = uids(harness.controllers)
+    _end_and_forget(own_cluster, harness)
     applying.until_said("KubernetesObject here/by-field retrying")
-    asked = len(stage.asked())
+    asked = len(harness.asked())
     own_cluster.start()
     # Custom resources may be remembered all the same.
-    until(lambda: {"services", "deployments"} <= _listed_since(stage, asked))
-    play(stage.player)
+    until(lambda: {"services", "deployments"} <= _listed_since(harness, asked))
+    play(harness.controllers)
     code, text = applying.ended()
 
     assert code == 0, text
-    assert uids(stage.player) == made
-    assert len(stage.writes()) == 5
+    assert uids(harness.controllers) == made
+    assert len(harness.writes()) == 5
 
 
 def test_a_process_that_goes_on_for_ever_hears_of_values_after_that_as_before(
-    stage: Stage, own_cluster: Cluster
+    harness: WaitHarness, own_cluster: Cluster
 ) -> None:
-    stage.keep()
+    harness.keep()
     web = kept(service("web"), waitFor={"field": ADDRESS, "timeout": "120s"})
-    applying = stage.begin_apply(web, kept(config_map("needs-it", address=value_of("web"))))
+    applying = harness.begin_apply(web, kept(config_map("needs-it", address=value_of("web"))))
     applying.until_said("KubernetesObject here/web waiting", "KubernetesObject here/needs-it blocked")
-    stage.player.give_address("Service/web", "203.0.113.1")
+    harness.controllers.give_address("Service/web", "203.0.113.1")
     assert applying.ended().code == 0
-    _end_and_forget(own_cluster, stage)
-    asked = len(stage.asked())
+    _end_and_forget(own_cluster, harness)
+    asked = len(harness.asked())
     own_cluster.start()
-    until(lambda: "services" in _listed_since(stage, asked))
-    stage.player.give_address("Service/web", "203.0.113.2")
-    until(lambda: stage.player.see("ConfigMap/needs-it")["data"]["address"] == "203.0.113.2")
+    until(lambda: "services" in _listed_since(harness, asked))
+    harness.controllers.give_address("Service/web", "203.0.113.2")
+    until(lambda: harness.controllers.see("ConfigMap/needs-it")["data"]["address"] == "203.0.113.2")
 
-    assert stage.writes("Service/web") == ["PATCH"]
-    assert stage.writes("ConfigMap/needs-it") == ["PATCH", "PATCH"]
+    assert harness.writes("Service/web") == ["PATCH"]
+    assert harness.writes("ConfigMap/needs-it") == ["PATCH", "PATCH"]

@@ -9,7 +9,7 @@ from setpoint.engine.owner import Owner
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner
 from tests.engine.owners.website import WebsiteOwner
-from tests.kinds.trustee.worlds import HTTPS, certificates, kbs_resource, trustee_config
+from tests.kinds.trustee.trustee_objects import HTTPS, certificates, kbs_resource, trustee_config
 
 Document = dict[str, Any]
 _CAPTIONS: Final = Path(("spec", "captions"))

@@ -1,4 +1,4 @@
-"""Objects of which somebody owns a part: any values, and the fieldsV1 that a server would write for them."""
+"""Partly owned objects: any values, and the fieldsV1 that a server would write for them."""
 
 import json
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ def below(step: Any, owned: Owned) -> dict[Path, Any]:
 
 @st.composite
 def maps(draw: st.DrawFn, inside: st.SearchStrategy[Owned]) -> Owned:
-    """A map: some members are owned, others are somebody else's."""
+    """A map: some members are owned, some are owned by another manager."""
     ours = draw(st.dictionaries(NAMES, inside, min_size=1, max_size=3))
     theirs = draw(st.dictionaries(NAMES, ATOMIC, max_size=2))
     leaves = {path: value for name, one in ours.items() for path, value in below(name, one).items()}

@@ -59,7 +59,7 @@ def test_elements_in_another_order_are_a_change_and_new_ones_are_none() -> None:
     assert told(apply_changes(before, longer, MANAGER)) == {"list[name=z].name": (MISSING, "z")}
 
 
-def test_a_field_that_somebody_took_over_is_told_with_its_value() -> None:
+def test_a_field_that_another_manager_took_over_is_shown_with_its_value() -> None:
     live = thing({"data": {"a": "theirs"}}, owner({"f:data": {"f:a": {}}}, "kubectl-edit", "Update"))
     after = thing({"data": {"a": "ours"}}, owner({"f:data": {"f:a": {}}}))
 

@@ -13,7 +13,7 @@ from setpoint.engine.kind import ResolvedReferences
 from setpoint.errors import UserError
 from setpoint.kinds.kubernetes_object.clusters import Clusters
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
-from tests.kinds.kubernetes_object.written import MAP, Tree, kind, resource
+from tests.kinds.kubernetes_object.declared_objects import MAP, Tree, kind, resource
 
 CONFIG = {"contexts": [{"name": "eu/prod", "context": {"cluster": "c"}}], "current-context": "eu/prod"}
 KEY = {"valueFrom": {"secretKeyRef": {"name": "access", "key": "config"}}}

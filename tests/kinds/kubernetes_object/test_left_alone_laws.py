@@ -1,4 +1,4 @@
-"""Fields that are left to others, whatever they are."""
+"""Ignored fields, whatever they are."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def test_what_is_ours_is_sent_as_it_is_and_what_is_not_is_not_sent(
 
 
 @given(OBJECTS, OBJECTS)
-def test_nothing_is_left_alone_that_nobody_names(live: Owned, wanted: Owned) -> None:
+def test_only_named_fields_are_ignored(live: Owned, wanted: Owned) -> None:
     assert with_ignored_fields(wanted.value, live.value, live.fields, []) is wanted.value
 
 

@@ -9,7 +9,7 @@ from setpoint.core.wait.wait_for import FieldWait, WaitFor
 from setpoint.engine.kind import ResolvedReferences
 from setpoint.errors import ManifestInvalid, SetpointError, UnknownField
 from setpoint.kinds.kubernetes_object.manifest import desired_object
-from tests.kinds.kubernetes_object.written import MAP, Tree, check, kind, resource
+from tests.kinds.kubernetes_object.declared_objects import MAP, Tree, check, kind, resource
 
 SECRET: Tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}}
 WHERE = "KubernetesObject shop/web: spec.manifest"
@@ -57,7 +57,7 @@ def test_a_path_to_ignore_that_means_nothing_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
 def test_what_makes_an_object_cannot_be_ignored(text: str) -> None:
-    assert "cannot be left to others" in refused(MAP, ignoreFields=[text])
+    assert "a field that identifies the object cannot be ignored" in refused(MAP, ignoreFields=[text])
 
 
 @pytest.mark.parametrize(

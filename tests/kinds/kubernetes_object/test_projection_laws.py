@@ -1,4 +1,4 @@
-"""What holds for whatever somebody owns of any object."""
+"""What holds for any field set of any object."""
 
 from typing import Any
 
@@ -64,16 +64,16 @@ def test_it_does_not_matter_in_which_order_owners_come(one: Owned, two: Owned, t
 
 
 @given(OBJECTS)
-def test_whoever_owns_a_leaf_owns_it_by_its_path(owned: Owned) -> None:
+def test_an_owned_leaf_is_owned_by_its_path(owned: Owned) -> None:
     for path in owned.leaves:
-        # A step that is the text of an element is no path that anybody could write.
+        # A step that is the text of an element cannot be written as a path.
         found = get_at(owned.value, path)
         if found is not MISSING and same([found], [owned.leaves[path]]):
             assert owned_below(owned.fields, owned.value, path) == NO_FIELDS
 
 
 @given(OBJECTS)
-def test_whoever_owns_nothing_below_owns_nothing_there(owned: Owned) -> None:
+def test_a_field_set_without_fields_below_a_path_owns_nothing_there(owned: Owned) -> None:
     assert owned_below(owned.fields, owned.value, Path(("brought by others",))) is None
 
 

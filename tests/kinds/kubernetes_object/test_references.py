@@ -13,7 +13,7 @@ from setpoint.engine.kind import ANY_GROUP, ResolvedReferences, SecretKeyReferen
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import Blocked, ManifestInvalid
 from setpoint.kinds.kubernetes_object.manifest import ManifestTemplate
-from tests.kinds.kubernetes_object.written import MAP, Tree, check, kind, resource
+from tests.kinds.kubernetes_object.declared_objects import MAP, Tree, check, kind, resource
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
 TREES = st.recursive(

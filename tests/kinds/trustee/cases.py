@@ -17,7 +17,7 @@ WHERE: Final = File(NAMED) if NAMED else BESIDE
 
 
 def cases() -> list[Case]:
-    """All of them; none where there is no file beside the project. A file that somebody names has to be there."""
+    """All cases; none without a file beside the project. A file named by the environment has to exist."""
     if not NAMED and not BESIDE.exists():
         return []
     found: list[Case] = json.loads(WHERE.read_text("utf-8"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from setpoint.kinds.trustee.trustee_config import CipherNames, cipher_list, openssl_name
-from setpoint.kinds.trustee.trustee_config.kbs_toml import upstream_name
+from setpoint.kinds.trustee.trustee_config import cipher_list, openssl_name
+from tests.kinds.trustee.upstream import upstream_cipher_list, upstream_name
 
 LISTED = (Path(__file__).parents[2] / "data" / "openssl_suites.txt").read_text("utf-8").splitlines()
 SUITES = dict(line.split() for line in LISTED)
@@ -72,7 +72,7 @@ def test_upstream_is_right_for_82_of_them() -> None:
     ],
 )
 def test_both_spellings_can_be_had(suite: str, theirs: str, ours: str) -> None:
-    assert cipher_list([suite], CipherNames.UPSTREAM) == theirs
+    assert upstream_cipher_list([suite]) == theirs
     assert cipher_list([suite]) == ours
 
 

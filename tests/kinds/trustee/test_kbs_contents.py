@@ -15,7 +15,7 @@ from setpoint.kinds.trustee.kbs_config import (
     input_objects,
     input_versions,
 )
-from tests.kinds.trustee.worlds import kbs_config
+from tests.kinds.trustee.trustee_objects import kbs_config
 
 SETTINGS, AUTH = InputObject("ConfigMap", "settings"), InputObject("Secret", "auth")
 

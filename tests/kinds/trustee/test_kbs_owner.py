@@ -15,7 +15,7 @@ from setpoint.errors import DependencyNotFound, ImmutableFieldChanged, ManifestI
 from setpoint.kinds.trustee.kbs_config import KbsConfigOwner, KbsConfigStatus
 from tests.kinds.trustee.test_kbs_contents import live as live_deployment
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
-from tests.kinds.trustee.worlds import kbs_resource as resource
+from tests.kinds.trustee.trustee_objects import kbs_resource as resource
 
 ENVIRON = {"OPERATOR_IMAGE_NAME": "operator:1"}
 OWNER: Owner = KbsConfigOwner(ENVIRON)
@@ -193,7 +193,7 @@ def test_a_change_keeps_the_address_of_the_service() -> None:
 
 
 @pytest.mark.parametrize("part", ["containers", "initContainers", "volumes"])
-def test_what_somebody_put_into_the_pods_goes(part: str) -> None:
+def test_fields_that_another_writer_put_into_the_pods_are_removed(part: str) -> None:
     live = as_served(0)
     pod = live["spec"]["template"]["spec"]
     before = list(pod[part])

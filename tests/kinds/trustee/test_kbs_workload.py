@@ -7,7 +7,7 @@ import pytest
 from setpoint.core.merge.children import contains_all
 from setpoint.errors import ManifestInvalid, UserError
 from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, images, service
-from tests.kinds.trustee.worlds import kbs_config
+from tests.kinds.trustee.trustee_objects import kbs_config
 
 IMAGES = TrusteeImages("operator:1", "kbs:1", "as:1", "rvps:1")
 STORAGE = "/opt/confidential-containers/storage"
@@ -211,7 +211,7 @@ def test_a_secret_whose_name_no_volume_may_have_is_mounted_all_the_same() -> Non
 @pytest.mark.parametrize(
     ("said", "replicas"), [(None, 1), ({}, 1), ({"replicas": None}, 1), ({"replicas": 0}, 0), ({"replicas": 3}, 3)]
 )
-def test_one_pod_unless_somebody_says_otherwise(said: Any, replicas: int) -> None:
+def test_one_pod_by_default(said: Any, replicas: int) -> None:
     assert built(KbsDeploymentSpec=said)["spec"]["replicas"] == replicas
 
 

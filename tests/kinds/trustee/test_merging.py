@@ -8,13 +8,9 @@ from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
 from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
-from setpoint.kinds.trustee.trustee_config import (
-    EditPolicy,
-    MergeDialect,
-    editable_fields,
-    field_policies,
-    merge_kbs_config,
-)
+from setpoint.kinds.trustee.trustee_config import editable_fields
+from tests.kinds.trustee.edit_policies import EditPolicy, field_policies
+from tests.kinds.trustee.upstream import MergeDialect, dialect_fields, merge_kbs_config
 
 OURS = editable_fields("tc")
 
@@ -61,7 +57,7 @@ def test_six_fields_are_peoples() -> None:
 def test_dialects_differ_in_the_attestation_policy(dialect: MergeDialect, kept: str) -> None:
     live, generated = ({"kbsAttestationPolicyConfigMapName": name} for name in ("mine", "generated"))
 
-    merged = merge_kbs_config(None, live, generated, editable_fields("tc", dialect))
+    merged = merge_kbs_config(None, live, generated, dialect_fields("tc", dialect))
 
     assert merged.spec == {"kbsAttestationPolicyConfigMapName": kept}
 
@@ -72,7 +68,7 @@ def test_dialects_differ_in_the_attestation_policy(dialect: MergeDialect, kept: 
 def test_a_claim_of_our_own_is_no_edit_in_the_newer_dialects(dialect: MergeDialect, is_kept: bool) -> None:
     live: Json = {"ibmSEConfigSpec": {"certStorePvc": "tc-ibmse-certstore-pvc"}}
 
-    merged = merge_kbs_config(None, live, {}, editable_fields("tc", dialect))
+    merged = merge_kbs_config(None, live, {}, dialect_fields("tc", dialect))
 
     assert bool(merged.changed) is is_kept
     assert (merged.spec == live) is is_kept

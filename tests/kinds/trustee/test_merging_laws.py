@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from setpoint.core.merge.threeway import last_generated_from_data, last_generated_to_data, remember
 from setpoint.core.values.json_types import Missing
 from setpoint.core.values.paths import Path, get_at
-from setpoint.kinds.trustee.trustee_config import MergeDialect, editable_fields, field_policies, merge_kbs_config
 from tests.kinds.trustee.cases import full
+from tests.kinds.trustee.edit_policies import field_policies
+from tests.kinds.trustee.upstream import MergeDialect, dialect_fields, merge_kbs_config
 
 pytestmark = pytest.mark.laws
 
@@ -35,7 +36,7 @@ specs: st.SearchStrategy[Spec] = st.fixed_dictionaries(
         "kbsServiceType": texts,
     },
 )
-tables = st.sampled_from(MergeDialect).map(lambda dialect: editable_fields("tc", dialect))
+tables = st.sampled_from(MergeDialect).map(lambda dialect: dialect_fields("tc", dialect))
 
 
 @given(specs, specs, specs, tables)

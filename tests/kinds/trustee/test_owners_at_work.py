@@ -13,7 +13,7 @@ from setpoint.kinds.trustee.kbs_config import KbsConfigOwner
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.kinds.trustee.worlds import HTTPS, TOKEN
+from tests.kinds.trustee.trustee_objects import HTTPS, TOKEN
 
 GROUP = "confidentialcontainers.org"
 TRUSTEE = ResourceRef(GROUP, "TrusteeConfig", "trust", "tc")
@@ -46,7 +46,7 @@ class Site:
         await self.store.apply({**document, "spec": spec})
 
     async def certify(self) -> None:
-        """Somebody makes the certificates."""
+        """The author creates the certificates."""
         for secret in (HTTPS, TOKEN):
             await self.store.apply(secret)
 
@@ -69,7 +69,7 @@ class Site:
         return found
 
     async def edit(self, ref: ResourceRef, change: Callable[[Any], Any]) -> None:
-        """Somebody changes a child by hand."""
+        """A user edits a child."""
         live = await self.get(ref)
         await self.store.replace(live, change(live.document))
 
@@ -151,7 +151,7 @@ def test_a_renewed_certificate_reaches_the_pods() -> None:
     play(context)
 
 
-def test_what_somebody_edits_stays_where_it_may_and_goes_where_it_may_not() -> None:
+def test_edits_are_kept_in_editable_fields_and_reverted_in_managed_ones() -> None:
     async def context(site: Site) -> None:
         def mine(document: Any) -> Any:
             spec = document["spec"]
@@ -175,7 +175,7 @@ def test_what_somebody_edits_stays_where_it_may_and_goes_where_it_may_not() -> N
     play(context)
 
 
-def test_settings_that_nobody_can_read_are_told_of() -> None:
+def test_unreadable_settings_are_reported() -> None:
     async def context(site: Site) -> None:
         await site.edit(SETTINGS, lambda one: {**one, "data": {"kbs-config.toml": "a = \n"}})
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from setpoint.kinds.trustee.trustee_config import is_tls_line, merge_tls_lines, read_tls_config, tls_settings
+from setpoint.kinds.trustee.trustee_config import is_tls_line, merge_tls_lines, tls_settings
+from tests.kinds.trustee.upstream import read_tls_config
 
 BLOCK = '# TLS configuration - Mozilla modern profile\n\ntls_profile = "modern"\n\n'
 NEW = f"[http_server]\nworker_count = 4\n\n{BLOCK}[admin]\n"

@@ -9,7 +9,7 @@ import pytest
 from setpoint.core.merge.children import ChildUpdatePolicy
 from setpoint.kinds.trustee.kbs_config import KbsConfigSpec
 from setpoint.kinds.trustee.trustee_config import KEY_PAIR
-from tests.kinds.trustee.worlds import made
+from tests.kinds.trustee.trustee_objects import made
 
 HTTPS = {"httpsSpec": {"tlsSecretName": "server"}}
 TOKEN = {"attestationTokenVerificationSpec": {"tlsSecretName": "token"}}
@@ -92,7 +92,7 @@ def test_secrets_are_labelled(key: str, component: str) -> None:
     }
 
 
-def test_keys_are_left_to_whoever_creates_the_secret() -> None:
+def test_keys_are_generated_when_the_secret_is_created() -> None:
     auth = made()["Secret/tc-auth-secret"]
 
     assert auth.object["data"] == {}

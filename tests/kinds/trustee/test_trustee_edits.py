@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from setpoint.core.merge.children import child_update, last_generated_status, read_last_generated
 from setpoint.core.merge.merge_report import Resolution
 from setpoint.core.values.json_types import Json
-from tests.kinds.trustee.worlds import made
+from tests.kinds.trustee.trustee_objects import made
 
 SETTINGS = "ConfigMap/tc-kbs-config"
 POLICY = "ConfigMap/tc-resource-policy"
@@ -54,7 +54,7 @@ def test_an_idle_pass_writes_nothing() -> None:
     assert [cluster.reconcile() for _ in range(3)] == [set(), set(), set()]
 
 
-def test_a_profile_switch_switches_what_nobody_edited() -> None:
+def test_a_profile_switch_changes_unedited_contents() -> None:
     cluster = Cluster()
 
     assert cluster.reconcile(**RESTRICTED) == {SETTINGS, POLICY, KBS}
@@ -74,7 +74,7 @@ def test_and_switches_back() -> None:
     assert cluster.live[KBS]["spec"]["KbsEnvVars"] == {"RUST_LOG": "debug"}
 
 
-def test_a_profile_switch_keeps_what_somebody_edited_and_says_so() -> None:
+def test_a_profile_switch_keeps_edits_and_reports_them() -> None:
     cluster = Cluster()
     cluster.edit(POLICY, "default allow := false", "default allow := true")
 
@@ -86,7 +86,7 @@ def test_a_profile_switch_keeps_what_somebody_edited_and_says_so() -> None:
     assert cluster.fates == {f'{POLICY} data["resource-policy.rego"]': Resolution.PRESERVED}
 
 
-def test_tls_follows_its_config_in_a_file_that_somebody_edited() -> None:
+def test_tls_follows_its_config_in_an_edited_file() -> None:
     cluster = Cluster(**RESTRICTED)
     cluster.edit(SETTINGS, "worker_count = 4", "worker_count = 16 # more")
 
@@ -98,7 +98,7 @@ def test_tls_follows_its_config_in_a_file_that_somebody_edited() -> None:
     assert cluster.reconcile(**RESTRICTED, tlsConfig={"profile": "modern"}) == set()
 
 
-def test_a_tls_setting_that_somebody_changed_is_put_back() -> None:
+def test_an_edited_tls_setting_is_reverted() -> None:
     cluster = Cluster(**RESTRICTED)
     before = cluster.text(SETTINGS)
     cluster.edit(SETTINGS, '"intermediate"', '"old"')
@@ -127,7 +127,7 @@ def test_an_emptied_file_is_made_anew() -> None:
     assert cluster.text(SETTINGS) == before
 
 
-def test_more_keys_of_a_config_map_are_nobodys_business() -> None:
+def test_additional_keys_of_a_config_map_are_ignored() -> None:
     cluster = Cluster()
     cluster.live[SETTINGS]["data"]["trust.pem"] = "mine"
 

@@ -5,18 +5,16 @@ import pytest
 
 from setpoint.core.merge.threeway import remember
 from setpoint.errors import ManifestInvalid
-from setpoint.kinds.trustee.trustee_config import (
-    CipherNames,
-    MergeDialect,
-    cipher_list,
-    editable_fields,
-    is_tls_line,
-    merge_kbs_config,
-    merge_tls_lines,
-    read_tls_config,
-    tls_settings,
-)
+from setpoint.kinds.trustee.trustee_config import is_tls_line, merge_tls_lines
 from tests.kinds.trustee.cases import WHERE, Case, cases, full, same_places
+from tests.kinds.trustee.upstream import (
+    MergeDialect,
+    dialect_fields,
+    merge_kbs_config,
+    read_tls_config,
+    upstream_cipher_list,
+    upstream_tls_settings,
+)
 
 CASES = cases()
 
@@ -34,7 +32,7 @@ def merge_is_as_expected(case: Case) -> None:
 
 
 def two_ways(case: Case) -> None:
-    table = editable_fields(case["trusteeconfig_name"], MergeDialect(case["dialect"]))
+    table = dialect_fields(case["trusteeconfig_name"], MergeDialect(case["dialect"]))
 
     merged = merge_kbs_config(None, case["current"], case["generated"], table)
 
@@ -46,7 +44,7 @@ def two_ways(case: Case) -> None:
 
 
 def three_ways(case: Case) -> None:
-    table = editable_fields(case["trusteeconfig_name"], MergeDialect(case["dialect"]))
+    table = dialect_fields(case["trusteeconfig_name"], MergeDialect(case["dialect"]))
     last = remember(case["last_generated"], table)
 
     merged = merge_kbs_config(last, case["current"], case["generated"], table)
@@ -57,13 +55,13 @@ def three_ways(case: Case) -> None:
 
 
 def data_is_as_expected(case: Case) -> None:
-    settings = tls_settings(read_tls_config(case["current"]), CipherNames.UPSTREAM)
+    settings = upstream_tls_settings(read_tls_config(case["current"]))
 
     assert msgspec.to_builtins(settings) == case["expected"]
 
 
 def ciphers_are_as_expected(case: Case) -> None:
-    assert cipher_list(case["current"] or [], CipherNames.UPSTREAM) == case["expected"]
+    assert upstream_cipher_list(case["current"] or []) == case["expected"]
 
 
 def verdict_is_as_expected(case: Case) -> None:

@@ -9,7 +9,7 @@ from setpoint.kinds.trustee.kbs_config import TrusteeImages, deployment, service
 from setpoint.kinds.trustee.kbs_config.workload import workload
 from tests.cluster.access import Access
 from tests.kinds.trustee.test_kbs_workload import EVERYTHING
-from tests.kinds.trustee.worlds import kbs_config, made
+from tests.kinds.trustee.trustee_objects import kbs_config, made
 
 FOLDERS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
@@ -65,7 +65,7 @@ def written(server: Access, namespace: str, spec: Any, live: dict[str, Any]) -> 
 
 
 def by_hand(live: dict[str, Any]) -> dict[str, Any]:
-    """The Deployment after somebody was at it."""
+    """The Deployment after edits of another writer."""
     pod = live["spec"]["template"]["spec"]
     (broker,) = pod["containers"]
     probe = {"exec": {"command": ["true"]}, "periodSeconds": 60}

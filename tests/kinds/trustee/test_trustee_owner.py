@@ -22,7 +22,7 @@ from setpoint.engine.owner import GeneratedChildren, Owner
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyInvalid, DependencyNotFound, ManifestInvalid
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner
-from tests.kinds.trustee.worlds import HTTPS, TOKEN, VOLUME, certificates, trustee_config
+from tests.kinds.trustee.trustee_objects import HTTPS, TOKEN, VOLUME, certificates, trustee_config
 
 OWNER: Owner = TrusteeConfigOwner()
 CLAIM = ResourceRef("", "PersistentVolumeClaim", "trust", "tc-ibmse-certstore-pvc")
@@ -80,7 +80,7 @@ def test_a_spec_that_a_trustee_can_have_is_taken(spec: dict[str, Any]) -> None:
         ({"tlsConfig": {"minVersion": "1.3", "maxVersion": "1.2"}}, "minVersion must not be greater than maxVersion"),
     ],
 )
-def test_a_spec_that_none_can_have_is_refused_whoever_looks_at_it(spec: dict[str, Any], told: str) -> None:
+def test_an_invalid_spec_is_refused_by_every_verb(spec: dict[str, Any], told: str) -> None:
     resource = trustee_config(**spec)
 
     for look in (OWNER.check, OWNER.sources, lambda one: OWNER.generate(one, {}), lambda one: OWNER.status_of(one, {})):
@@ -225,7 +225,7 @@ def test_whatever_is_there_a_kbs_config_is_made_only_when_all_is(spec: dict[str,
 # --- Keys -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_administrator_gets_a_pair_that_nobody_had() -> None:
+def test_the_administrator_gets_a_new_key_pair() -> None:
     auth = child("Secret/tc-auth-secret")
 
     first, second = (OWNER.completed(auth) for _ in range(2))

@@ -9,7 +9,7 @@ from setpoint.engine.owner import OwnerStatus
 from setpoint.engine.resource import Resource
 from setpoint.kinds.field_docs import field_docs
 from setpoint.kinds.trustee.trustee_config import TrusteeConfigOwner, TrusteeConfigStatus
-from tests.kinds.trustee.worlds import made, trustee_config
+from tests.kinds.trustee.trustee_objects import made, trustee_config
 
 KBS = "KbsConfig/tc-kbs-config"
 SETTINGS = "ConfigMap/tc-kbs-config"
@@ -85,7 +85,7 @@ def test_anything_less_is_told_with_what_the_kbs_config_says(status: dict[str, A
     assert found.outputs == WAITING
 
 
-def test_a_kbs_config_on_its_way_out_serves_nobody() -> None:
+def test_a_kbs_config_that_is_being_deleted_is_not_ready() -> None:
     found = standing({"isReady": True}, deletionTimestamp="2026-11-15T12:00:00Z")
 
     assert found.ready.message == "KbsConfig trust/tc-kbs-config is being deleted"

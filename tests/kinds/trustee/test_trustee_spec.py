@@ -19,12 +19,12 @@ from setpoint.kinds.trustee.trustee_config import (
     check_volume,
     is_kbs_config_ready,
     missing_field_warnings,
-    read_tls_config,
     tls_pair,
     tls_settings,
     trustee_status,
 )
 from setpoint.kinds.trustee.trustee_config.kbs_toml import tls_block
+from tests.kinds.trustee.upstream import read_tls_config
 
 
 def spec(**fields: Any) -> TrusteeConfigSpec:

@@ -1,4 +1,4 @@
-"""A case: somebody's object in a cloud, an author's manifest, and what has to be kept of the object."""
+"""A case: an object of another writer, an author's manifest, and what has to be preserved of the object."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path
-from tests.laws.google.bed import Bed, manifest, run
+from tests.laws.google.cloud_harness import CloudHarness, manifest, run
 from tests.laws.google.from_types import Author, specs
-from tests.laws.google.ground import Ground, Spec
+from tests.laws.google.fuzzed_kind import FuzzedKind, Spec
 
 CNRM: Final = "cnrm.cloud.google.com"
 _RARELY: Final = st.sampled_from((False,) * 6 + (True,))
@@ -39,8 +39,8 @@ class Policy:
 class Case:
     """What is there before a step. `view` and `raw` are the live object, if there is one."""
 
-    ground: Ground
-    bed: Bed
+    fuzzed: FuzzedKind
+    harness: CloudHarness
     manifest: dict[str, Any]
     view: Mapping[str, Json] | None
     raw: Mapping[str, Json] | None
@@ -57,9 +57,9 @@ class Case:
         return bool(self.spec.get("cloneSource"))
 
     def as_it_is_now(self) -> "Case":
-        """The same, with the live object as somebody else has left it."""
-        self.bed.cloud.journal.clear()
-        return replace(self, view=self.ground.view(self.bed), raw=self.ground.raw(self.bed))
+        """The same, with the live object as another writer has left it."""
+        self.harness.cloud.journal.clear()
+        return replace(self, view=self.fuzzed.view(self.harness), raw=self.fuzzed.raw(self.harness))
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(repr(self))
@@ -70,58 +70,58 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, ground: Ground) -> Case:
+def cases(draw: st.DrawFn, fuzzed: FuzzedKind) -> Case:
     """Any spec × any live object × any policy."""
-    bed = Bed()
-    version = ground.surroundings(draw, bed)
-    run(bed.bring_what_is_referred_to(version))
+    harness = CloudHarness()
+    version = fuzzed.surroundings(draw, harness)
+    run(harness.bring_what_is_referred_to(version))
     if not draw(_RARELY):
-        ground.make(draw, bed, version)
-    return draw(_told(ground, bed, version))
+        fuzzed.make(draw, harness, version)
+    return draw(_told(fuzzed, harness, version))
 
 
-def case_of(ground: Ground, bed: Bed, spec: Spec, policy: Policy, **metadata: Any) -> Case:
+def case_of(fuzzed: FuzzedKind, harness: CloudHarness, spec: Spec, policy: Policy, **metadata: Any) -> Case:
     """The case of this very spec and policy, over whatever is there."""
     names = {"labels": {}, "annotations": policy.annotations, **metadata}
-    told = manifest(f"{ground.group}/v1beta1", ground.kind, ground.name, spec, **names)
-    bed.cloud.journal.clear()
-    return Case(ground, bed, told, ground.view(bed), ground.raw(bed), policy)
+    told = manifest(f"{fuzzed.group}/v1beta1", fuzzed.kind, fuzzed.name, spec, **names)
+    harness.cloud.journal.clear()
+    return Case(fuzzed, harness, told, fuzzed.view(harness), fuzzed.raw(harness), policy)
 
 
 @st.composite
 def meddled(draw: st.DrawFn, case: Case) -> Case:
-    """The same after somebody else changed the live object."""
-    case.ground.meddle(draw, case.bed)
+    """The same after another writer changed the live object."""
+    case.fuzzed.meddle(draw, case.harness)
     return case.as_it_is_now()
 
 
 @st.composite
 def reconsidered(draw: st.DrawFn, case: Case) -> Case:
     """The same object after its author wrote something else."""
-    return draw(_told(case.ground, case.bed, case.bed.database_version))
+    return draw(_told(case.fuzzed, case.harness, case.harness.database_version))
 
 
 @st.composite
-def _told(draw: st.DrawFn, ground: Ground, bed: Bed, version: str) -> Case:
-    view = ground.view(bed)
-    spec = draw(_specs(ground, view, version))
-    policy = draw(_policies(ground, view, spec))
+def _told(draw: st.DrawFn, fuzzed: FuzzedKind, harness: CloudHarness, version: str) -> Case:
+    view = fuzzed.view(harness)
+    spec = draw(_specs(fuzzed, view, version))
+    policy = draw(_policies(fuzzed, view, spec))
     labels = st.dictionaries(st.sampled_from(("team", "stage", "example.com/x")), st.sampled_from(("red", "blue")))
-    return case_of(ground, bed, spec, policy, labels=draw(labels))
+    return case_of(fuzzed, harness, spec, policy, labels=draw(labels))
 
 
 @st.composite
-def _specs(draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, version: str) -> dict[str, Any]:
-    about = draw(st.sampled_from(ground.fields))
+def _specs(draw: st.DrawFn, fuzzed: FuzzedKind, view: Mapping[str, Json] | None, version: str) -> dict[str, Any]:
+    about = draw(st.sampled_from(fuzzed.fields))
     live = MISSING if view is None else view["spec"]
     assert isinstance(live, Mapping | Missing)
-    spec = ground.possible(draw(specs(ground.spec_type, Author(ground.words, about, live))), version)
-    return ground.sensible(spec, live, version) if draw(_OFTEN) else spec
+    spec = fuzzed.possible(draw(specs(fuzzed.spec_type, Author(fuzzed.words, about, live))), version)
+    return fuzzed.sensible(spec, live, version) if draw(_OFTEN) else spec
 
 
 @st.composite
-def _policies(draw: st.DrawFn, ground: Ground, view: Mapping[str, Json] | None, spec: dict[str, Any]) -> Policy:
-    everything = ground.policy_paths
+def _policies(draw: st.DrawFn, fuzzed: FuzzedKind, view: Mapping[str, Json] | None, spec: dict[str, Any]) -> Policy:
+    everything = fuzzed.policy_paths
     here = {str(path) for tree in (view or {}, {"spec": spec}) for path, _ in leaves(tree, Path())}
     likely = [path for path in everything if path in here] or everything
     some = st.lists(st.sampled_from(likely) | st.sampled_from(everything), max_size=2, unique=True).map(tuple)

@@ -6,14 +6,14 @@ import pytest
 
 from setpoint.core.values.json_types import MISSING, Json, Missing
 from setpoint.core.values.paths import Path, get_at
-from tests.laws.google.bed import PROJECT, Bed, run
-from tests.laws.google.bucket_ground import BucketGround
 from tests.laws.google.cases import Case, Policy, case_of
-from tests.laws.google.enough import is_kept_as_declared
-from tests.laws.google.ground import Spec
-from tests.laws.google.inside_grounds import DatabaseGround
-from tests.laws.google.instance_ground import INSTANCES, InstanceGround, new_instance
-from tests.laws.google.keeping import losses
+from tests.laws.google.cloud_harness import PROJECT, CloudHarness, run
+from tests.laws.google.convergence import is_kept_as_declared
+from tests.laws.google.fuzzed_bucket import FuzzedBucket
+from tests.laws.google.fuzzed_in_instance import FuzzedDatabase
+from tests.laws.google.fuzzed_instance import INSTANCES, FuzzedInstance, new_instance
+from tests.laws.google.fuzzed_kind import Spec
+from tests.laws.google.preserved_fields import losses
 
 MYSQL: Final = "MYSQL_8_0"
 PLUS: Final[Spec] = {"tier": "db-perf-optimized-N-2", "edition": "ENTERPRISE_PLUS"}
@@ -24,25 +24,25 @@ AUDIT: Final = "spec.settings.sqlServerAuditConfig"
 
 
 def bucket_case(live: Spec, spec: Spec, policy: Policy) -> Case:
-    """A bucket that somebody else made."""
-    ground, bed = BucketGround(), Bed()
-    run(bed.bring_what_is_referred_to(MYSQL))
-    body = {"name": ground.name, "labels": {"managed-by-cnrm": "true"}, **live}
-    assert bed.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
-    return case_of(ground, bed, spec, policy)
+    """A bucket that another writer created."""
+    fuzzed, harness = FuzzedBucket(), CloudHarness()
+    run(harness.bring_what_is_referred_to(MYSQL))
+    body = {"name": fuzzed.name, "labels": {"managed-by-cnrm": "true"}, **live}
+    assert harness.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
+    return case_of(fuzzed, harness, spec, policy)
 
 
 def instance_case(version: str, live: Spec, spec: Spec, policy: Policy) -> Case:
-    """An instance that somebody else made."""
-    ground, bed = InstanceGround(), Bed()
-    run(bed.bring_what_is_referred_to(version))
-    new_instance(bed, ground.name, version, live)
-    return case_of(ground, bed, {"settings": spec}, policy)
+    """An instance that another writer created."""
+    fuzzed, harness = FuzzedInstance(), CloudHarness()
+    run(harness.bring_what_is_referred_to(version))
+    new_instance(harness, fuzzed.name, version, live)
+    return case_of(fuzzed, harness, {"settings": spec}, policy)
 
 
 def now(case: Case, path: str) -> Json | Missing:
     """What stands there after the step."""
-    return get_at(case.ground.view(case.bed) or {}, Path.parse(path))
+    return get_at(case.fuzzed.view(case.harness) or {}, Path.parse(path))
 
 
 @pytest.mark.parametrize("spec", [{}, {"autoclass": None}, {"autoclass": {"enabled": False}}])
@@ -69,7 +69,7 @@ def test_the_last_class_is_others_choice_while_autoclass_is_on(policy: Policy) -
 @pytest.mark.parametrize("spec", [{"retentionPolicy": {"retentionPeriod": 3600, "isLocked": False}}, UNRETAINED])
 def test_nothing_is_written_for_a_spec_that_would_open_a_lock(spec: Spec) -> None:
     case = bucket_case({"retentionPolicy": {"retentionPeriod": "3600"}}, {**spec, "requesterPays": True}, Policy())
-    assert case.bed.ask("POST", f"{case.ground.path}/lockRetentionPolicy?ifMetagenerationMatch=1")
+    assert case.harness.ask("POST", f"{case.fuzzed.path}/lockRetentionPolicy?ifMetagenerationMatch=1")
     case = case.as_it_is_now()
 
     ending = run(is_kept_as_declared(case))
@@ -100,9 +100,9 @@ def test_an_audit_without_a_bucket_is_kept_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("version", ["MYSQL_8_0", "POSTGRES_15"])
-def test_nobody_gives_a_database_of_another_engine_the_details_of_sql_server(version: str) -> None:
-    ground, bed = DatabaseGround(), Bed()
-    new_instance(bed, "main", version, ENTERPRISE)
-    assert bed.ask("POST", f"{INSTANCES}/main/databases", {"name": ground.name})
+def test_a_database_of_another_engine_gets_no_sql_server_details(version: str) -> None:
+    fuzzed, harness = FuzzedDatabase(), CloudHarness()
+    new_instance(harness, "main", version, ENTERPRISE)
+    assert harness.ask("POST", f"{INSTANCES}/main/databases", {"name": fuzzed.name})
 
-    assert not bed.ask("PATCH", ground.path, {"sqlserverDatabaseDetails": {"recoveryModel": "FULL"}})
+    assert not harness.ask("PATCH", fuzzed.path, {"sqlserverDatabaseDetails": {"recoveryModel": "FULL"}})

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import paths_of, shape_of
 from setpoint.core.values.paths import Path
-from tests.laws.google.bed import run
-from tests.laws.google.bucket_ground import BucketGround
 from tests.laws.google.cases import cases, meddled, reconsidered
-from tests.laws.google.enough import is_kept_as_declared
+from tests.laws.google.cloud_harness import run
+from tests.laws.google.convergence import is_kept_as_declared
 from tests.laws.google.from_types import Author, field_paths, paths_in, specs
-from tests.laws.google.ground import Ground
-from tests.laws.google.inside_grounds import DatabaseGround, UserGround
-from tests.laws.google.instance_ground import InstanceGround
-from tests.laws.google.keeping import losses
+from tests.laws.google.fuzzed_bucket import FuzzedBucket
+from tests.laws.google.fuzzed_in_instance import FuzzedDatabase, FuzzedUser
+from tests.laws.google.fuzzed_instance import FuzzedInstance
+from tests.laws.google.fuzzed_kind import FuzzedKind
+from tests.laws.google.preserved_fields import losses
 
 pytestmark = pytest.mark.laws
-GROUNDS: tuple[Ground, ...] = (BucketGround(), InstanceGround(), DatabaseGround(), UserGround())
-every_kind = pytest.mark.parametrize("ground", GROUNDS, ids=lambda ground: ground.kind)
+GROUNDS: tuple[FuzzedKind, ...] = (FuzzedBucket(), FuzzedInstance(), FuzzedDatabase(), FuzzedUser())
+every_kind = pytest.mark.parametrize("ground", GROUNDS, ids=lambda fuzzed: fuzzed.kind)
 BACKUPS = "spec.settings.backupConfiguration"
 PROTECTED = {
     "StorageBucket": [
@@ -43,8 +43,8 @@ PROTECTED = {
 
 @every_kind
 @given(data=st.data())
-def test_one_step_is_enough_and_loses_nothing(ground: Ground, data: st.DataObject) -> None:
-    case = data.draw(cases(ground))
+def test_one_step_is_enough_and_loses_nothing(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+    case = data.draw(cases(fuzzed))
 
     event(run(is_kept_as_declared(case)))
 
@@ -53,8 +53,8 @@ def test_one_step_is_enough_and_loses_nothing(ground: Ground, data: st.DataObjec
 
 @every_kind
 @given(data=st.data())
-def test_one_step_is_enough_after_somebody_meddled(ground: Ground, data: st.DataObject) -> None:
-    case = data.draw(cases(ground))
+def test_one_step_is_enough_after_a_live_edit(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+    case = data.draw(cases(fuzzed))
     run(is_kept_as_declared(case))
     case = data.draw(meddled(case))
 
@@ -65,8 +65,8 @@ def test_one_step_is_enough_after_somebody_meddled(ground: Ground, data: st.Data
 
 @every_kind
 @given(data=st.data())
-def test_one_step_is_enough_after_the_author_thought_again(ground: Ground, data: st.DataObject) -> None:
-    case = data.draw(cases(ground))
+def test_one_step_is_enough_after_the_author_thought_again(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+    case = data.draw(cases(fuzzed))
     run(is_kept_as_declared(case))
     case = data.draw(reconsidered(case))
 
@@ -81,33 +81,33 @@ def test_one_step_is_enough_after_the_author_thought_again(ground: Ground, data:
 @every_kind
 @settings(max_examples=1)
 @given(data=st.data())
-def test_every_field_of_a_spec_is_spoken_of(ground: Ground, data: st.DataObject) -> None:
-    for path in ground.fields:
-        spec = data.draw(specs(ground.spec_type, Author(ground.words, path)))
+def test_every_field_of_a_spec_is_spoken_of(fuzzed: FuzzedKind, data: st.DataObject) -> None:
+    for path in fuzzed.fields:
+        spec = data.draw(specs(fuzzed.spec_type, Author(fuzzed.words, path)))
 
         assert path in set(paths_in(spec))
-        msgspec.convert(spec, ground.spec_type)
+        msgspec.convert(spec, fuzzed.spec_type)
 
 
 @every_kind
-def test_the_fields_are_those_that_the_type_names(ground: Ground) -> None:
+def test_the_fields_are_those_that_the_type_names(fuzzed: FuzzedKind) -> None:
     named = [
         path.replace("[name=…,value=…]", "[]").replace("[name=…]", "[]").replace("[…]", "[]")
-        for path in paths_of(shape_of(ground.spec_type))
+        for path in paths_of(shape_of(fuzzed.spec_type))
     ]
 
-    assert sorted(field_paths(ground.spec_type)) == sorted(path for path in named if not path.endswith("[]"))
+    assert sorted(field_paths(fuzzed.spec_type)) == sorted(path for path in named if not path.endswith("[]"))
 
 
 @every_kind
-def test_what_protects_is_known(ground: Ground) -> None:
-    assert sorted(map(str, ground.protected)) == sorted(PROTECTED[ground.kind])
+def test_what_protects_is_known(fuzzed: FuzzedKind) -> None:
+    assert sorted(map(str, fuzzed.protected)) == sorted(PROTECTED[fuzzed.kind])
 
 
 @every_kind
-def test_every_path_in_a_policy_is_a_real_one(ground: Ground) -> None:
-    listed = {"cnrm.cloud.google.com/unmanaged": ",".join(ground.policy_paths)}
+def test_every_path_in_a_policy_is_a_real_one(fuzzed: FuzzedKind) -> None:
+    listed = {"cnrm.cloud.google.com/unmanaged": ",".join(fuzzed.policy_paths)}
 
-    parsed = FieldPolicy.parse(listed, ground.shape).unmanaged
+    parsed = FieldPolicy.parse(listed, fuzzed.shape).unmanaged
 
-    assert parsed == tuple(map(Path.parse, ground.policy_paths))
+    assert parsed == tuple(map(Path.parse, fuzzed.policy_paths))

@@ -14,7 +14,7 @@ from setpoint.engine.kind import CrdDetails
 from setpoint.kinds.field_docs import field_docs
 from setpoint.stores.kubernetes.crds import crd_for
 from tests.engine.gadgets import GadgetKind, Service
-from tests.kinds.everything_said import PAGES, kind_of, outputs_of
+from tests.kinds.full_responses import PAGES, kind_of, outputs_of
 
 GADGET: Any = crd_for(GadgetKind(Service()), field_docs)
 ALL: dict[str, Any] = {name: tree for (_, name), tree in definitions().items()}

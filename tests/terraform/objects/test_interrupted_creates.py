@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.terraform.command import finished
 from tests.terraform.objects.waits import BOTH, PATIENTLY, WAIT, address_known, service, timed_out
 from tests.terraform.objects.workspace import A, B, Workspace

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.cluster.access import Access
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.terraform.command import Installation, Outcome, Project, finished
 
 HEAD: Final = """

@@ -11,12 +11,11 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.google.client import GoogleClient, sql_operation
 from setpoint.clients.http import decode_response
-from setpoint.core.overlay import Declared, overlay_typed
+from setpoint.core.overlay import Declared
 from setpoint.core.plan import DEFAULT_PLAN_OPTIONS, PlannedWrite, PlanOptions
-from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, with_marks
 from setpoint.core.values.canonical import same, sha256_hex
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.engine.kind import (
     Absent,
     CrdDetails,
@@ -46,13 +45,13 @@ from setpoint.kinds.gcp.shared.config_connector import (
 from setpoint.kinds.typed_spec import decode_spec
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
-# What the service chooses when nobody says: compared only when the author says it.
+# The service chooses these when the spec leaves them out: compared only when the spec sets them.
 SERVICE_CHOSEN: Final = ("charset", "collation")
 _IMMUTABLE: Final = {"spec.charset": Mark.IMMUTABLE, "spec.collation": Mark.IMMUTABLE}
 
 
 class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """The spec. Charset and collation have no fixed default: they follow from the engine, and from each other."""
+    """The spec. Charset and collation have no fixed default: they depend on the engine, and on each other."""
 
     instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the database is in."""
@@ -69,13 +68,13 @@ class SqlDatabaseSpec(Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
 
 
 class SqlDatabaseTree(Struct, frozen=True):
-    """What is compared. The instance and the name are the location: a change of those is refused before any look."""
+    """The compared tree. Instance and name are the location: a change is refused before the database is read."""
 
     spec: SqlDatabaseSpec
 
 
 class SqlDatabaseStatus(Struct, frozen=True):
-    """What comes with a live database and nobody asks for."""
+    """The status: what the service reports beside the spec."""
 
     selfLink: str | UnsetType = UNSET
     """The address of the database in the API."""
@@ -90,7 +89,7 @@ class SqlDatabase(Struct, frozen=True):
 
 
 class _DatabaseOutputs(Struct, frozen=True):
-    """What comes with a database and is not compared."""
+    """Output-only fields of a database: not compared."""
 
     selfLink: str | None = None
 
@@ -99,16 +98,8 @@ _decoder: Final = msgspec.json.Decoder(SqlDatabase)
 _outputs: Final = msgspec.json.Decoder(_DatabaseOutputs)
 
 
-def effective_desired_sql_database(
-    spec: SqlDatabaseSpec, live: SqlDatabaseSpec | Missing, policy: FieldPolicy
-) -> SqlDatabaseSpec:
-    """What the database should be: the spec over the live object in the spec's terms; paths start with `spec`."""
-    before = live if isinstance(live, Missing) else SqlDatabaseTree(live)
-    return overlay_typed(SqlDatabaseTree(spec), before, policy, fit_database_to_live).spec
-
-
 def fit_database_to_live(declared: Declared, live: JsonObject) -> Declared:
-    """Only MySQL can give a database another character set and collation."""
+    """Charset and collation as immutable, unless the live database is one of MySQL."""
     spec = live["spec"]
     assert isinstance(spec, Mapping)
     collation = spec.get("collation")
@@ -122,7 +113,7 @@ _DEFINITION: Final = definition_for("SQLDatabase", SqlDatabaseStatus, "A databas
 
 @dataclass(slots=True)
 class SqlDatabaseKind:
-    """The kind."""
+    """The kind SQLDatabase."""
 
     google: GoogleClient
     group: str = GROUP
@@ -137,13 +128,13 @@ class SqlDatabaseKind:
     definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for a spec that no database can have."""
+        """ManifestInvalid for a spec that is invalid whatever the live state."""
         if not self.dependencies(resource):
             _instance(resource, ResolvedReferences())
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
-        """The instance, when it is named as a resource; it has to be ready."""
+        """The instance, if it is referred to as a resource; it has to be ready."""
         ref = decode_spec(resource, SqlDatabaseSpec).instanceRef
         found = reference_at(INSTANCE_REF, ref, resource, ReferenceTarget(GROUP, "SQLInstance"))
         return () if found is None else (found,)
@@ -153,41 +144,41 @@ class SqlDatabaseKind:
         return Location(f"{_instance(resource, resolved)}/databases/{resource_id(resource)}")
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """What the author says about the database itself."""
+        """Charset and collation as declared."""
         spec = decode_spec(resource, SqlDatabaseSpec)
         return {"spec": _settings(spec.charset, spec.collation)}
 
     def view(self, live: SqlDatabase) -> JsonObject:
-        """The live database in the same terms."""
+        """The live database in the terms of the spec."""
         settings = _settings(live.charset, live.collation)
         implied = mysql_charset(settings.get("collation"))
         return {"spec": settings if implied is None else {**settings, "charset": implied}}
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With what this engine cannot change."""
+        """With the fields immutable that the live database's engine cannot change."""
         return fit_database_to_live(declared, live)
 
     def sending(self, intent: Intent) -> PlanOptions:
-        """One PUT."""
+        """A single PUT."""
         return DEFAULT_PLAN_OPTIONS
 
     def abandons(self, resource: Resource) -> bool:
-        """Whether the spec says that the database outlives its resource."""
+        """Whether spec.deletionPolicy keeps the database when the resource is deleted."""
         return resource.spec.get("deletionPolicy") == "ABANDON"
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlDatabase] | Unchanged:
-        """A look."""
+        """Reads the database."""
         body = await self.google.get(_call(location))
         if body is None:
             return Absent()
-        mark = sha256_hex(body)
-        if mark == known:
+        digest = sha256_hex(body)
+        if digest == known:
             return Unchanged()
         live, link = decode_response(_decoder, body, location), decode_response(_outputs, body, location).selfLink
-        return Present(live, mark, outputs={"selfLink": link} if link else {})
+        return Present(live, digest, outputs={"selfLink": link} if link else {})
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Makes the database."""
+        """Creates the database."""
         project, instance, _ = _parts(intent.location)
         call = GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance, "databases"))
         try:
@@ -198,7 +189,7 @@ class SqlDatabaseKind:
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[SqlDatabase]
     ) -> RemoteOperation | None:
-        """Sends what the author says: for the rest the service chooses what goes with it."""
+        """Sends the declared settings; the service chooses the others to match."""
         return _operation(
             await self.google.put(_call(intent.location), _body(intent, wanted)), _parts(intent.location)[0]
         )
@@ -206,16 +197,16 @@ class SqlDatabaseKind:
     async def delete(
         self, location: Location, before: Present[SqlDatabase], resource: Resource
     ) -> RemoteOperation | None:
-        """Removes the database, unless it is to be abandoned."""
+        """Deletes the database, unless it is to be abandoned."""
         body = None if self.abandons(resource) else await self.google.delete(_call(location))
         return None if body is None else _operation(body, _parts(location)[0])
 
     async def poll(self, operation: RemoteOperation) -> bool:
-        """Whether it is done."""
+        """Whether the operation is done."""
         return await is_operation_done(operation.name, self.google)
 
 
-# --- Names -----------------------------------------------------------------------------------------------------------
+# --- Location --------------------------------------------------------------------------------------------------------
 
 _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/databases/(.+)")
 
@@ -255,32 +246,32 @@ _MYSQL: Final = frozenset(
 
 
 def _settings(charset: str | None | UnsetType, collation: str | None | UnsetType) -> dict[str, str]:
-    """The two settings in one spelling: the service changes the case, and has two names for one character set."""
-    said = {"charset": charset, "collation": collation}
-    return {name: _normalized(name, text) for name, text in said.items() if text}
+    """Both settings normalized: the service changes the case, and has two names for one character set."""
+    settings = {"charset": charset, "collation": collation}
+    return {name: _normalized(name, text) for name, text in settings.items() if text}
 
 
 def _normalized(name: str, text: str) -> str:
-    """Character sets are the same in any case; MySQL's utf8 is called utf8mb3 by newer versions, in collations too."""
+    """Character sets are case-insensitive; newer versions of MySQL call utf8 utf8mb3, in collations too."""
     text = text.lower() if name == "charset" else text
     return f"utf8{text.removeprefix('utf8mb3')}" if text == "utf8mb3" or text.startswith("utf8mb3_") else text
 
 
 def mysql_charset(collation: str | None) -> str | None:
-    """The character set that a MySQL collation implies, whatever is reported beside it; None for other engines'."""
+    """The character set that a MySQL collation implies, whatever the service reports; None for other engines."""
     charset, found, _ = (collation or "").partition("_")
     return charset if found and charset in _MYSQL else None
 
 
 def _body(intent: Intent, wanted: JsonObject) -> Json:
-    """What the author says, spelled as the author spells it, and what the API asks for besides."""
+    """The declared settings in the author's spelling, with the names that the API requires."""
     _, instance, database = _parts(intent.location)
     spec = wanted["spec"]
     assert isinstance(spec, Mapping)
-    said = {
+    declared = {
         name: _as_written(name, intent.resource, spec[name]) for name in SERVICE_CHOSEN if name in _declared(intent)
     }
-    return {**said, "instance": instance, "name": database}
+    return {**declared, "instance": instance, "name": database}
 
 
 def _declared(intent: Intent) -> Mapping[str, Json]:

@@ -34,7 +34,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     union,
 )
 
-# What Kubernetes says of a field that is fixed; `Forbidden` alone may mean anything.
+# Messages of the API server about immutable fields; `Forbidden` alone is ambiguous.
 _IMMUTABLE: Final = re.compile(
     r"immutable|updates? to \S.* (?:is|are) forbidden|may not change (?:once set|fields other than)"
     r"|cannot change roleRef",
@@ -43,9 +43,9 @@ _IMMUTABLE: Final = re.compile(
 
 
 def is_manual_change(error: HeldByOthers, live: Json, decision: Decision) -> bool:
-    """Whether what is held was ours until somebody changed it: nothing else moved, and nobody else declares it.
+    """Whether the conflict is drift: fields of ours that were changed by an Update, and that no other manager applies.
 
-    Whoever applies says what a field is to be, as we do; whoever updates has but changed it.
+    A manager that applies declares a field, as setpoint does; an Update only changes it.
     """
     if decision is not Decision.DRIFTED:
         return False
@@ -55,52 +55,52 @@ def is_manual_change(error: HeldByOthers, live: Json, decision: Decision) -> boo
     )
 
 
-def conflict_error(error: HeldByOthers, place: ObjectLocation, ignored_fields: Sequence[Path] = ()) -> RemoteError:
-    """The conflict in the words of this kind: every field, who holds it, and what to do.
+def conflict_error(error: HeldByOthers, location: ObjectLocation, ignored_fields: Sequence[Path] = ()) -> RemoteError:
+    """The conflict error: every field, its manager, and what to do.
 
-    Somebody who changed what is left to others, in this very moment, was faster.
+    RemoteConflict when only ignored fields conflict: another writer changed them in the same moment.
     """
     fields = [parse_field_path(field) for field, _ in error.held]
     if fields and all(any(path.covers(field) for path in ignored_fields) for field in fields):
-        return RemoteConflict(f"{place.title} was changed meanwhile: {error}")
+        return RemoteConflict(f"{location.title} was changed meanwhile: {error}")
     held = "; ".join(f"{field} is held by {manager}" for field, manager in error.held) or str(error)
     return HeldByOthers(
-        f"{place.title}: {held}. Set spec.forceConflicts: true to take it over, list it in spec.ignoreFields to leave "
-        "it to its holder, or leave it out of the manifest",
+        f"{location.title}: {held}. Set spec.forceConflicts: true to take it over, list it in spec.ignoreFields to "
+        "leave it to its holder, or leave it out of the manifest",
         error.held,
     )
 
 
-def require_unclaimed(live: Json, manager: str, place: ObjectLocation) -> None:
-    """RemoteRefused for an object that another KubernetesObject keeps, and this one never did."""
-    keepers = [owner.manager for owner in managed_fields_of(live) if owner.is_setpoint]
-    if manager in keepers or not keepers:
+def require_unclaimed(live: Json, manager: str, location: ObjectLocation) -> None:
+    """RemoteRefused for an object that another KubernetesObject has applied, and this one never has."""
+    appliers = [owner.manager for owner in managed_fields_of(live) if owner.is_setpoint]
+    if manager in appliers or not appliers:
         return
-    told = ", ".join(f"KubernetesObject {one.removeprefix(PREFIX)}" for one in keepers)
+    owners = ", ".join(f"KubernetesObject {one.removeprefix(PREFIX)}" for one in appliers)
     raise RemoteRefused(
-        f"{place.title} is kept by {told}: delete that one, with cnrm.cloud.google.com/deletion-policy: abandon if the "
-        "object is to stay; or take it over with spec.forceConflicts: true"
+        f"{location.title} is kept by {owners}: delete that one, with cnrm.cloud.google.com/deletion-policy: abandon "
+        "if the object is to stay; or take it over with spec.forceConflicts: true"
     )
 
 
 def immutable_fields_of(error: RemoteInvalid) -> tuple[str, ...]:
-    """The fields that cannot change, when that is all that is wrong."""
+    """The immutable fields that were changed; empty if anything else is wrong, too."""
     if error.causes and all(_IMMUTABLE.search(message) for _, message in error.causes):
         return tuple(dict.fromkeys(field for field, _ in error.causes))
     return ()
 
 
-def immutable_error(error: RemoteInvalid, fields: Sequence[str], place: ObjectLocation) -> ImmutableFieldChanged:
-    """The refusal of a change that only a new object could have."""
+def immutable_error(error: RemoteInvalid, fields: Sequence[str], location: ObjectLocation) -> ImmutableFieldChanged:
+    """The error for a change of immutable fields."""
     why = "; ".join(f"{field}: {message}" for field, message in error.causes)
     return ImmutableFieldChanged(
-        f"{place.title}: {why}. Put the old value back, or set spec.replace: true to have it deleted and made anew",
+        f"{location.title}: {why}. Put the old value back, or set spec.replace: true to have it deleted and made anew",
         tuple(fields),
     )
 
 
 def parse_field_path(field: str) -> Path:
-    """A field as a service names it."""
+    """The path of a field as the API server names it."""
     try:
         return Path.parse(field.removeprefix("."))
     except ManifestInvalid:
@@ -108,7 +108,7 @@ def parse_field_path(field: str) -> Path:
 
 
 def creation_changes(made: Json) -> tuple[FieldChange, ...]:
-    """Every field that is ours in a new object; the name of one that has none."""
+    """The changes of a create: every owned field, or the name of an object without any."""
     changes = _without_key_changes(
         tuple(FieldChange(path, MISSING, value) for path, value in setpoint_projection(made).leaves.items())
     )
@@ -117,12 +117,12 @@ def creation_changes(made: Json) -> tuple[FieldChange, ...]:
 
 
 def name_steps(path: Path) -> tuple[str, ...]:
-    """The steps of a path that has but names."""
+    """The steps of a path that are names."""
     return tuple(step for step in path.steps if isinstance(step, str))
 
 
 def apply_changes(live: Json, after: Json, manager: str) -> tuple[FieldChange, ...]:
-    """The fields of ours, before or after, that differ; when none does, what `manager` would own from then on."""
+    """The changes of an apply: owned fields, before or after, that differ; else the change of ownership."""
     fields = union(setpoint_fields(live), setpoint_fields(after))
     was, now = project(live, fields, foreign_fields(live)), project(after, fields, foreign_fields(after))
     found = _without_key_changes((*_leaves(was, now), *_orders(was, now)))
@@ -130,13 +130,13 @@ def apply_changes(live: Json, after: Json, manager: str) -> tuple[FieldChange, .
 
 
 def immutable_changes(fields: Iterable[str], live: Json, wanted: Json) -> tuple[FieldChange, ...]:
-    """The fields that a service names, which only it can compare."""
+    """The changes of immutable fields, as the API server names them."""
     paths = dict.fromkeys(parse_field_path(field) for field in fields)
     return redact_changes(tuple(FieldChange(path, get_at(live, path), get_at(wanted, path)) for path in paths), live)
 
 
 def _without_key_changes(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
-    """The changes without those that tell but by which key an element goes of which more is told."""
+    """Without the changes of an element's key where other fields of the element change."""
     rest = [one for one in changes if not _is_key(one.path)]
     told = {one.path.steps[:depth] for one in rest for depth in range(len(one.path.steps))}
     return tuple(one for one in changes if not _is_key(one.path) or one.path.parent.steps not in told)
@@ -155,7 +155,7 @@ def _leaves(was: Projection, now: Projection) -> Iterator[FieldChange]:
 
 
 def _orders(was: Projection, now: Projection) -> Iterator[FieldChange]:
-    """Lists whose elements are the same, and stand in another order."""
+    """Lists whose common elements are in another order."""
     for path in was.orders.keys() & now.orders.keys():
         both = set(was.orders[path]) & set(now.orders[path])
         before, after = ([str(step) for step in side.orders[path] if step in both] for side in (was, now))
@@ -164,11 +164,11 @@ def _orders(was: Projection, now: Projection) -> Iterator[FieldChange]:
 
 
 def _ownership(live: Json, after: Json, manager: str) -> Iterator[FieldChange]:
-    """Nothing changes but whose fields they are; then whoever changes one of them is noticed."""
+    """The change of owned fields alone: needed to detect later changes of them as drift."""
     was, now = manager_fields(live, manager), manager_fields(after, manager)
     if now is not None and (was is None or not same(was, now)):
-        place = Path(("metadata", "managedFields", Selector((("manager", manager),))))
-        yield FieldChange(place, _field_count(was, live), _field_count(now, after))
+        location = Path(("metadata", "managedFields", Selector((("manager", manager),))))
+        yield FieldChange(location, _field_count(was, live), _field_count(now, after))
 
 
 def _field_count(fields: FieldSet | None, of: Json) -> Json | Missing:

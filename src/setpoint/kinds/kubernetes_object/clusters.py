@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from setpoint.clients.ratelimit.limiter import QuotaBudgets
 
 _LOCATION: Final = re.compile(r"(\S+) (\S+) (?:([^\s/]+)/)?([^\s/]+) @ (\S+)")
-# What stands in names and does no harm in a path that is read by people.
+# Characters of names that stay readable in a location.
 _PLAIN: Final = ":@.~"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectLocation:
-    """One object, or without a name all objects of a kind in a namespace.
+    """The location of an object; without a name, of all objects of a kind in a namespace.
 
-    `cluster` is what Clusters knows it by. A kind without namespaces has one here all the same: which kinds those are
-    only the cluster knows.
+    `cluster` is the ID of the cluster. A cluster-scoped kind has a namespace here, too: which kinds are namespaced
+    is known to the cluster only.
     """
 
     cluster: str
@@ -59,12 +59,12 @@ class ObjectLocation:
 
     @property
     def title(self) -> str:
-        """As people name it: `Deployment shop/web`."""
+        """For messages: `Deployment shop/web`."""
         return f"{self.kind} {self.in_cluster}"
 
 
 def parse_object_location(text: str) -> ObjectLocation:
-    """What `location` wrote."""
+    """The parsed text of `ObjectLocation.location`."""
     found = _LOCATION.fullmatch(text)
     assert found is not None, text
     api_version, kind, namespace, name, cluster = found.groups()
@@ -79,21 +79,21 @@ ClientRequestCounts = Counter[tuple[str, str, str]]
 
 
 async def _no_secret(_ref: ResourceRef) -> Resource | None:
-    """Nothing is kept anywhere."""
+    """Finds no Secret."""
     return None
 
 
 def _uncounted(_counts: ClientRequestCounts) -> None:
-    """Nobody counts."""
+    """Ignores the request counts of a client."""
 
 
-def _no_interceptor(_word: str) -> None:
-    """Nothing stands on the way."""
+def _no_interceptor(_cluster: str) -> None:
+    """Intercepts no requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """A way to a cluster, and the kinds that it serves."""
+    """The client of a cluster, and the discovery of the kinds that it serves."""
 
     client: "KubernetesClient"
     discovery: "Discovery"
@@ -101,104 +101,108 @@ class ClusterAccess:
 
 @dataclass(slots=True)
 class Clusters:
-    """All clusters that resources of one process mean. `close` lets go of the connections that were made here."""
+    """The clients of all clusters that resources refer to. `close` closes those that were created here."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
-    # The client of the cluster that keeps the resources themselves, if one does: somebody else closes it.
+    # The client of the cluster that stores the resources, if one does: closed by its creator.
     own: "KubernetesClient | None" = None
     budgets: "QuotaBudgets | None" = None
     secret: ReadSecret = _no_secret
-    # Hears of the requests of each way out.
+    # Receives the request counts of each new client.
     counted: Callable[[ClientRequestCounts], None] = _uncounted
-    # What stands on the way to each cluster, by its word, if anything does.
+    # The interceptor of requests to a cluster, by the cluster's ID.
     interceptor: Callable[[str], "HttpInterceptor | None"] = _no_interceptor
-    # How every cluster is reached in a world that is recorded: not at all.
+    # The connection of every cluster in a replay: it reaches no server.
     recorded: "ClusterConnection | None" = None
-    # The cluster of those who name none, once somebody asked.
-    usual: str = ""
-    _reaches: dict[str, ClusterAccess] = field(default_factory=dict)
-    # The text of each kubeconfig that came from a Secret, by the word for its cluster.
+    # The ID of the default cluster, once it was needed.
+    default_cluster: str = ""
+    _accesses: dict[str, ClusterAccess] = field(default_factory=dict)
+    # The text of each kubeconfig from a Secret, by cluster ID.
     _kubeconfigs: dict[str, str] = field(default_factory=dict, repr=False)
-    # The way to each cluster whose kubeconfig is another one since; and the clients that are of no use any more.
-    _former: dict[str, ClusterAccess] = field(default_factory=dict)
-    _useless: list["KubernetesClient"] = field(default_factory=list)
+    # Access by a kubeconfig that has changed since; and clients to be closed.
+    _outdated: dict[str, ClusterAccess] = field(default_factory=dict)
+    _unused: list["KubernetesClient"] = field(default_factory=list)
 
     def cluster_id_of(self, spec: KubernetesObjectSpec, resource: Resource, resolved: ResolvedReferences) -> str:
-        """The cluster that a spec means; a kubeconfig that comes with it is used from here on."""
-        said = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
-        key, context = kubeconfig_key(said), said.context or ""
+        """The ID of the spec's cluster; a resolved kubeconfig is used from now on."""
+        cluster = ClusterSpec() if spec.cluster is None or spec.cluster is UNSET else spec.cluster
+        key, context = kubeconfig_key(cluster), cluster.context or ""
         if key is None:
-            if said.inCluster:
+            if cluster.inCluster:
                 return IN_CLUSTER
-            return f"{_CONTEXT}{context}" if context else self._usual()
-        word = f"{_SECRET}{resource.ref.namespace}/{key.name}/{key.key}" + (f"/{context}" if context else "")
+            return f"{_CONTEXT}{context}" if context else self._default_cluster()
+        cluster_id = f"{_SECRET}{resource.ref.namespace}/{key.name}/{key.key}" + (f"/{context}" if context else "")
         text = resolved.secrets.get(KUBECONFIG)
-        if text is not None and self._kubeconfigs.get(word) != text:
-            self._learn(word, text)
-        return word
+        if text is not None and self._kubeconfigs.get(cluster_id) != text:
+            self._set_kubeconfig(cluster_id, text)
+        return cluster_id
 
-    async def reach(self, word: str) -> ClusterAccess:
-        """The way to a cluster. UserError says what is missing to get there."""
-        if word.startswith(_SECRET) and word not in self._kubeconfigs:
-            self._learn(word, await self._read(word))
-        found = self._reaches.get(word)
+    async def connect(self, cluster_id: str) -> ClusterAccess:
+        """The access to a cluster, created on first use; UserError for a cluster that is not configured."""
+        if cluster_id.startswith(_SECRET) and cluster_id not in self._kubeconfigs:
+            self._set_kubeconfig(cluster_id, await self._read_kubeconfig(cluster_id))
+        found = self._accesses.get(cluster_id)
         if found is None:
-            found = self._reaches[word] = self._made(word, self._former.get(word))
-            self._former.pop(word, None)
+            found = self._accesses[cluster_id] = self._new_access(cluster_id, self._outdated.get(cluster_id))
+            self._outdated.pop(cluster_id, None)
         return found
 
     async def close(self) -> None:
-        """Lets go of the connections."""
-        ours = [reach.client for word, reach in (*self._reaches.items(), *self._former.items()) if word != OWN]
-        for client in (*ours, *self._useless):
+        """Closes the clients that were created here."""
+        created = [
+            access.client
+            for cluster_id, access in (*self._accesses.items(), *self._outdated.items())
+            if cluster_id != OWN
+        ]
+        for client in (*created, *self._unused):
             await client.close()
-        self._reaches.clear()
-        self._former.clear()
-        self._useless.clear()
+        self._accesses.clear()
+        self._outdated.clear()
+        self._unused.clear()
 
-    def _usual(self) -> str:
-        """The cluster of those who name none: by the name of its context, as another may be the current one later."""
-        if not self.usual and self.own is not None:
-            self.usual = OWN
-        if not self.usual and self.recorded is not None:
-            raise NotRecorded("the cluster of those who name none was not asked for when this world was recorded")
-        if not self.usual:
+    def _default_cluster(self) -> str:
+        """The ID of the default cluster, by the name of its context: the current context may change later."""
+        if not self.default_cluster and self.own is not None:
+            self.default_cluster = OWN
+        if not self.default_cluster and self.recorded is not None:
+            raise NotRecorded("the default cluster was not asked for when this world was recorded")
+        if not self.default_cluster:
             from setpoint.clients.kubernetes.contexts import current_context
 
             context = current_context(self.environment)
-            self.usual = IN_CLUSTER if context is None else f"{_CONTEXT}{context}"
-        return self.usual
+            self.default_cluster = IN_CLUSTER if context is None else f"{_CONTEXT}{context}"
+        return self.default_cluster
 
-    def _learn(self, word: str, text: str) -> None:
-        """From here on nobody gets there by the kubeconfig of before, not even while the new one makes no sense."""
-        self._kubeconfigs[word] = text
-        known = self._reaches.pop(word, None)
+    def _set_kubeconfig(self, cluster_id: str, text: str) -> None:
+        """Replaces the kubeconfig: the former one is not used any more, even if the new one is invalid."""
+        self._kubeconfigs[cluster_id] = text
+        known = self._accesses.pop(cluster_id, None)
         if known is not None:
-            self._former[word] = known
+            self._outdated[cluster_id] = known
 
-    def _made(self, word: str, before: ClusterAccess | None) -> ClusterAccess:
-        """A new way; with a new kubeconfig over the connections of before."""
+    def _new_access(self, cluster_id: str, before: ClusterAccess | None) -> ClusterAccess:
+        """New access; after a change of the kubeconfig it keeps the open connections."""
         from setpoint.clients.http import HttpClient
         from setpoint.clients.kubernetes.client import KubernetesClient
         from setpoint.clients.kubernetes.discovery import Discovery
 
-        if word == OWN and self.recorded is None:
+        if cluster_id == OWN and self.recorded is None:
             if self.own is None:
                 raise ManifestInvalid(
                     "these resources were kept in the cluster that their objects are in, and are kept elsewhere now: "
                     "name the cluster in spec.cluster"
                 )
             return ClusterAccess(self.own, Discovery(self.own))
-        connection = self._connection(word)
+        connection = self._connection(cluster_id)
         http = before.client.http if before is not None and before.client.connection.proxy == connection.proxy else None
-        http = http or HttpClient(connection.proxy, self.interceptor(word))
+        http = http or HttpClient(connection.proxy, self.interceptor(cluster_id))
         client = KubernetesClient(connection, http=http, budgets=self.budgets)
         if before is None or http is not before.client.http:
             self.counted(client.http.counts)
-            self._useless += [] if before is None else [before.client]
+            self._unused += [] if before is None else [before.client]
         return ClusterAccess(client, Discovery(client))
 
-    def _connection(self, word: str) -> "ClusterConnection":
+    def _connection(self, cluster_id: str) -> "ClusterConnection":
         from setpoint.clients.kubernetes.contexts import (
             HOST,
             connection_from_environment,
@@ -208,19 +212,19 @@ class Clusters:
 
         if self.recorded is not None:
             return self.recorded
-        if word == IN_CLUSTER:
+        if cluster_id == IN_CLUSTER:
             if HOST not in self.environment:
                 raise UserError("spec.cluster.inCluster: there is no cluster around this process: name a context")
             return in_cluster_connection(self.environment)
-        if word.startswith(_CONTEXT):
-            return connection_from_environment(self.environment, word.removeprefix(_CONTEXT))
-        namespace, name, key, context = _secret_parts(word)
+        if cluster_id.startswith(_CONTEXT):
+            return connection_from_environment(self.environment, cluster_id.removeprefix(_CONTEXT))
+        namespace, name, key, context = _secret_parts(cluster_id)
         return connection_from_untrusted_text(
-            self._kubeconfigs[word], f"{key} of Secret {namespace}/{name}", context or None
+            self._kubeconfigs[cluster_id], f"{key} of Secret {namespace}/{name}", context or None
         )
 
-    async def _read(self, word: str) -> str:
-        namespace, name, key, _ = _secret_parts(word)
+    async def _read_kubeconfig(self, cluster_id: str) -> str:
+        namespace, name, key, _ = _secret_parts(cluster_id)
         ref = ResourceRef("", "Secret", namespace, name)
         found = await self.secret(ref)
         if found is None:
@@ -228,24 +232,24 @@ class Clusters:
         return secret_value(SecretKeyReference(KUBECONFIG, ref, key), found)
 
 
-def kubeconfig_key(said: ClusterSpec) -> SecretKeyRef | None:
-    """Where the kubeconfig is, if it is in a Secret."""
-    found = said.kubeconfig
+def kubeconfig_key(cluster: ClusterSpec) -> SecretKeyRef | None:
+    """The Secret key with the kubeconfig, if there is one."""
+    found = cluster.kubeconfig
     return None if found is None or found is UNSET else found.valueFrom.secretKeyRef
 
 
 def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
-    """ManifestInvalid for a cluster that is two at once."""
-    said = spec.cluster
-    if said is None or said is UNSET:
+    """ManifestInvalid for `inCluster` together with a context or a kubeconfig."""
+    cluster = spec.cluster
+    if cluster is None or cluster is UNSET:
         return
-    if said.inCluster and (said.context or kubeconfig_key(said)):
+    if cluster.inCluster and (cluster.context or kubeconfig_key(cluster)):
         raise ManifestInvalid(
             f"{resource.ref}: spec.cluster.inCluster is the cluster around setpoint, which has no context and no "
             "kubeconfig: write inCluster alone, or leave it out"
         )
 
 
-def _secret_parts(word: str) -> tuple[str, str, str, str]:
-    namespace, name, key, *context = word.removeprefix(_SECRET).split("/", 3)
+def _secret_parts(cluster_id: str) -> tuple[str, str, str, str]:
+    namespace, name, key, *context = cluster_id.removeprefix(_SECRET).split("/", 3)
     return namespace, name, key, "".join(context)

@@ -11,7 +11,7 @@ from setpoint.errors import StillWaiting, UserError, WaitTimedOut
 from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
 from setpoint.kinds.kubernetes_object.options import DELETE_PROTECTION, DeletionSettings
 
-# What those of Kubernetes itself wait for.
+# What Kubernetes' own finalizers wait for.
 _FINALIZER_MEANING: Final = {
     "foregroundDeletion": "until what it owns is gone",
     "orphan": "until what it owns is let go",
@@ -23,30 +23,30 @@ _FINALIZER_MEANING: Final = {
 
 
 def is_deleting(live: Json) -> bool:
-    """Whether somebody asked for its deletion."""
+    """Whether the object is being deleted."""
     return bool(text_at(live, "metadata", "deletionTimestamp"))
 
 
-def require_unprotected(removal: DeletionSettings, place: ObjectLocation) -> None:
+def require_unprotected(deletion: DeletionSettings, location: ObjectLocation) -> None:
     """UserError for an object that must not be deleted."""
-    if removal.is_protected:
+    if deletion.is_protected:
         raise UserError(
-            f"{place.title} is protected by spec.deleteProtection: annotate the resource with "
+            f"{location.title} is protected by spec.deleteProtection: annotate the resource with "
             f'{DELETE_PROTECTION}: "false" and apply it, or let the object stay with deletion-policy: abandon'
         )
 
 
 def pending_deletion(
-    live: Json, place: ObjectLocation, removal: DeletionSettings, now: str
+    live: Json, location: ObjectLocation, deletion: DeletionSettings, now: str
 ) -> StillWaiting | WaitTimedOut:
-    """What there is to say of an object that was deleted and is there: after its time that is a failure."""
-    left = removal.seconds - (datetime.fromisoformat(now) - _requested_at(live, now)).total_seconds()
-    told = f"{place.title} is being deleted; {_blockers(live)}"
-    return StillWaiting(told, left) if left > 0 else WaitTimedOut(f"not within {removal.seconds:g} s: {told}")
+    """The error for an object that is still being deleted: WaitTimedOut after the deletion timeout."""
+    left = deletion.seconds - (datetime.fromisoformat(now) - _requested_at(live, now)).total_seconds()
+    message = f"{location.title} is being deleted; {_blockers(live)}"
+    return StillWaiting(message, left) if left > 0 else WaitTimedOut(f"not within {deletion.seconds:g} s: {message}")
 
 
 def _requested_at(live: Json, now: str) -> datetime:
-    """When the deletion was asked for: its time stamp is when the grace period ends."""
+    """When the deletion was requested: deletionTimestamp is the end of the grace period."""
     grace = count_at(live, "metadata", "deletionGracePeriodSeconds")
     ends = datetime.fromisoformat(text_at(live, "metadata", "deletionTimestamp") or now)
     return ends - timedelta(seconds=grace)
@@ -61,8 +61,8 @@ def _finalizers(live: Json) -> tuple[str, ...]:
 def _blockers(live: Json) -> str:
     held = [f"{one} ({_FINALIZER_MEANING[one]})" if one in _FINALIZER_MEANING else one for one in _finalizers(live)]
     why = [one.message for one in conditions_of(live) if _explains(one)] if text_at(live, "kind") == "Namespace" else []
-    told = f"held by the finalizer{'s' * (len(held) > 1)} {', '.join(held)}" if held else "no finalizer holds it"
-    return "; ".join((told, *why))
+    message = f"held by the finalizer{'s' * (len(held) > 1)} {', '.join(held)}" if held else "no finalizer holds it"
+    return "; ".join((message, *why))
 
 
 def _explains(condition: Condition) -> bool:

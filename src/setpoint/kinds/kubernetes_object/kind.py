@@ -64,7 +64,7 @@ _DEFINITION: Final = CrdDetails(
 
 @dataclass(slots=True)
 class KubernetesObjectKind:
-    """The kind."""
+    """The kind KubernetesObject."""
 
     clusters: Clusters
     clock: Clock
@@ -80,10 +80,10 @@ class KubernetesObjectKind:
     definition: CrdDetails = _DEFINITION
     _remote: "RemoteObjects | None" = None
 
-    # --- What a manifest means ----------------------------------------------------------------------------------------
+    # --- Manifests ----------------------------------------------------------------------------------------------------
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for what no cluster could take."""
+        """ManifestInvalid for a spec that is invalid whatever the live state."""
         spec = spec_of(resource)
         check_manifest(resource, spec)
         check_cluster(resource, spec)
@@ -93,7 +93,7 @@ class KubernetesObjectKind:
         wait_of(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
-        """The values of others that the manifest names, and the Secret with the kubeconfig."""
+        """The references in the manifest, and the Secret with the kubeconfig."""
         spec = spec_of(resource)
         values = manifest_of(resource, spec).dependencies() if may_contain_references(resource) else ()
         return (*_kubeconfig(resource, spec), *values)
@@ -109,46 +109,46 @@ class KubernetesObjectKind:
         return ObjectLocation(cluster, *names).location
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """The spec, with the object that is to be in the place of the manifest."""
+        """The spec, with the desired object as its manifest."""
         return {"spec": {**resource.spec, "manifest": desired_object(resource, resolved)}}
 
     def view(self, live: LiveObject) -> JsonObject:
-        """Nothing: what differs, the cluster says."""
+        """Empty: the dry run of the API server tells what differs."""
         return {"spec": {}}
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """The same for every object."""
+        """Unchanged: nothing depends on the live object."""
         return declared
 
     def sending(self, intent: Intent) -> PlanOptions:
-        """One apply."""
+        """A single apply."""
         return DEFAULT_PLAN_OPTIONS
 
     def abandons(self, resource: Resource) -> bool:
-        """Never by its spec."""
+        """Never: the spec has no deletion policy."""
         return False
 
     def wait_for(self, resource: Resource) -> WaitFor | None:
-        """See Awaited."""
+        """See SupportsWait."""
         return wait_of(resource)
 
     def may_replace(self, resource: Resource) -> bool:
-        """See Replaceable."""
+        """See SupportsReplace."""
         return spec_of(resource).replace is True
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
-        """See Lasting."""
+        """See SupportsAliases."""
         return await self.remote.is_same_object(resource, location)
 
     def is_protected(self, resource: Resource) -> bool:
-        """See Protectable."""
+        """See SupportsDeletionProtection."""
         return deletion_settings_of(resource, spec_of(resource)).is_protected
 
-    # --- The verbs ----------------------------------------------------------------------------------------------------
+    # --- Requests -----------------------------------------------------------------------------------------------------
 
     @property
     def remote(self) -> "RemoteObjects":
-        """What reaches clusters."""
+        """The requests to clusters, loaded on first use."""
         if self._remote is None:
             from setpoint.kinds.kubernetes_object.remote import RemoteObjects
 
@@ -156,46 +156,46 @@ class KubernetesObjectKind:
         return self._remote
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
-        """A look."""
+        """Reads the object."""
         return await self.remote.observe(location, known)
 
     async def dry_run(self, intent: Intent, look: LiveObservation, decision: Decision) -> tuple[PlannedWrite, ...]:
-        """See Rehearsable."""
+        """See SupportsDryRun."""
         return (await self.remote.forecast(intent, look, decision)).writes
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Makes the object."""
+        """Creates the object."""
         await self.remote.create(intent)
         return None
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[LiveObject]
     ) -> RemoteOperation | None:
-        """Applies what is asked for, or has the object give way."""
+        """Applies the object, or deletes it first if it is to be replaced."""
         await self.remote.update(intent, write, before.whole)
         return None
 
     async def delete(
         self, location: Location, before: Present[LiveObject], resource: Resource
     ) -> RemoteOperation | None:
-        """Removes the object."""
+        """Deletes the object."""
         await self.remote.delete(location, before.whole, resource)
         return None
 
     async def poll(self, operation: RemoteOperation) -> bool:
-        """Nothing goes on that a look would not show."""
+        """Always done: an observation shows all progress."""
         return True
 
-    # --- Changes ------------------------------------------------------------------------------------------------------
+    # --- Watch --------------------------------------------------------------------------------------------------------
 
     def watch_topic(self, location: Location) -> WatchTopic:
-        """See Audible."""
+        """See SupportsWatch."""
         from setpoint.kinds.kubernetes_object.watch import watch_topic
 
         return watch_topic(location)
 
     def changes(self, topic: WatchTopic) -> AsyncGenerator[Location | None, None]:
-        """See Audible."""
+        """See SupportsWatch."""
         from setpoint.kinds.kubernetes_object.watch import watch_changes
 
         return watch_changes(topic, self.clusters)

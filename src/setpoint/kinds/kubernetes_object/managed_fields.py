@@ -25,25 +25,25 @@ _SELF: Final = "."
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What stands at each place that is owned; and of each keyed list the order in which its owned elements stand."""
+    """The values of owned fields; and the order of the owned elements of each keyed list."""
 
     leaves: Mapping[Path, Json] = field(default_factory=dict)
     orders: Mapping[Path, tuple[PathStep, ...]] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Json]:
-        """All of it under the text of its place."""
+        """As JSON, by the text of each path."""
         orders = {str(path): [str(Path((step,))) for step in steps] for path, steps in self.orders.items()}
         return {"leaves": {str(path): value for path, value in self.leaves.items()}, "orders": orders}
 
 
-def project(value: Json, fields: FieldSet, others: FieldSet = NO_FIELDS) -> Projection:
-    """What of `value` stands at `fields`. An empty object or list that `others` put something into is still empty.
+def project(value: Json, fields: FieldSet, foreign: FieldSet = NO_FIELDS) -> Projection:
+    """The values of `fields` in `value`. An owned empty object or list is still empty if `foreign` fields are below it.
 
-    Nobody owns an object as a whole: without fields there is nothing.
+    No manager owns an object as a whole: an empty field set has no values.
     """
     leaves: dict[Path, Json] = {}
     orders: dict[Path, tuple[PathStep, ...]] = {}
-    for path, found in _walk(value, fields, others, Path()) if _below(fields) else ():
+    for path, found in _walk(value, fields, foreign, Path()) if _below(fields) else ():
         if isinstance(found, _Order):
             orders[path] = found.steps
         else:
@@ -52,7 +52,7 @@ def project(value: Json, fields: FieldSet, others: FieldSet = NO_FIELDS) -> Proj
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The fields that are in either."""
+    """The fields in either set."""
     if not one or not other:
         return one or other
     both = {**one, **other}
@@ -62,7 +62,7 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def owned_below(fields: FieldSet, value: Json, path: Path) -> FieldSet | None:
-    """What of `fields` is at or below `path` of `value`: none of it where they end before; None for none at all."""
+    """The part of `fields` at or below `path`: empty where a field above is owned as a whole; None if not owned."""
     if not _below(fields):
         return None
     for wanted in path.steps:
@@ -77,7 +77,7 @@ def owned_below(fields: FieldSet, value: Json, path: Path) -> FieldSet | None:
 
 
 def extract(value: Json, fields: FieldSet) -> Json:
-    """`value` with nothing in it but what stands at `fields`."""
+    """`value` reduced to `fields`."""
     below = _below(fields)
     if not below:
         return value
@@ -88,7 +88,7 @@ def extract(value: Json, fields: FieldSet) -> Json:
     return [{**_keys(step), **one} if isinstance(one, dict) else one for step, one in found.items()]
 
 
-# --- The walk --------------------------------------------------------------------------------------------------------
+# --- Walking a value along a field set -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +98,21 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Child:
-    """A value below another: the step of a path that leads to it, and where it stands in a list."""
+    """A child value: its path step, and its index in a list."""
 
     step: PathStep
     value: Json
     position: int = -1
 
 
-def _walk(value: Json, fields: FieldSet, others: FieldSet, at: Path) -> Iterator[tuple[Path, Json | _Order]]:
+def _walk(value: Json, fields: FieldSet, foreign: FieldSet, at: Path) -> Iterator[tuple[Path, Json | _Order]]:
     below = _below(fields)
     if not below:
-        yield at, _whole(value, others)
+        yield at, _whole(value, foreign)
         return
     found = list(_children(value, below))
     for step, child in found:
-        yield from _walk(child.value, below[step], others.get(step, NO_FIELDS), at / child.step)
+        yield from _walk(child.value, below[step], foreign.get(step, NO_FIELDS), at / child.step)
     keyed = {child.position: child.step for step, child in found if step.startswith("k:")}
     if len(keyed) > 1:
         yield at, _Order(tuple(keyed[position] for position in sorted(keyed)))
@@ -122,15 +122,15 @@ def _below(fields: FieldSet) -> FieldSet:
     return {step: one for step, one in fields.items() if step != _SELF} if _SELF in fields else fields
 
 
-def _whole(value: Json, others: FieldSet) -> Json:
-    if _below(others) and isinstance(value, dict | list):
-        # Were it one unit, whoever puts something into it would own all of it.
+def _whole(value: Json, foreign: FieldSet) -> Json:
+    if _below(foreign) and isinstance(value, dict | list):
+        # Not atomic: otherwise the manager that writes below it would own all of it.
         return {} if isinstance(value, dict) else []
     return value
 
 
 def _children(value: Json, below: FieldSet) -> Iterator[tuple[str, _Child]]:
-    """Those of the fields that are there."""
+    """The children of `value` that are in the field set."""
     for step in below:
         child = _child(value, step)
         if child is not None:
@@ -138,21 +138,21 @@ def _children(value: Json, below: FieldSet) -> Iterator[tuple[str, _Child]]:
 
 
 def _child(value: Json, step: str) -> _Child | None:
-    sort, text = step[:2], step[2:]
+    form, text = step[:2], step[2:]
     if isinstance(value, dict):
-        found = value.get(text, MISSING) if sort == "f:" else MISSING
+        found = value.get(text, MISSING) if form == "f:" else MISSING
         return None if isinstance(found, Missing) else _Child(text, found)
-    if not isinstance(value, list) or sort == "f:":
+    if not isinstance(value, list) or form == "f:":
         return None
-    position = _position(value, sort, text)
-    return None if position is None else _Child(_named(sort, text), value[position], position)
+    position = _position(value, form, text)
+    return None if position is None else _Child(_path_step(form, text), value[position], position)
 
 
-def _position(elements: Sequence[Json], sort: str, text: str) -> int | None:
-    if sort == "i:":
+def _position(elements: Sequence[Json], form: str, text: str) -> int | None:
+    if form == "i:":
         return int(text) if text.isdecimal() and int(text) < len(elements) else None
     wanted = _decoded(text)
-    matches = _has_keys if sort == "k:" else same
+    matches = _has_keys if form == "k:" else same
     return next((index for index, one in enumerate(elements) if matches(one, wanted)), None)
 
 
@@ -164,17 +164,17 @@ def _has_keys(element: Json, wanted: Json) -> bool:
     )
 
 
-def _named(sort: str, text: str) -> PathStep:
-    if sort == "i:":
+def _path_step(form: str, text: str) -> PathStep:
+    if form == "i:":
         return int(text)
     value = _decoded(text)
-    if sort == "k:" and isinstance(value, dict):
+    if form == "k:" and isinstance(value, dict):
         return Selector(tuple((name, scalar_text(one) or "") for name, one in value.items()))
     return scalar_text(value) or text
 
 
 def _is_at(child: _Child, wanted: PathStep) -> bool:
-    """Whether a step that somebody wrote means this one: by fewer keys, or by its position, too."""
+    """Whether a path step of an author selects this child: by some of its keys, or by its index, too."""
     if isinstance(wanted, Selector):
         return wanted.matches(child.value)
     return child.step == wanted or (isinstance(wanted, int) and child.position == wanted)
@@ -194,7 +194,9 @@ def _decoded(text: str) -> Json:
     return value
 
 
-# Each KubernetesObject is a manager of its own: this, its namespace and its name.
+# --- Entries of managedFields ----------------------------------------------------------------------------------------
+
+# Each KubernetesObject is a field manager of its own: this prefix, its namespace and its name.
 PREFIX: Final = "setpoint/"
 APPLY, UPDATE = "Apply", "Update"
 _LONGEST: Final = 128
@@ -203,7 +205,7 @@ _MANAGED: Final = Path(("metadata", "managedFields"))
 
 @dataclass(frozen=True, slots=True)
 class ManagedFieldsEntry:
-    """A manager, how it wrote, and what it owns."""
+    """An entry of managedFields: a manager, its operation, and the fields that it owns."""
 
     manager: str
     operation: str
@@ -212,12 +214,12 @@ class ManagedFieldsEntry:
 
     @property
     def is_setpoint(self) -> bool:
-        """Whether it is a KubernetesObject."""
+        """Whether the manager is a KubernetesObject."""
         return self.manager.startswith(PREFIX) and self.operation == APPLY and not self.subresource
 
 
 def field_manager_of(ref: ResourceRef) -> str:
-    """What a KubernetesObject is called as a manager; a name that would be too long ends in a digest of it."""
+    """The field manager of a KubernetesObject; a name beyond the API's limit is shortened and ends in its digest."""
     name = f"{PREFIX}{ref.namespace}/{ref.name}"
     if len(name) <= _LONGEST:
         return name
@@ -226,7 +228,7 @@ def field_manager_of(ref: ResourceRef) -> str:
 
 
 def managed_fields_of(live: Json) -> tuple[ManagedFieldsEntry, ...]:
-    """All of them."""
+    """The entries of managedFields."""
     found = get_at(live, _MANAGED)
     return tuple(_entries(found if isinstance(found, list) else ()))
 
@@ -241,7 +243,7 @@ def _entries(entries: list[Json] | tuple[()]) -> Iterator[ManagedFieldsEntry]:
 
 
 def setpoint_fields(live: Json) -> FieldSet:
-    """What KubernetesObjects own."""
+    """The fields that KubernetesObjects own."""
     found = NO_FIELDS
     for owner in managed_fields_of(live):
         if owner.is_setpoint:
@@ -250,12 +252,12 @@ def setpoint_fields(live: Json) -> FieldSet:
 
 
 def manager_fields(live: Json, manager: str) -> FieldSet | None:
-    """What one of them owns; None when it has nothing to do with the object."""
+    """The fields that one KubernetesObject owns; None if it never applied the object."""
     return next((one.fields for one in managed_fields_of(live) if one.is_setpoint and one.manager == manager), None)
 
 
 def foreign_fields(live: Json) -> FieldSet:
-    """What anybody else owns."""
+    """The fields that other managers own."""
     found = NO_FIELDS
     for owner in managed_fields_of(live):
         if not owner.is_setpoint:
@@ -264,14 +266,17 @@ def foreign_fields(live: Json) -> FieldSet:
 
 
 def setpoint_projection(live: Json) -> Projection:
-    """What stands where KubernetesObjects own something."""
+    """The values of the fields that KubernetesObjects own."""
     return project(live, setpoint_fields(live), foreign_fields(live))
 
 
-def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterable[Path]) -> Json:
-    """`wanted` with each of `paths` left as it is in `live`.
+# --- Ignored fields --------------------------------------------------------------------------------------------------
 
-    What we own there is sent as it is: what an owner leaves out is deleted. What is not ours is left out.
+
+def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterable[Path]) -> Json:
+    """`wanted` with the live value of each of `paths`.
+
+    Owned fields are sent with their live value: an apply deletes owned fields that it leaves out. Others are left out.
     """
     for path in paths:
         wanted = _with_ignored_field(wanted, live, owned, path)
@@ -279,10 +284,10 @@ def with_ignored_fields(wanted: Json, live: Json, owned: FieldSet, paths: Iterab
 
 
 def _with_ignored_field(wanted: Json, live: Json, owned: FieldSet, path: Path) -> Json:
-    value, ours = get_at(live, path), owned_below(owned, live, path)
-    if ours is None or isinstance(value, Missing):
+    value, owned_here = get_at(live, path), owned_below(owned, live, path)
+    if owned_here is None or isinstance(value, Missing):
         return remove_at(wanted, path)
     if any(not isinstance(step, str) for step in path.steps) and isinstance(get_at(wanted, path.parent), Missing):
-        # The element around it is to go.
+        # The list element that contains it is removed.
         return wanted
-    return set_at(wanted, path, extract(value, ours))
+    return set_at(wanted, path, extract(value, owned_here))

@@ -26,7 +26,7 @@ from setpoint.kinds.typed_spec import decode_spec
 REF: Final = "$ref"
 _MEMBERS: Final = ("kind", "name", "namespace", "group", "path")
 _NEEDED: Final = ("kind", "name", "path")
-# In this order: what is escaped, what is whole, what only begins like one.
+# In this order: an escaped reference, a complete one, an incomplete one.
 _INLINE: Final = re.compile(
     r"(?P<escaped>\$\$\{ref:)|\$\{ref:(?P<target>[^:{}]*):(?P<path>[^{}]+)\}|(?P<broken>\$\{ref:)"
 )
@@ -34,18 +34,18 @@ _INLINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ManifestTemplate:
-    """A manifest in which other resources may be named; `namespace` is where they are if nobody says."""
+    """A manifest with references; `namespace` is the default namespace of their targets."""
 
     tree: Json
     where: str
     namespace: str
 
     def dependencies(self) -> tuple[ValueReference, ...]:
-        """All that it names, each under the place where it stands; ManifestInvalid for what names nothing."""
+        """All references, each with its field; ManifestInvalid for one that is malformed."""
         return tuple({dependency.field: dependency for dependency in self._walk(self.tree, self.where)}.values())
 
     def substituted(self, values: Mapping[str, Json]) -> Json:
-        """The manifest with the value of each need in its place; Blocked for one that is not among them."""
+        """The manifest with each reference replaced by its value; Blocked for one that is not in `values`."""
         return _Substitution(self, values).value(self.tree, self.where)
 
     def _walk(self, tree: Json, at: str) -> Iterator[ValueReference]:
@@ -64,7 +64,7 @@ class ManifestTemplate:
                 return
 
     def reference(self, tree: Mapping[str, Json], at: str) -> ValueReference:
-        """What `{"$ref": {…}}` names."""
+        """The reference of `{"$ref": {…}}`."""
         if len(tree) > 1:
             raise ManifestInvalid(f"{at}: {REF} stands for a whole value: leave out what is beside it")
         members = _members(tree[REF], at)
@@ -73,7 +73,7 @@ class ManifestTemplate:
         return ValueReference(f"{at}.{REF}", ResourceRef(group, kind, namespace, name), _path(path, f"{at}.{REF}.path"))
 
     def inside(self, found: "re.Match[str]", at: str) -> ValueReference:
-        """What `${ref:…}` names in a text."""
+        """The reference of `${ref:…}` inside text."""
         parts = (found["target"] or "").split("/")
         if found["broken"] or len(parts) not in (2, 3) or not all(parts):
             raise ManifestInvalid(
@@ -157,36 +157,36 @@ _SERVER_SET: Final = (
 )
 _API_VERSION: Final = re.compile(r"([a-z0-9.-]+/)?[a-z][a-z0-9]*")
 _KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-# In the author's part of a resource without one of these, nothing stands for a value of another.
+# A resource without any of these texts contains no reference.
 _MENTIONS: Final = (REF, "${ref:")
 
 
 def spec_of(resource: Resource) -> KubernetesObjectSpec:
-    """The spec as its type."""
+    """The decoded spec."""
     return decode_spec(resource, KubernetesObjectSpec)
 
 
 def manifest_of(resource: Resource, spec: KubernetesObjectSpec) -> ManifestTemplate:
-    """The manifest as it is written: one object."""
+    """The manifest as written; ManifestInvalid unless it is exactly one document."""
     where = f"{resource.ref}: {MANIFEST}"
     tree: Json = spec.manifest if isinstance(spec.manifest, dict) else _read(spec.manifest, where)
     return ManifestTemplate(tree, MANIFEST, resource.ref.namespace)
 
 
 def may_contain_references(resource: Resource) -> bool:
-    """Whether anything in it may stand for a value of another resource: sure only when nothing does."""
+    """Whether the resource may contain references. False is certain."""
     return resource.mentions(*_MENTIONS)
 
 
 def check_manifest(resource: Resource, spec: KubernetesObjectSpec) -> None:
-    """ManifestInvalid for what is no object, or says what only a cluster can say."""
+    """ManifestInvalid for what is not an object, or sets fields that only the API server sets."""
     manifest = manifest_of(resource, spec)
     manifest.dependencies()
     _Validation(f"{resource.ref}: {MANIFEST}", manifest.tree).require(is_final=False)
 
 
 def desired_object(resource: Resource, resolved: ResolvedReferences) -> dict[str, Json]:
-    """The object to be, with the values of others in it; a Secret has all its values in `data`."""
+    """The desired object, with references resolved; a Secret has all its values in `data`."""
     manifest = manifest_of(resource, spec_of(resource))
     tree = manifest.substituted(resolved.values) if may_contain_references(resource) else manifest.tree
     return _Validation(f"{resource.ref}: {MANIFEST}", tree).require(is_final=True)
@@ -204,7 +204,7 @@ def _read(text: str, where: str) -> Json:
 
 @lru_cache(maxsize=256)
 def _documents(text: str) -> tuple[Json, ...]:
-    # Most manifests are maps: only text pays for what reads it.
+    # Most manifests are maps: the YAML reader is imported for text only.
     from setpoint.core.values.yaml_documents import read_documents
 
     try:
@@ -214,14 +214,14 @@ def _documents(text: str) -> tuple[Json, ...]:
 
 
 class _Validation:
-    """A tree on its way to an object."""
+    """Validates a manifest."""
 
     def __init__(self, where: str, tree: Json) -> None:
         self._where = where
         self._tree = tree
 
     def require(self, *, is_final: bool) -> dict[str, Json]:
-        """The object. Before it `is_final`, names may still stand for values of others."""
+        """The validated object. Unless it `is_final`, its names may still be references."""
         if not isinstance(self._tree, dict):
             raise ManifestInvalid(
                 f"{self._where} is no object: write apiVersion, kind, metadata and what belongs to it"
@@ -259,20 +259,20 @@ class _Validation:
                 raise ManifestInvalid(f"{self._where}.metadata.{member} is {_shown(name)}: write a name")
 
     def _refuse_server_set(self, metadata: Mapping[str, Json]) -> None:
-        """What is null or empty says nothing: tools leave such members behind."""
+        """Null and empty members are allowed: tools leave them behind."""
         said = [f"metadata.{name}" for name in _SERVER_SET if metadata.get(name)]
         said += ["status"] * bool(isinstance(self._tree, dict) and self._tree.get("status"))
         if said:
             raise ManifestInvalid(f"{self._where}: only the cluster sets {', '.join(said)}: leave it out")
 
     def _secret(self, tree: dict[str, Json]) -> dict[str, Json]:
-        """With `stringData` in `data`, as the cluster keeps it: then what is sent is what can be compared."""
+        """With `stringData` moved to `data`, as the API server stores it: what is sent can then be compared."""
         data, plain = (self._texts(tree, name) for name in ("data", "stringData"))
         for name, text in data.items():
             try:
                 base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
-                # Without its cause: that would show the value.
+                # Without its cause, which contains the value.
                 raise ManifestInvalid(
                     f"{self._where}.data.{name} is not base64: encode it, or write it as stringData.{name}"
                 ) from None
@@ -287,7 +287,7 @@ class _Validation:
         if not isinstance(found, dict):
             raise ManifestInvalid(f"{self._where}.{member} is not a map: write a text for each key")
         for name, text in found.items():
-            # Not what it is: nobody may see the values of a Secret.
+            # The message must not contain the value of a Secret.
             if not isinstance(text, str):
                 raise ManifestInvalid(f"{self._where}.{member}.{name} is not text: put it in quotes")
         return {name: text for name, text in found.items() if isinstance(text, str)}

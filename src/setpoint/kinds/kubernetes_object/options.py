@@ -19,10 +19,10 @@ from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, PropagationPolicy
 
-# Lifts the protection of a resource whose deletion was asked for: then its spec is past.
+# Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
 DELETE_PROTECTION: Final = "setpoint.dev/delete-protection"
 _DELETION_SECONDS: Final = 300.0
-# What makes the object this one, and no other.
+# The fields that identify the object.
 _IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
 
 
@@ -36,7 +36,7 @@ class DeletionSettings:
 
 
 def wait_of(resource: Resource) -> WaitFor | None:
-    """What is waited for; ManifestInvalid for a wait that means nothing, or would show what nobody may see."""
+    """The declared wait; ManifestInvalid for one that is malformed, or would publish a value of a Secret."""
     data = resource.spec.get("waitFor")
     if data is None:
         return None
@@ -55,13 +55,13 @@ def wait_of(resource: Resource) -> WaitFor | None:
 def _refuse_to_show(path: Path, resource: Resource) -> None:
     if path.steps[:1] != ("metadata",) and path.steps[:1] != ("type",):
         raise ManifestInvalid(
-            f"{resource.ref}: spec.waitFor.field is {path}: the values of a Secret do not become outputs, for "
-            "anybody to read; wait for something else"
+            f"{resource.ref}: spec.waitFor.field is {path}: the values of a Secret do not become outputs, which are "
+            "not confidential; wait for something else"
         )
 
 
 def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:
-    """The paths of `ignoreFields`; ManifestInvalid for one that means nothing."""
+    """The paths of `ignoreFields`; ManifestInvalid for one that is malformed."""
     texts = spec.ignoreFields
     if texts is None or texts is UNSET:
         return ()
@@ -74,14 +74,14 @@ def _ignored(text: str, where: str) -> Path:
     except ManifestInvalid as error:
         raise ManifestInvalid(f"{where}: {error}") from error
     if not path or any(path.covers(one) for one in _IDENTITY):
-        raise ManifestInvalid(f"{where} is {text!r}: what makes the object this one cannot be left to others")
+        raise ManifestInvalid(f"{where} is {text!r}: a field that identifies the object cannot be ignored")
     if any(isinstance(step, Selector) and not step.pairs for step in path.steps):
         raise ManifestInvalid(f"{where} is {text!r}: write a path such as spec.replicas")
     return path
 
 
 def deletion_settings_of(resource: Resource, spec: KubernetesObjectSpec) -> DeletionSettings:
-    """How the object is deleted; ManifestInvalid for a timeout that is no duration."""
+    """The deletion settings; ManifestInvalid for a timeout that is no duration."""
     said = spec.deletion
     propagation: PropagationPolicy = "Background"
     seconds = _DELETION_SECONDS
@@ -102,29 +102,29 @@ def _seconds(timeout: str | int, resource: Resource) -> float:
 
 
 def refuse_field_policies(resource: Resource) -> None:
-    """ManifestInvalid for annotations by which other kinds leave fields to others."""
+    """ManifestInvalid for the field policy annotations of other kinds."""
     for annotation in (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED):
         if annotation in resource.annotations:
             raise ManifestInvalid(
-                f"{resource.ref}: {annotation} is not for objects of a cluster, where what a manifest leaves out is "
-                "left alone anyway: list what is to be left to others in spec.ignoreFields"
+                f"{resource.ref}: {annotation} is not for objects of a cluster, where fields that a manifest leaves "
+                "out are not managed anyway: list fields to ignore in spec.ignoreFields"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyIntent:
-    """An object, who asks for it, what is left to others, and how far one may go."""
+    """What an apply needs: the object, its field manager, ignored fields, and whether it may force or replace."""
 
     tree: dict[str, Json]
     manager: str
     ignored_fields: tuple[Path, ...]
-    removal: DeletionSettings
+    deletion: DeletionSettings
     force_conflicts: bool
     may_replace: bool
 
 
 def apply_intent_of(intent: Intent) -> ApplyIntent:
-    """What `intent` asks for; what it is not to follow for a while is left alone, too."""
+    """The apply of `intent`; fields that are unmanaged for the moment are ignored, too."""
     resource = intent.resource
     spec, declared = spec_of(resource), intent.declared
     written = declared.tree["spec"]

@@ -57,7 +57,7 @@ from setpoint.kinds.kubernetes_object.options import (
 )
 from setpoint.kinds.kubernetes_object.spec import LiveObject
 
-# The write that sets again what somebody has changed by hand.
+# The write that reverts a manual change.
 REVERT: Final = "put back"
 _objects: Final[msgspec.json.Decoder[dict[str, Json]]] = msgspec.json.Decoder(dict[str, Any])
 _UID: Final = Path(("metadata", "uid"))
@@ -66,21 +66,21 @@ _NAMESPACE: Final = Path(("metadata", "namespace"))
 
 @dataclass(frozen=True, slots=True)
 class ApplyTarget:
-    """An object, and the way to it."""
+    """An object, and how it is reached."""
 
-    place: ObjectLocation
+    location: ObjectLocation
     client: KubernetesClient
     served: ApiResource
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it is."""
-        return self.served.endpoint(self.place.namespace, self.place.name)
+        """The endpoint of the object."""
+        return self.served.endpoint(self.location.namespace, self.location.name)
 
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """What is left to write, and the object after that; None for one that gives way to another first."""
+    """The writes that a dry run predicts, and the object after them; None for one that is replaced."""
 
     writes: tuple[PlannedWrite, ...]
     after: Json = None
@@ -88,206 +88,216 @@ class DryRunResult:
 
 @dataclass(slots=True)
 class RemoteObjects:
-    """What can be asked of the clusters."""
+    """Requests for objects in clusters."""
 
     clusters: Clusters
     clock: Clock
 
-    # --- Looking ------------------------------------------------------------------------------------------------------
+    # --- Observing ----------------------------------------------------------------------------------------------------
 
     async def observe(self, location: Location, known: str | None) -> Absent | Present[LiveObject] | Unchanged:
-        """A look. Where no such kind is served in any version, there is no such object either."""
+        """Reads the object. Where its kind is not served in any version, it is absent."""
         body = await self._body(parse_object_location(location))
         if body is None:
             return Absent()
-        mark = sha256_hex(body)
-        return Unchanged() if mark == known else _observation(decode_response(_objects, body, location), mark)
+        digest = sha256_hex(body)
+        return Unchanged() if digest == known else _observation(decode_response(_objects, body, location), digest)
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
-        """Whether the object there is the one of before: in another version, or by another name of its cluster."""
+        """Whether the object at `location` is the known one: in another version, or by another ID of its cluster."""
         look = await self.observe(location, None)
         return isinstance(look, Present) and look.live.uid == text_at(resource.status, "object", "uid") != ""
 
-    async def _body(self, place: ObjectLocation) -> bytes | None:
+    async def _body(self, location: ObjectLocation) -> bytes | None:
         try:
-            return await self._get(place)
+            return await self._get(location)
         except KindNotServed:
-            # It may have come, or gone, since somebody asked which kinds there are.
-            reach = await self.clusters.reach(place.cluster)
-            reach.discovery.forget(place.api_version)
-        return await self._get(place)
+            # The kind may have been added or removed since the last discovery.
+            access = await self.clusters.connect(location.cluster)
+            access.discovery.forget(location.api_version)
+        return await self._get(location)
 
-    async def _get(self, place: ObjectLocation) -> bytes | None:
-        target = await self._way_to(place)
+    async def _get(self, location: ObjectLocation) -> bytes | None:
+        target = await self._find_target(location)
         return None if target is None else await target.client.get(target.endpoint)
 
-    async def _target(self, place: ObjectLocation) -> ApplyTarget:
-        reach = await self.clusters.reach(place.cluster)
-        return ApplyTarget(place, reach.client, await reach.discovery.find(place.api_version, place.kind))
+    async def _target(self, location: ObjectLocation) -> ApplyTarget:
+        access = await self.clusters.connect(location.cluster)
+        return ApplyTarget(location, access.client, await access.discovery.find(location.api_version, location.kind))
 
-    async def _way_to(self, place: ObjectLocation) -> ApplyTarget | None:
-        """The way to the object, in another version when its own is served no longer; None for no such kind at all."""
+    async def _find_target(self, location: ObjectLocation) -> ApplyTarget | None:
+        """The target, in another version if its own is no longer served; None if the kind is not served at all."""
         try:
-            return await self._target(place)
+            return await self._target(location)
         except KindNotServed as error:
-            served = await self._served_now(place)
-            if any(one.api_version == place.api_version for one in served):
-                raise OperationRunning(f"{place.title} waits for its kind, which is just coming", after=1) from error
-        reach = await self.clusters.reach(place.cluster)
-        return ApplyTarget(place, reach.client, served[0]) if served else None
+            served = await self._served_versions(location)
+            if any(one.api_version == location.api_version for one in served):
+                raise OperationRunning(
+                    f"{location.title} waits for its kind, which the cluster begins to serve", after=1
+                ) from error
+        access = await self.clusters.connect(location.cluster)
+        return ApplyTarget(location, access.client, served[0]) if served else None
 
-    async def _served_now(self, place: ObjectLocation) -> list[ApiResource]:
-        """The kind in all its versions. From a server that is silent, or is none, nothing is concluded."""
-        discovery = (await self.clusters.reach(place.cluster)).discovery
+    async def _served_versions(self, location: ObjectLocation) -> list[ApiResource]:
+        """The kind in all served versions; RemoteUnavailable if a server that may serve it does not answer."""
+        discovery = (await self.clusters.connect(location.cluster)).discovery
         try:
             everything, silent = await discovery.all_resources()
         except KindNotServed as nothing:
-            raise RemoteUnavailable(f"{place.title}: this is no API server: {nothing}") from nothing
-        group = place.api_version.rpartition("/")[0]
+            raise RemoteUnavailable(f"{location.title}: this is no API server: {nothing}") from nothing
+        group = location.api_version.rpartition("/")[0]
         if group in silent:
-            raise RemoteUnavailable(f"{place.title}: nobody answers for {group}")
-        return [one for one in everything if (one.group, one.kind) == (group, place.kind)]
+            raise RemoteUnavailable(f"{location.title}: no server answers for {group}")
+        return [one for one in everything if (one.group, one.kind) == (group, location.kind)]
 
-    # --- Rehearsing ---------------------------------------------------------------------------------------------------
+    # --- Dry run ------------------------------------------------------------------------------------------------------
 
     async def forecast(self, intent: Intent, look: LiveObservation, decision: Decision) -> DryRunResult:
-        """What is left to write, and what comes of it, by the word of the API server."""
-        asked, place = apply_intent_of(intent), parse_object_location(intent.location)
-        target = await self._served(place)
+        """The writes that are left, and their result, by a dry run of the API server."""
+        request, location = apply_intent_of(intent), parse_object_location(intent.location)
+        target = await self._write_target(location)
         if isinstance(look, Absent):
-            made = decode_response(_objects, await self._made(target, asked, is_rehearsal=True), place.title)
+            made = decode_response(_objects, await self._create(target, request, dry_run=True), location.title)
             return DryRunResult((PlannedWrite(Action.CREATE, "create", creation_changes(made)),), made)
         live = look.whole
         if is_deleting(live):
-            raise pending_deletion(live, place, asked.removal, self.clock.now())
-        if not asked.force_conflicts:
-            require_unclaimed(live, asked.manager, place)
-        return await self._foreseen(target, asked, live, decision)
+            raise pending_deletion(live, location, request.deletion, self.clock.now())
+        if not request.force_conflicts:
+            require_unclaimed(live, request.manager, location)
+        return await self._forecast_update(target, request, live, decision)
 
-    async def _foreseen(self, target: ApplyTarget, asked: ApplyIntent, live: Json, decision: Decision) -> DryRunResult:
-        body, name = _apply_body(asked, live), "update"
+    async def _forecast_update(
+        self, target: ApplyTarget, request: ApplyIntent, live: Json, decision: Decision
+    ) -> DryRunResult:
+        body, name = _apply_body(request, live), "update"
         try:
             try:
-                answer = await self._applied(target, asked, body, is_rehearsal=True)
+                answer = await self._apply(target, request, body, dry_run=True)
             except HeldByOthers as error:
                 if not is_manual_change(error, live, decision):
                     raise
                 name = REVERT
-                answer = await self._applied(target, asked, body, is_rehearsal=True, force=True)
+                answer = await self._apply(target, request, body, dry_run=True, force=True)
         except RemoteInvalid as error:
             fields = immutable_fields_of(error)
-            if not fields or not asked.may_replace:
-                _refuse(error, target.place)
-            require_unprotected(asked.removal, target.place)
+            if not fields or not request.may_replace:
+                _refuse(error, target.location)
+            require_unprotected(request.deletion, target.location)
             return DryRunResult((PlannedWrite(Action.REPLACE, "replace", immutable_changes(fields, live, body)),))
-        after = decode_response(_objects, answer, target.place.title)
-        changes = apply_changes(live, after, asked.manager)
+        after = decode_response(_objects, answer, target.location.title)
+        changes = apply_changes(live, after, request.manager)
         return DryRunResult((PlannedWrite(Action.UPDATE, name, changes),) if changes else (), after)
 
-    async def _served(self, place: ObjectLocation) -> ApplyTarget:
-        """The way to write it: in the version of its manifest, and no other."""
+    async def _write_target(self, location: ObjectLocation) -> ApplyTarget:
+        """The target of a write: in the version of the manifest only."""
         try:
-            return await self._target(place)
+            return await self._target(location)
         except KindNotServed as error:
-            other = await self._way_to(place)
+            other = await self._find_target(location)
             if other is None:
-                raise OperationRunning(f"{place.title} waits for its kind: {error}", after=1) from error
-            if other.served.api_version == place.api_version:
-                # It has come meanwhile.
+                raise OperationRunning(f"{location.title} waits for its kind: {error}", after=1) from error
+            if other.served.api_version == location.api_version:
+                # The kind has been added meanwhile.
                 return other
             raise KindNotServed(
-                f"{place.title}: the cluster serves {place.kind} in {other.served.api_version}, and no longer in "
-                f"{place.api_version}: change apiVersion in the manifest"
+                f"{location.title}: the cluster serves {location.kind} in {other.served.api_version}, and no longer in "
+                f"{location.api_version}: change apiVersion in the manifest"
             ) from error
 
     # --- Writing ------------------------------------------------------------------------------------------------------
 
     async def create(self, intent: Intent) -> Present[LiveObject]:
         """Creates the object, and returns it as the API server has it now."""
-        target = await self._served(parse_object_location(intent.location))
-        answer = await self._made(target, apply_intent_of(intent), is_rehearsal=False)
-        return _observation(decode_response(_objects, answer, target.place.title), sha256_hex(answer))
+        target = await self._write_target(parse_object_location(intent.location))
+        answer = await self._create(target, apply_intent_of(intent), dry_run=False)
+        return _observation(decode_response(_objects, answer, target.location.title), sha256_hex(answer))
 
-    async def _made(self, target: ApplyTarget, asked: ApplyIntent, *, is_rehearsal: bool) -> bytes:
+    async def _create(self, target: ApplyTarget, request: ApplyIntent, *, dry_run: bool) -> bytes:
         """The new object. One that another writer created meanwhile is observed first."""
         try:
-            return await self._applied(target, asked, asked.tree, is_rehearsal=is_rehearsal)
+            return await self._apply(target, request, request.tree, dry_run=dry_run)
         except HeldByOthers as error:
-            raise RemoteConflict(f"{target.place.title} has come from somewhere else: {error}") from error
+            raise RemoteConflict(f"{target.location.title} was created by another writer meanwhile: {error}") from error
 
     async def update(self, intent: Intent, write: PlannedWrite, live: Json) -> Present[LiveObject]:
         """Sends one write of the plan to that very object, and returns it as the API server has it now."""
-        asked, place = apply_intent_of(intent), parse_object_location(intent.location)
+        request, location = apply_intent_of(intent), parse_object_location(intent.location)
         if write.action is Action.REPLACE:
-            await self._remove(place, live, asked.removal)
-            raise OperationRunning(f"{place.title} gives way to a new one", after=0, begun=Action.REPLACE.value)
-        body = set_at(_apply_body(asked, live), _UID, text_at(live, "metadata", "uid"))
+            await self._delete(location, live, request.deletion)
+            raise OperationRunning(
+                f"{location.title} is deleted first, and then created again", after=0, begun=Action.REPLACE.value
+            )
+        body = set_at(_apply_body(request, live), _UID, text_at(live, "metadata", "uid"))
         try:
-            answer = await self._applied(await self._served(place), asked, body, force=write.name == REVERT)
+            answer = await self._apply(await self._write_target(location), request, body, force=write.name == REVERT)
         except RemoteInvalid as error:
-            _refuse(error, place)
-        return _observation(decode_response(_objects, answer, place.title), sha256_hex(answer))
+            _refuse(error, location)
+        return _observation(decode_response(_objects, answer, location.title), sha256_hex(answer))
 
     async def delete(self, location: Location, live: Json, resource: Resource) -> None:
-        """Removes the object; what holds it is raised."""
-        await self._remove(parse_object_location(location), live, deletion_settings_of(resource, spec_of(resource)))
+        """Deletes the object; StillWaiting while finalizers hold it."""
+        await self._delete(parse_object_location(location), live, deletion_settings_of(resource, spec_of(resource)))
 
-    async def _remove(self, place: ObjectLocation, live: Json, removal: DeletionSettings) -> None:
-        require_unprotected(removal, place)
+    async def _delete(self, location: ObjectLocation, live: Json, deletion: DeletionSettings) -> None:
+        require_unprotected(deletion, location)
         if not is_deleting(live):
-            uid, propagation = text_at(live, "metadata", "uid"), DeletePropagation(removal.propagation)
-            # A kind that has gone has taken its objects along: the look that follows tells.
+            uid, propagation = text_at(live, "metadata", "uid"), DeletePropagation(deletion.propagation)
+            # Objects are deleted with their kind: the read that follows shows it.
             with suppress(KindNotServed):
-                target = await self._way_to(place)
+                target = await self._find_target(location)
                 if target is not None:
                     await target.client.delete(target.endpoint, DeleteOptions(uid or None, propagation=propagation))
-        after = await self._body(place)
+        after = await self._body(location)
         if after is not None:
-            raise pending_deletion(decode_response(_objects, after, place.title), place, removal, self.clock.now())
+            raise pending_deletion(
+                decode_response(_objects, after, location.title), location, deletion, self.clock.now()
+            )
 
-    async def _applied(
-        self, target: ApplyTarget, asked: ApplyIntent, body: Json, *, is_rehearsal: bool = False, force: bool = False
+    async def _apply(
+        self, target: ApplyTarget, request: ApplyIntent, body: Json, *, dry_run: bool = False, force: bool = False
     ) -> bytes:
         """The object after `body` was applied, or would be, as the API server sent it."""
-        options, placed = Options(asked.manager, is_rehearsal), _with_namespace(body, target)
+        options, placed = Options(request.manager, dry_run), _with_namespace(body, target)
         try:
-            return await target.client.apply(target.endpoint, placed, options, force=force or asked.force_conflicts)
+            return await target.client.apply(target.endpoint, placed, options, force=force or request.force_conflicts)
         except SetpointError as error:
-            told = await self._told(error, target, asked, placed)
-            if told is error:
+            explained = await self._explained(error, target, request, placed)
+            if explained is error:
                 raise
-            raise told from error
+            raise explained from error
 
-    async def _told(self, error: SetpointError, target: ApplyTarget, asked: ApplyIntent, body: Json) -> SetpointError:
-        """The error in the words of this kind; the very same where it has none."""
-        place = target.place
+    async def _explained(
+        self, error: SetpointError, target: ApplyTarget, request: ApplyIntent, body: Json
+    ) -> SetpointError:
+        """The error with advice for this kind; the same error where there is none."""
+        location = target.location
         match error:
             case HeldByOthers():
-                return conflict_error(error, place, asked.ignored_fields)
+                return conflict_error(error, location, request.ignored_fields)
             case RemoteInvalid():
                 return await _with_all_unknown_fields(error, target, body)
             case KindNotServed():
-                reach = await self.clusters.reach(place.cluster)
-                reach.discovery.forget(place.api_version)
-                return OperationRunning(f"{place.title} waits for its kind: {error}", after=1)
-            case RemoteRefused() if await self._lacks_namespace(target):
-                return OperationRunning(f"{place.title} waits for its namespace: {error}", after=1)
+                access = await self.clusters.connect(location.cluster)
+                access.discovery.forget(location.api_version)
+                return OperationRunning(f"{location.title} waits for its kind: {error}", after=1)
+            case RemoteRefused() if await self._is_namespace_missing(target):
+                return OperationRunning(f"{location.title} waits for its namespace: {error}", after=1)
             case _:
                 return error
 
-    async def _lacks_namespace(self, target: ApplyTarget) -> bool:
-        """Whether it is not there, or goes."""
+    async def _is_namespace_missing(self, target: ApplyTarget) -> bool:
+        """Whether the namespace does not exist, or is being deleted."""
         if not target.served.namespaced:
             return False
         try:
-            found = await target.client.get(Endpoint("", "v1", "namespaces", None, target.place.namespace))
+            found = await target.client.get(Endpoint("", "v1", "namespaces", None, target.location.namespace))
         except RemoteRefused:
             return False
-        return found is None or is_deleting(decode_response(_objects, found, target.place.title))
+        return found is None or is_deleting(decode_response(_objects, found, target.location.title))
 
 
 async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, body: Json) -> RemoteRefused:
-    """An apply names but the first field that does not exist: one that would make the object names them all."""
+    """The error with all unknown fields: an apply names only the first one, a dry-run create names all."""
     if not any("not declared in schema" in message for _, message in error.causes):
         return error
     try:
@@ -299,14 +309,14 @@ async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, bo
     return error
 
 
-def _refuse(error: RemoteInvalid, place: ObjectLocation) -> NoReturn:
+def _refuse(error: RemoteInvalid, location: ObjectLocation) -> NoReturn:
     fields = immutable_fields_of(error)
     if not fields:
         raise error
-    raise immutable_error(error, fields, place) from error
+    raise immutable_error(error, fields, location) from error
 
 
-def _observation(live: dict[str, Json], mark: str) -> Present[LiveObject]:
+def _observation(live: dict[str, Json], digest: str) -> Present[LiveObject]:
     api_version, kind = text_at(live, "apiVersion"), text_at(live, "kind")
     names = {member: text_at(live, "metadata", member) for member in ("namespace", "name", "uid")}
     shown: dict[str, Json] = {
@@ -315,14 +325,18 @@ def _observation(live: dict[str, Json], mark: str) -> Present[LiveObject]:
         **{key: one for key, one in names.items() if one},
     }
     look = LiveObject(api_version, kind, names["uid"], is_deleting(live), setpoint_projection(live).to_data())
-    return Present(look, mark, text_at(live, "metadata", "resourceVersion") or None, {"object": shown}, live)
+    return Present(look, digest, text_at(live, "metadata", "resourceVersion") or None, {"object": shown}, live)
 
 
-def _apply_body(asked: ApplyIntent, live: Json) -> Json:
-    """What is sent for an object that is there."""
-    return with_ignored_fields(asked.tree, live, manager_fields(live, asked.manager) or NO_FIELDS, asked.ignored_fields)
+def _apply_body(request: ApplyIntent, live: Json) -> Json:
+    """The body of an apply to an existing object."""
+    return with_ignored_fields(
+        request.tree, live, manager_fields(live, request.manager) or NO_FIELDS, request.ignored_fields
+    )
 
 
 def _with_namespace(body: Json, target: ApplyTarget) -> Json:
-    """With its namespace, as its kind has one or none."""
-    return set_at(body, _NAMESPACE, target.place.namespace) if target.served.namespaced else remove_at(body, _NAMESPACE)
+    """The body with the namespace, or without it for a cluster-scoped kind."""
+    return (
+        set_at(body, _NAMESPACE, target.location.namespace) if target.served.namespaced else remove_at(body, _NAMESPACE)
+    )

@@ -22,7 +22,7 @@ class KubeconfigSpec(SpecStruct, frozen=True):
 
 
 class ClusterSpec(SpecStruct, frozen=True):
-    """Which cluster."""
+    """The cluster of the object."""
 
     context: Maybe[str] = UNSET
     """A context of the kubeconfig: of the one named here, else of `KUBECONFIG` or `~/.kube/config`."""
@@ -41,7 +41,7 @@ class ClusterSpec(SpecStruct, frozen=True):
 
 
 class WaitForSpec(SpecStruct, frozen=True):
-    """What is waited for once the object is as declared: exactly one of the four."""
+    """The wait after the object is as declared: exactly one of the four criteria."""
 
     field: Maybe[str] = UNSET
     """Until there is something at this path, such as `status.loadBalancer.ingress`: it becomes the output."""
@@ -68,7 +68,7 @@ class DeletionSpec(SpecStruct, frozen=True):
 
 
 class KubernetesObjectSpec(SpecStruct, frozen=True):
-    """The spec."""
+    """The spec of a KubernetesObject."""
 
     manifest: dict[str, Any] | str
     """The object: as a map, or as the text of one YAML document. Values of other resources go in as `$ref`."""
@@ -89,7 +89,7 @@ class KubernetesObjectSpec(SpecStruct, frozen=True):
 
 
 class KubernetesObjectTree(Struct, frozen=True):
-    """What an author writes."""
+    """What the author of a KubernetesObject writes."""
 
     spec: KubernetesObjectSpec
 
@@ -110,7 +110,7 @@ class ObjectReference(Struct, frozen=True):
 
 
 class OutputStatus(Struct, frozen=True):
-    """The value that the resource offers to others."""
+    """The output of the resource, which other resources may refer to."""
 
     state: Literal["null", "unknown", "known"]
     """`null`: nothing is tracked. `unknown`: it is not there yet, and whoever needs it waits. `known`: here it is."""
@@ -125,7 +125,7 @@ class OutputStatus(Struct, frozen=True):
 
 
 class KubernetesObjectStatus(Struct, frozen=True):
-    """What the status shows besides."""
+    """The status of a KubernetesObject."""
 
     output: OutputStatus | UnsetType = UNSET
     """The value that the resource offers to others, of a `field` wait: null, unknown or known."""
@@ -134,7 +134,7 @@ class KubernetesObjectStatus(Struct, frozen=True):
 
 
 class LiveObject(Struct, frozen=True):
-    """The live object, as far as a KubernetesObject keeps it: no default, no field of others, no status."""
+    """The live object, cut to what KubernetesObjects own: no defaults, no fields of other managers, no status."""
 
     apiVersion: str
     kind: str

@@ -21,7 +21,7 @@ from setpoint.kinds.kubernetes_object.clusters import Clusters, ObjectLocation, 
 
 _log: Final = logging.getLogger(__name__)
 _METADATA: Final = ObjectSelector(representation=Representation.METADATA)
-# Nothing but where to begin is wanted of the list.
+# Only the resourceVersion of the list is needed.
 _ONE: Final = PageRequest(size=1)
 _LONGEST_DELAY: Final = 30.0
 
@@ -38,38 +38,38 @@ _names: Final = msgspec.json.Decoder(_Named)
 
 
 def watch_topic(location: Location) -> WatchTopic:
-    """All objects of the kind, in the namespace."""
+    """The topic of a location: all objects of the kind in the namespace."""
     return WatchTopic(replace(parse_object_location(location), name="").location)
 
 
 async def watch_changes(topic: WatchTopic, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
-    """Where something has changed; None whenever something may have been missed."""
-    place, delays = parse_object_location(topic), error_backoff(longest=_LONGEST_DELAY)
+    """The locations of changed objects; None whenever events may have been missed."""
+    location, delays = parse_object_location(topic), error_backoff(longest=_LONGEST_DELAY)
     while True:
         try:
-            async with aclosing(_watch_from_now(place, clusters)) as heard:
-                async for where in heard:
+            async with aclosing(_watch_from_now(location, clusters)) as locations:
+                async for changed in locations:
                     delays.failures = 0
-                    yield where
+                    yield changed
         except RemoteExpired:
-            # What is too long ago is listed again, at once.
+            # The resourceVersion has expired: relist at once.
             continue
         except SetpointError as error:
             if isinstance(error, KindNotServed):
-                await _forget(place, clusters)
-            _log.info("changes cannot be heard", extra={"topic": topic, "why": str(error)})
+                await _forget(location, clusters)
+            _log.info("watch failed", extra={"topic": topic, "reason": str(error)})
         await asyncio.sleep(delays.next())
 
 
-async def _watch_from_now(place: ObjectLocation, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
-    reach = await clusters.reach(place.cluster)
-    served = await reach.discovery.find(place.api_version, place.kind)
-    endpoint = served.endpoint(place.namespace)
-    since = (await reach.client.list(endpoint, _METADATA, _ONE)).resource_version
+async def _watch_from_now(location: ObjectLocation, clusters: Clusters) -> AsyncGenerator[Location | None, None]:
+    access = await clusters.connect(location.cluster)
+    served = await access.discovery.find(location.api_version, location.kind)
+    endpoint = served.endpoint(location.namespace)
+    since = (await access.client.list(endpoint, _METADATA, _ONE)).resource_version
     yield None
-    async with aclosing(_changed_names(reach.client, endpoint, since)) as names:
+    async with aclosing(_changed_names(access.client, endpoint, since)) as names:
         async for name in names:
-            yield replace(place, name=name).location
+            yield replace(location, name=name).location
 
 
 async def _changed_names(client: KubernetesClient, endpoint: Endpoint, since: str) -> AsyncGenerator[str, None]:
@@ -79,5 +79,5 @@ async def _changed_names(client: KubernetesClient, endpoint: Endpoint, since: st
                 yield decode_response(_names, event.object, f"watch {endpoint.path}").metadata.name
 
 
-async def _forget(place: ObjectLocation, clusters: Clusters) -> None:
-    (await clusters.reach(place.cluster)).discovery.forget(place.api_version)
+async def _forget(location: ObjectLocation, clusters: Clusters) -> None:
+    (await clusters.connect(location.cluster)).discovery.forget(location.api_version)

@@ -24,7 +24,7 @@ CERTIFICATE: Final = "certificate"
 TOKEN_KEY: Final = "token.key"
 TOKEN_CERTIFICATE: Final = "token.crt"
 
-# Where a container finds them.
+# Where containers mount them.
 CONFIG_DIR: Final = "/etc/kbs-config"
 AUTH_DIR: Final = "/etc/auth-secret"
 HTTPS_KEY_DIR: Final = "/etc/https-key"
@@ -37,5 +37,5 @@ PORT: Final = 8080
 
 
 def object_ref(kind: ObjectKind, name: str, beside: Resource) -> ResourceRef:
-    """The object of that name, in the namespace of `beside` where it has one."""
+    """The reference to an object of that name, in the namespace of `beside` if its kind is namespaced."""
     return ResourceRef(kind.group, kind.kind, beside.ref.namespace if kind.is_namespaced else "", name)

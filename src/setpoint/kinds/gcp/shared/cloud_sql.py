@@ -1,7 +1,7 @@
 """What the Cloud SQL kinds share: the parent instance, secrets of a spec, operations."""
 
 import re
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,7 @@ from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyR
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import SpecReference, project_of, relative_link, resource_id
+from setpoint.kinds.typed_spec import SecretKeyRef
 
 INSTANCE_REF: Final = "spec.instanceRef"
 _INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
@@ -26,7 +27,7 @@ _engine: Final = msgspec.json.Decoder(_Engine)
 
 
 def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedReferences) -> str:
-    """`projects/p/instances/i`: the instance's own project counts, for that is where everything in it is."""
+    """`projects/p/instances/i`, in the project of the instance, whatever project the resource itself names."""
     if INSTANCE_REF in resolved.resources:
         instance = resolved.resources[INSTANCE_REF]
         return f"projects/{project_of(instance)}/instances/{resource_id(instance)}"
@@ -41,19 +42,10 @@ def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedRe
     return found
 
 
-class SecretKeyLike(Protocol):
-    """A key of a Secret, as authors write it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-
-
 def secret_dependency(
-    at: str, value: object, where: SecretKeyLike | None, resource: Resource
+    at: str, value: object, where: SecretKeyRef | None, resource: Resource
 ) -> SecretKeyReference | None:
-    """The key that the secret in the field `at` is under; None for one that is written out."""
+    """The Secret key that the field `at` refers to; None for a value in the manifest itself."""
     if isinstance(value, str) == (where is not None):
         raise ManifestInvalid(f"{resource.ref}: {at} needs value or valueFrom, and not both: write one of them")
     if where is None:
@@ -62,7 +54,7 @@ def secret_dependency(
 
 
 async def is_mysql(project: str, instance: str, google: GoogleClient) -> bool:
-    """Whether the instance is one of MySQL; one that is not there is not."""
+    """Whether the instance exists and runs MySQL."""
     body = await google.get(GoogleCall(GoogleService.SQL, ("projects", project, "instances", instance)))
     return body is not None and decode_response(_engine, body, f"instance {instance}").databaseVersion.startswith(
         "MYSQL"
@@ -70,13 +62,13 @@ async def is_mysql(project: str, instance: str, google: GoogleClient) -> bool:
 
 
 def pending_operation(operation: SqlOperation | None, project: str) -> RemoteOperation | None:
-    """The operation to wait for; None when the answer says that it is done already."""
+    """The operation to poll; None when the response says that it is done."""
     if operation is None or operation.is_done:
         return None
     return RemoteOperation(f"projects/{project}/operations/{operation.name}")
 
 
 async def is_operation_done(operation: str, google: GoogleClient) -> bool:
-    """Whether `projects/p/operations/o` is done; one no longer on record is, and the next look tells how it ended."""
+    """Whether `projects/p/operations/o` is done. An expired operation is: the next observation shows its result."""
     body = await google.get(GoogleCall(GoogleService.SQL, tuple(operation.split("/"))))
     return body is None or sql_operation(body).is_done

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.core.overlay import Declared
 from setpoint.core.schema.policy import Rule
 from setpoint.core.schema.shape import Check
-from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
@@ -17,14 +17,14 @@ from setpoint.errors import DependencyNotReady, ManifestInvalid, RemoteConflict,
 
 PROJECT_ANNOTATION: Final = "cnrm.cloud.google.com/project-id"
 MANAGED_LABEL: Final = "managed-by-cnrm"
-# For the checks of a spec with a resourceID.
+# For the `__checks__` of a spec with a resourceID.
 RESOURCE_ID_CHECK: Final = Check(
     "!has(self.resourceID) || self.resourceID != ''", "write the name in the service, or leave it out", "resourceID"
 )
-# For the checks of a secret that is written out, or kept in a Secret.
+# For the `__checks__` of a secret value: in the manifest, or from a Secret.
 SECRET_CHECK: Final = Check("has(self.value) != has(self.valueFrom)", "write value or valueFrom, and not both")
 _ONE_OF_TWO: Final = "(has(self.name) && self.name != '') != (has(self.external) && self.external != '')"
-# A name in a service may be written short or in full; and what was external may have become a resource.
+# Equal references: a service's name may be short or a full link; an external object may have become a resource.
 _SAME_REFERENCE: Final = """
     (!has(self.name) || !has(oldSelf.name) || self.name == oldSelf.name)
     && (!has(self.external) || !has(oldSelf.external)
@@ -34,7 +34,7 @@ _LABELS: Final = Path(("metadata", "labels"))
 
 
 class SpecReference(Struct, forbid_unknown_fields=True, frozen=True):
-    """A reference as authors write it: another resource by name, or anything by its name in the service."""
+    """A reference in a spec: to another resource by name, or to an external object by its name in the service."""
 
     external: str | None | UnsetType = UNSET
     """What it is called in its service, for what is not a resource here."""
@@ -49,26 +49,26 @@ class SpecReference(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def definition_for(kind: str, outputs: type[Struct], description: str) -> CrdDetails:
-    """A kind in a cluster under the names that Config Connector gives it."""
+    """The CRD details of a kind, with the short names of Config Connector."""
     name = f"gcp{kind.lower()}"
     return CrdDetails(description, outputs, (name, f"{name}s"), ("gcp",))
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTarget:
-    """The kind of resource that a reference names."""
+    """The kind of resource that a reference refers to."""
 
     group: str
     kind: str
 
 
 def project_of(resource: Resource) -> str:
-    """The project that the resource belongs to: its annotation says so, or else its namespace."""
+    """The project of the resource: its annotation, or else its namespace."""
     return resource.annotations.get(PROJECT_ANNOTATION) or resource.ref.namespace
 
 
 def resource_id(resource: Resource) -> str:
-    """The object's own name in its service."""
+    """The object's name in its service: spec.resourceID, or else metadata.name."""
     found = resource.spec.get("resourceID")
     if found is not None and not (isinstance(found, str) and found):
         raise ManifestInvalid(f"{resource.ref}: spec.resourceID is not a name: write text, or leave it out")
@@ -76,24 +76,24 @@ def resource_id(resource: Resource) -> str:
 
 
 def google_labels(resource: Resource) -> Mapping[str, str]:
-    """The labels to send: those of Kubernetes' own tools, with one slash in the key, are none of Google's business."""
+    """The labels to send, without those of Kubernetes tools: keys with exactly one slash."""
     own = {key: value for key, value in resource.labels.items() if key.count("/") != 1}
     return {**own, MANAGED_LABEL: "true"}
 
 
 def without_managed_label(declared: Declared, live: JsonObject) -> Declared:
-    """Where what nobody said is left alone, so is an object without the label that says who looks after it."""
-    labels, theirs = get_at(declared.tree, _LABELS), get_at(live, _LABELS)
+    """Without the managed-by label, where unspecified fields are ignored and the live object lacks the label."""
+    labels, live_labels = get_at(declared.tree, _LABELS), get_at(live, _LABELS)
     if declared.policy.unspecified is not Rule.IGNORED or not isinstance(labels, Mapping):
         return declared
-    if isinstance(theirs, Mapping) and MANAGED_LABEL in theirs:
+    if isinstance(live_labels, Mapping) and MANAGED_LABEL in live_labels:
         return declared
-    said = {key: value for key, value in labels.items() if key != MANAGED_LABEL}
-    return replace(declared, tree={**declared.tree, "metadata": {"labels": said}})
+    declared_labels = {key: value for key, value in labels.items() if key != MANAGED_LABEL}
+    return replace(declared, tree={**declared.tree, "metadata": {"labels": declared_labels}})
 
 
 def reference_at(at: str, ref: SpecReference, resource: Resource, target: ReferenceTarget) -> Reference | None:
-    """What has to be read for the reference in the field `at`; None when it names an object of the service."""
+    """The dependency for the reference in the field `at`; None for an external object."""
     if bool(ref.external) == bool(ref.name):
         raise ManifestInvalid(f"{resource.ref}: {at} needs name or external, and not both: write one of them")
     if not ref.name:
@@ -102,7 +102,7 @@ def reference_at(at: str, ref: SpecReference, resource: Resource, target: Refere
 
 
 def self_link(at: str, ref: SpecReference, resolved: ResolvedReferences) -> str:
-    """What the reference in the field `at` comes to: the object's name in its service."""
+    """The resolved reference in the field `at`: the object's name in its service."""
     if ref.external:
         return ref.external
     found = get_at(resolved.resources[at].document, Path(("status", "selfLink")))
@@ -112,18 +112,23 @@ def self_link(at: str, ref: SpecReference, resolved: ResolvedReferences) -> str:
 
 
 def relative_link(link: str) -> str:
-    """A link without its host and version: `projects/p/…`; whatever has no projects in it is left as it is."""
+    """A link without host and API version: `projects/p/…`; a text without `/projects/` is returned unchanged."""
     _, found, rest = link.partition("/projects/")
     return f"projects/{rest}" if found else link
 
 
+def without_empty(part: Mapping[str, Json]) -> dict[str, Json]:
+    """A mapping without nulls, empty lists and empty text."""
+    return {name: value for name, value in part.items() if value not in (None, "", [])}
+
+
 async def name_taken_error(
-    conflict: RemoteConflict, look: Awaitable[LiveObservation]
+    conflict: RemoteConflict, observation: Awaitable[LiveObservation]
 ) -> RemoteConflict | RemoteRefused:
-    """The conflict itself when the object can be seen by now; a refusal when there is nothing that could be adopted."""
-    if isinstance(await look, Absent):
+    """The error for a create whose name is taken: a conflict if the object can be read, and adopted; else a refusal."""
+    if isinstance(await observation, Absent):
         return RemoteRefused(
-            f"{conflict}. Nothing can be seen under that name: it was deleted a short time ago, or belongs to somebody "
-            "else. Wait, or choose another spec.resourceID"
+            f"{conflict}. Nothing can be seen under that name: it was deleted a short time ago, or belongs to another "
+            "project. Wait, or choose another spec.resourceID"
         )
     return conflict

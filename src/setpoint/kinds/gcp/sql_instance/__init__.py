@@ -1,9 +1,11 @@
-"""SQLInstance: a Cloud SQL instance."""
+"""SQLInstance: a Cloud SQL instance, a replica or a clone.
 
-from setpoint.kinds.gcp.sql_instance.declared import effective_desired_sql_instance
+Imported by `app`; imports `kinds.gcp.shared` and no other kind. Start at `kind.py`: `declared` and `normalization` make
+both sides comparable, `request_fields` and `requests` turn the result into bodies.
+"""
+
 from setpoint.kinds.gcp.sql_instance.kind import SqlInstanceKind
 from setpoint.kinds.gcp.sql_instance.live import SqlInstance
-from setpoint.kinds.gcp.sql_instance.normalization import instance_as_spec
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceSpec, SqlInstanceTree
 
 __all__ = (
@@ -11,6 +13,4 @@ __all__ = (
     "SqlInstanceKind",
     "SqlInstanceSpec",
     "SqlInstanceTree",
-    "effective_desired_sql_instance",
-    "instance_as_spec",
 )

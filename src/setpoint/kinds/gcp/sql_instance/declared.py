@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from setpoint.core.overlay import Declared, overlay, overlay_typed
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Mark, ObjectShape, shape_of, with_defaults, with_marks
-from setpoint.core.values.json_types import Json, JsonObject, Missing
+from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
@@ -57,17 +57,17 @@ CLONE_SOURCE_REF: Final = "spec.cloneSource.sqlInstanceRef"
 
 @dataclass(frozen=True, slots=True)
 class _ReferenceField:
-    """A field that names something else: what it names, and how that is written in the API."""
+    """A reference field: its target, and how the API writes the value."""
 
     at: str
     target: ReferenceTarget
     value: Callable[[str, SpecReference, Resource, ResolvedReferences], str]
-    # Another instance need not be well for this one to be kept as it is: only for it to be made.
+    # The referenced instance has to be ready for the creation of this one, not for later reconciliation.
     only_for_creation: bool = False
 
 
 def check_instance(resource: Resource) -> None:
-    """ManifestInvalid for a spec that no instance can have, whatever else there is in the world."""
+    """ManifestInvalid for a spec that is invalid whatever the live state."""
     spec = decode_spec(resource, SqlInstanceSpec)
     resource_id(resource)
     for referring, ref in _references(spec):
@@ -84,46 +84,46 @@ def check_instance(resource: Resource) -> None:
 
 
 def _is_unmanaged(resource: Resource) -> bool:
-    """Whether the edition is somebody else's business: then it does not matter what stands there."""
+    """Whether the edition is unmanaged: then its value is not validated."""
     listed = FieldPolicy.parse(resource.annotations, shape_of(SqlInstanceTree)).unmanaged
     return any(path.covers(_EDITION) for path in listed)
 
 
 def instance_dependencies(resource: Resource) -> Sequence[Dependency]:
-    """What is named as a resource, and the secrets."""
+    """The referenced resources, and the secrets."""
     spec = decode_spec(resource, SqlInstanceSpec)
-    is_made = _was_created(resource)
+    was_created = _was_created(resource)
     found: list[Dependency] = []
     for referring, ref in _references(spec):
         dependency = reference_at(referring.at, ref, resource, referring.target)
-        if dependency is None or (is_made and referring.at == CLONE_SOURCE_REF):
+        if dependency is None or (was_created and referring.at == CLONE_SOURCE_REF):
             continue
-        found.append(_softened(dependency, referring, is_made=is_made))
+        found.append(_softened(dependency, referring, was_created=was_created))
     secrets = (_secret_dependency(at, secret, resource) for at, secret in _secrets_to_send(spec, resource))
     return [*found, *(dependency for dependency in secrets if dependency is not None)]
 
 
 def _was_created(resource: Resource) -> bool:
-    """Whether the instance has been seen."""
+    """Whether the instance has been observed before."""
     return "selfLink" in resource.status
 
 
-def _softened(dependency: Reference, referring: _ReferenceField, *, is_made: bool) -> Reference:
-    # The replica for a failover may well wait for this very instance.
-    is_soft = (referring.only_for_creation and is_made) or referring.at == _FAILOVER
+def _softened(dependency: Reference, referring: _ReferenceField, *, was_created: bool) -> Reference:
+    # The failover replica may itself wait for this instance.
+    is_soft = (referring.only_for_creation and was_created) or referring.at == _FAILOVER
     return replace(dependency, must_be_ready=not is_soft)
 
 
 def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mapping[str, Json]:
-    """The spec as it is compared: one spelling for what may be written in several ways."""
+    """The normalized spec, with references and secrets resolved."""
     spec = decode_spec(resource, SqlInstanceSpec)
     tree: dict[str, Any] = msgspec.to_builtins(spec)
-    # The name is the location, and where the data came from is history.
+    # The name is part of the location; the clone source matters at creation only.
     tree.pop("resourceID", None)
     tree.pop("cloneSource", None)
-    _blank_is_null(tree)
+    _empty_to_null(tree)
     if tree.get("region") is None:
-        # No instance is nowhere: without a word of the author's the service chooses.
+        # Every instance has a region: left out, the service chooses it.
         tree.pop("region", None)
     for referring, ref in _references(spec):
         if referring.at != CLONE_SOURCE_REF:
@@ -140,7 +140,7 @@ def declared_instance(resource: Resource, resolved: ResolvedReferences) -> Mappi
 
 
 def clone_source(resource: Resource, resolved: ResolvedReferences) -> str:
-    """The name of the instance to clone; UserError for a clone that was there: its data is not to be had again."""
+    """The name of the instance to clone; UserError for a clone that existed before: its data is lost."""
     if _was_created(resource):
         raise UserError(
             f"{resource.ref} was a clone, and is gone: what it held cannot be cloned again. "
@@ -223,7 +223,7 @@ def _secrets_to_send(spec: SqlInstanceSpec, resource: Resource) -> Iterator[tupl
 
 
 def _awaits_clone(spec: SqlInstanceSpec, resource: Resource) -> bool:
-    """Whether the root password has to wait: a clone begins with its source's, and gets its own when it is there."""
+    """Whether the root password has to wait: a new clone has that of its source, and gets its own afterwards."""
     return bool(spec.cloneSource) and not _was_created(resource)
 
 
@@ -231,11 +231,11 @@ def _secret_dependency(at: str, secret: SecretText, resource: Resource) -> Secre
     return secret_dependency(at, secret.value, secret.valueFrom.secretKeyRef if secret.valueFrom else None, resource)
 
 
-# --- One form --------------------------------------------------------------------------------------------------------
+# --- Normalization ---------------------------------------------------------------------------------------------------
 
 
 def _with_ssl_mode(tree: dict[str, Any]) -> Mapping[str, Json]:
-    """Without a version the engine is known only once the instance is there."""
+    """The tree with its `sslMode`, if the engine is declared; else that follows from the live instance."""
     version = tree.get("databaseVersion")
     return with_ssl_mode(tree, version) if version else tree
 
@@ -247,13 +247,13 @@ def _put(tree: dict[str, Any], at: str, value: Json) -> None:
     tree[str(last)] = value
 
 
-def _blank_is_null(part: dict[str, Any]) -> None:
-    """Empty text asks for removal, as null does; inside a list it is what it is."""
+def _empty_to_null(part: dict[str, Any]) -> None:
+    """Replaces empty text by null: both remove the value. Lists are left unchanged."""
     for name, value in part.items():
         if value == "":
             part[name] = None
         elif isinstance(value, dict):
-            _blank_is_null(value)
+            _empty_to_null(value)
 
 
 def _normalize_settings(settings: dict[str, Any]) -> None:
@@ -268,6 +268,8 @@ def _normalize_settings(settings: dict[str, Any]) -> None:
         network["pscConfig"] = psc_config(network["pscConfig"][0])
 
 
+# --- What the live instance allows -----------------------------------------------------------------------------------
+
 _SETTINGS: Final = "spec.settings"
 _NETWORK: Final = f"{_SETTINGS}.ipConfiguration"
 _RETENTION: Final = f"{_SETTINGS}.backupConfiguration.backupRetentionSettings"
@@ -280,56 +282,48 @@ _VERSION: Final = Path(("spec", "databaseVersion"))
 
 
 class LiveConstraint(Enum):
-    """What about an instance changes the shape of its spec."""
+    """A property of the live instance that changes which fields are immutable, output only or chosen by the service."""
 
-    PLUS = "the higher edition"
-    SSL_FOLLOWS = "the older switch for SSL follows the mode"
-    STAYS_PRIVATE = "the author wants it out of its private network"
-    CANNOT_SHRINK = "the author wants a smaller disk"
-
-
-def effective_desired_sql_instance(
-    spec: SqlInstanceSpec, live: SqlInstanceSpec | Missing, policy: FieldPolicy
-) -> SqlInstanceSpec:
-    """What the instance should be: the spec over the live instance in the spec's terms; paths start with `spec`."""
-    before = live if isinstance(live, Missing) else SqlInstanceTree(spec=live)
-    return overlay_typed(SqlInstanceTree(spec=spec), before, policy, fit_instance_to_live).spec
+    PLUS = "Enterprise Plus"
+    SSL_FOLLOWS = "requireSsl follows sslMode"
+    STAYS_PRIVATE = "a private network cannot be left"
+    CANNOT_SHRINK = "a disk cannot shrink"
 
 
 def fit_instance_to_live(declared: Declared, live: JsonObject) -> Declared:
-    """With what depends on the live instance."""
+    """The declared tree and shape with the constraints of the live instance."""
     wanted = overlay(declared, live)
-    fits = set()
+    constraints = set()
     if get_at(wanted, _EDITION) == PLUS:
-        fits.add(LiveConstraint.PLUS)
+        constraints.add(LiveConstraint.PLUS)
     if not isinstance(get_at(declared.tree, _REQUIRES_SSL), bool):
-        fits.add(LiveConstraint.SSL_FOLLOWS)
+        constraints.add(LiveConstraint.SSL_FOLLOWS)
     if get_at(declared.tree, _PRIVATE) is None and isinstance(get_at(live, _PRIVATE), Mapping):
-        fits.add(LiveConstraint.STAYS_PRIVATE)
+        constraints.add(LiveConstraint.STAYS_PRIVATE)
     tree = _with_live_ssl_mode(without_managed_label(declared, live).tree, live)
-    size, had = get_at(tree, _SIZE), get_at(live, _SIZE)
-    if isinstance(size, int) and isinstance(had, int) and size < had:
-        # A disk that grew by itself is no smaller for what the author once asked for.
+    size, live_size = get_at(tree, _SIZE), get_at(live, _SIZE)
+    if isinstance(size, int) and isinstance(live_size, int) and size < live_size:
+        # A disk that was resized automatically stays as large as it is.
         if get_at(wanted, _RESIZES) is True:
-            tree = _replaced(tree, _SIZE, had)
+            tree = _replaced(tree, _SIZE, live_size)
         else:
-            fits.add(LiveConstraint.CANNOT_SHRINK)
-    return replace(declared, tree=tree, shape=_constrained(declared.shape, frozenset(fits)))
+            constraints.add(LiveConstraint.CANNOT_SHRINK)
+    return replace(declared, tree=tree, shape=_constrained(declared.shape, frozenset(constraints)))
 
 
 @cache
-def _constrained(shape: ObjectShape, fits: frozenset[LiveConstraint]) -> ObjectShape:
-    kept = 15 if LiveConstraint.PLUS in fits else 7
+def _constrained(shape: ObjectShape, constraints: frozenset[LiveConstraint]) -> ObjectShape:
+    kept = 15 if LiveConstraint.PLUS in constraints else 7
     own: dict[str, Json] = {"retainedBackups": kept, "retentionUnit": "COUNT"}
     shape = with_defaults(shape, {_RETENTION: {}, **{f"{_RETENTION}.{name}": value for name, value in own.items()}})
     marks: dict[str, Mark] = {}
-    if LiveConstraint.PLUS in fits:
+    if LiveConstraint.PLUS in constraints:
         marks[f"{_SETTINGS}.dataCacheConfig.dataCacheEnabled"] = Mark.CHOSEN
-    if LiveConstraint.SSL_FOLLOWS in fits:
+    if LiveConstraint.SSL_FOLLOWS in constraints:
         marks[f"{_NETWORK}.requireSsl"] = Mark.OUTPUT_ONLY
-    if LiveConstraint.STAYS_PRIVATE in fits:
+    if LiveConstraint.STAYS_PRIVATE in constraints:
         marks[f"{_NETWORK}.privateNetworkRef"] = Mark.IMMUTABLE
-    if LiveConstraint.CANNOT_SHRINK in fits:
+    if LiveConstraint.CANNOT_SHRINK in constraints:
         marks[f"{_SETTINGS}.diskSize"] = Mark.IMMUTABLE
     return with_marks(shape, marks)
 

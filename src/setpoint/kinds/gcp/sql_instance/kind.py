@@ -68,7 +68,7 @@ _PASSWORD: Final = Path(("spec", "rootPassword"))
 _EDITION: Final = Path(("spec", "settings", "edition"))
 _TIER: Final = Path(("spec", "settings", "tier"))
 _MAINTENANCE: Final = Path(("spec", "maintenanceVersion"))
-# The service takes each of these only by itself. The password goes to a user, and not to the instance.
+# The service takes each of these in a request of its own. The password is set on a user, not on the instance.
 _SENDING: Final = PlanOptions(
     (
         WriteStage("root password", (_PASSWORD,)),
@@ -85,7 +85,7 @@ _DEFINITION: Final = definition_for(
 
 @dataclass(slots=True)
 class SqlInstanceKind:
-    """The kind."""
+    """The kind SQLInstance."""
 
     google: GoogleClient
     group: str = GROUP
@@ -100,11 +100,11 @@ class SqlInstanceKind:
     definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for a spec that no instance can have."""
+        """ManifestInvalid for a spec that is invalid whatever the live state."""
         check_instance(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
-        """What is named as a resource, and the secrets."""
+        """The referenced resources, and the secrets."""
         return instance_dependencies(resource)
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
@@ -116,33 +116,33 @@ class SqlInstanceKind:
         return {"spec": declared_instance(resource, resolved), "metadata": {"labels": google_labels(resource)}}
 
     def view(self, live: SqlInstance) -> JsonObject:
-        """The live instance in the same terms; there are none for one that is still being made, or came to nothing."""
+        """The live instance in the terms of the spec; an error for one that is being created, or that failed."""
         return instance_view(live)
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With what depends on the live instance."""
+        """With the constraints of the live instance."""
         return fit_instance_to_live(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
-        """Never by its spec."""
+        """Never: the spec has no deletion policy."""
         return False
 
     def sending(self, intent: Intent) -> PlanOptions:
-        """What the service takes only by itself, in the order in which it works; then everything else at once."""
+        """The changes that need requests of their own, in their order; then one request for everything else."""
         return _WITH_FIRST_USERS if _comes_with_root(intent) else _SENDING
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlInstance] | Unchanged:
-        """A look."""
+        """Reads the instance."""
         body = await self.google.get(instance_call(location))
         if body is None:
             return Absent()
-        mark = sha256_hex(body)
-        if mark == known:
+        digest = sha256_hex(body)
+        if digest == known:
             return Unchanged()
-        return _present(body, location, mark)
+        return _present(body, location, digest)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Makes the instance, from nothing, as a replica or from another one."""
+        """Creates the instance: empty, as a replica, or as a clone."""
         project, _ = project_and_instance(intent.location)
         try:
             if intent.resource.spec.get("cloneSource") is not None:
@@ -180,33 +180,33 @@ class SqlInstanceKind:
                 declared = fit_instance_to_live(intent.declared, instance_view(before.live))
                 if not before.live.others:
                     return sql_operation(await self.google.put(call, put_body(intent, declared, wanted, before)))
-                # Sent whole, it would lose settings that the spec has no word for.
+                # A full update would reset settings that the spec does not model.
                 body = patch_body(intent, declared, wanted, before)
         return sql_operation(await self.google.patch(call, body))
 
     async def _remove_root(self, location: Location, live: SqlInstance) -> SqlOperation | None:
         is_mysql = (live.databaseVersion or "").startswith("MYSQL")
-        # Without the label it is somebody else's who was faster.
-        is_ours = MANAGED_LABEL in (live.settings.userLabels or {})
-        return await remove_root_user(location, self.google) if is_mysql and is_ours else None
+        # Without the label, another writer created the instance first.
+        is_created_here = MANAGED_LABEL in (live.settings.userLabels or {})
+        return await remove_root_user(location, self.google) if is_mysql and is_created_here else None
 
     async def _set_password(self, intent: Intent, wanted: JsonObject, live: SqlInstance) -> SqlOperation | None:
         password = get_at(wanted, _PASSWORD / "value")
         if live.masterInstanceName or not isinstance(password, str):
-            # A replica has its primary's users; and one that is unmanaged is not ours to set.
+            # A replica has the users of its primary; and the password may be unmanaged.
             return None
         return await set_root_password(intent.location, live.databaseVersion or "", password, self.google)
 
     async def delete(
         self, location: Location, before: Present[SqlInstance], resource: Resource
     ) -> RemoteOperation | None:
-        """Removes the instance."""
+        """Deletes the instance."""
         body = await self.google.delete(instance_call(location))
         project, _ = project_and_instance(location)
         return None if body is None else pending_operation(sql_operation(body), project)
 
     async def poll(self, operation: RemoteOperation) -> bool:
-        """Whether it is done. One that is no longer on record is: the look that follows tells how it ended."""
+        """Whether the operation is done. An expired operation is: the next observation shows its result."""
         return await is_operation_done(operation.name, self.google)
 
     def list_scope_of(self, location: Location) -> ListScope | None:
@@ -227,20 +227,20 @@ class SqlInstanceKind:
         return _present(item, location)
 
 
-def _present(body: bytes, location: Location, mark: str | None = None) -> Present[SqlInstance]:
+def _present(body: bytes, location: Location, digest: str | None = None) -> Present[SqlInstance]:
     found = read_instance(body, location)
-    return Present(found.instance, mark, found.version, instance_outputs(found.aside))
+    return Present(found.instance, digest, found.version, instance_outputs(found.outputs))
 
 
 def _comes_with_root(intent: Intent) -> bool:
-    """Whether the service adds a user that nobody asked for. A clone has the users of its source."""
+    """Whether the service creates a default root user. A clone has the users of its source."""
     version = get_at(intent.declared.tree, _VERSION)
     is_mysql = not isinstance(version, str) or version.startswith("MYSQL")
     return is_mysql and intent.resource.spec.get("cloneSource") is None
 
 
 def _edition(wanted: JsonObject, live: SqlInstance) -> Json:
-    """The edition, and the tier with it if that changes: no tier is in both editions."""
+    """The edition, with the tier if that changes: no tier exists in both editions."""
     tier = _at(wanted, _TIER)
     changed = {} if tier == live.settings.tier else {"tier": tier}
     return {"edition": _at(wanted, _EDITION), **changed}

@@ -13,13 +13,13 @@ from msgspec import UNSET, Struct
 from setpoint.clients.http import decode_response
 from setpoint.kinds.typed_spec import Maybe
 
-# States in which there is nothing to compare with yet, or ever. The others come and go, and say nothing about settings.
+# States without settings to compare: not yet, or never. Other states are transient and irrelevant to settings.
 PENDING: Final = "PENDING_CREATE"
 FAILED: Final = "FAILED"
 
 
 class _Part(Struct, frozen=True, kw_only=True):
-    """A part of the instance. Members that the API may grow are left out."""
+    """A part of the instance. Members that are not modelled are dropped."""
 
 
 class LiveDiskEncryption(_Part, frozen=True):
@@ -60,7 +60,7 @@ class LiveBackupRetention(_Part, frozen=True):
 
 
 class LiveBackupConfiguration(_Part, frozen=True):
-    """The last two nobody can set; they go back as they came with a configuration that is sent back whole."""
+    """The last two are output only: sent back unchanged when the whole configuration is sent."""
 
     backupRetentionSettings: Maybe[LiveBackupRetention] = UNSET
     binaryLogEnabled: Maybe[bool] = UNSET
@@ -177,7 +177,7 @@ class LiveInstanceSettings(_Part, frozen=True):
 
 
 class SqlInstance(_Part, frozen=True):
-    """The live instance. `others` names settings that are in use and that the spec has no word for."""
+    """The live instance. `others` are the paths of settings in use that the spec does not model."""
 
     name: str
     settings: LiveInstanceSettings
@@ -217,7 +217,7 @@ class LiveObservedCluster(Struct, frozen=True, omit_defaults=True):
 
 
 class SqlInstanceOutputs(Struct, frozen=True):
-    """What comes with an instance and is neither compared nor part of a digest."""
+    """Output-only fields of an instance: neither compared nor part of a digest."""
 
     settings: _Version = _Version()
     availableMaintenanceVersions: list[str] | None = None
@@ -232,27 +232,27 @@ class SqlInstanceOutputs(Struct, frozen=True):
     serviceAccountEmailAddress: str | None = None
 
 
-# Not strict: 64-bit integers come as text.
+# Not strict: the API sends 64-bit integers as text.
 _instance: Final = msgspec.json.Decoder(SqlInstance, strict=False)
 _outputs: Final = msgspec.json.Decoder(SqlInstanceOutputs)
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedInstance:
-    """An instance and what came with it."""
+    """A decoded response: the instance and its output-only fields."""
 
     instance: SqlInstance
-    aside: SqlInstanceOutputs
+    outputs: SqlInstanceOutputs
 
     @property
     def version(self) -> str | None:
-        """What a write names so that it meets these settings and no others."""
-        found = self.aside.settings.settingsVersion
+        """The settings version for optimistic concurrency: a write with it fails if the settings have changed."""
+        found = self.outputs.settings.settingsVersion
         return None if found is None else str(found)
 
 
 def read_instance(body: bytes, what: str) -> DecodedInstance:
-    """The instance in an answer; RemoteUnavailable when there is none in it."""
+    """The decoded instance; RemoteUnavailable for a response that is not one."""
     found = decode_response(_instance, body, what)
     state = found.state if found.state in (PENDING, FAILED) else UNSET
     instance = msgspec.structs.replace(found, state=state, others=unmodelled_settings(body, what))
@@ -322,7 +322,7 @@ class _UnmodelledInstance(Struct, frozen=True):
 
 
 _unmodelled: Final = msgspec.json.Decoder(_UnmodelledInstance)
-# What the service itself puts where nobody says anything.
+# Values that the service sets when a request leaves the setting out.
 _SERVICE_DEFAULTS: Final[Mapping[str, object]] = {
     "settings.activeDirectoryConfig.mode": "MANAGED_ACTIVE_DIRECTORY",
     "settings.dataApiAccess": "DISALLOW_DATA_API",
@@ -334,13 +334,13 @@ _SERVICE_DEFAULTS: Final[Mapping[str, object]] = {
 
 
 def unmodelled_settings(body: bytes, what: str) -> list[str]:
-    """The paths of those that say something, in an instance as it came."""
+    """The paths of settings in the response that are in use and that the spec does not model."""
     found = msgspec.to_builtins(decode_response(_unmodelled, body, what))
     return [path for path, value in _leaves(found, "") if value != _SERVICE_DEFAULTS.get(path)]
 
 
 def _leaves(value: object, at: str) -> Iterator[tuple[str, Any]]:
-    """Every value that is not empty, under its path."""
+    """Every value that is not empty, with its path."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield from _leaves(one, f"{at}.{name}".lstrip("."))

@@ -10,11 +10,11 @@ from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.errors import OperationRunning, RemoteRefused
-from setpoint.kinds.gcp.shared.config_connector import relative_link
-from setpoint.kinds.gcp.sql_instance import live
-from setpoint.kinds.gcp.sql_instance.spec import UNENCRYPTED, SqlInstanceSpec
+from setpoint.kinds.gcp.shared.config_connector import relative_link, without_empty
+from setpoint.kinds.gcp.sql_instance.live import FAILED, PENDING, SqlInstance
+from setpoint.kinds.gcp.sql_instance.spec import UNENCRYPTED
 
-# A tree of SqlInstanceTree, or a part of one.
+# A tree of `SqlInstanceTree`, or a part of one.
 InstanceSubtree: TypeAlias = Mapping[str, Any]
 CERTIFICATE: Final = "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"
 _REQUIRES_SSL: Final = Path(("settings", "ipConfiguration", "requireSsl"))
@@ -24,14 +24,14 @@ _ENCRYPTED: Final = "ENCRYPTED_ONLY"
 
 
 def ssl_mode(*, requires_ssl: bool, database_version: str) -> str:
-    """The SSL mode that the older switch stands for."""
+    """The `sslMode` that is equivalent to the older `requireSsl`."""
     if not requires_ssl:
         return UNENCRYPTED
     return CERTIFICATE if database_version.startswith(("MYSQL", "POSTGRES")) else _ENCRYPTED
 
 
 def with_ssl_mode(spec: Mapping[str, Json], database_version: str) -> Mapping[str, Json]:
-    """The author's spec with the SSL mode that the older switch asks for, when that switch is all that was said."""
+    """The spec with the `sslMode` that follows from `requireSsl`, where only the latter is set."""
     if get_at(spec, _REQUIRES_SSL) is not True or isinstance(get_at(spec, _SSL_MODE), str):
         return spec
     found = set_at(spec, _SSL_MODE, ssl_mode(requires_ssl=True, database_version=database_version))
@@ -40,19 +40,19 @@ def with_ssl_mode(spec: Mapping[str, Json], database_version: str) -> Mapping[st
 
 
 def normalized_time(text: str) -> str:
-    """A time in one spelling: UTC, no more digits than it needs; what is no time is left as it is."""
+    """A time in UTC without insignificant digits; a text that is no time is returned unchanged."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         return text
     if found.tzinfo is None:
         return text
-    plain = found.astimezone(UTC).replace(tzinfo=None).isoformat()
-    return f"{plain.rstrip('0') if '.' in plain else plain}Z"
+    utc = found.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return f"{utc.rstrip('0') if '.' in utc else utc}Z"
 
 
 def instance_path(text: str, project: str) -> str:
-    """`project:instance`, for an instance by its bare name, by that very form, or by a link."""
+    """`project:instance`, from a bare name, from that form itself, or from a link."""
     if ":" in text and "/" not in text:
         return text
     _, found, rest = relative_link(text).partition("projects/")
@@ -60,33 +60,30 @@ def instance_path(text: str, project: str) -> str:
     return f"{owner}:{name}" if found and name else f"{project}:{text}"
 
 
-def without_empty(part: Mapping[str, Json]) -> dict[str, Json]:
-    """A part without what says nothing in it: nulls, empty lists, empty text."""
-    return {name: value for name, value in part.items() if value not in (None, "", [])}
-
-
 def authorized_network(entry: Mapping[str, Json]) -> dict[str, Json]:
-    """An authorized network as it is compared."""
-    plain = without_empty(entry)
-    until = plain.get("expirationTime")
-    return {**plain, "expirationTime": normalized_time(until)} if isinstance(until, str) else plain
+    """A normalized authorized network."""
+    kept = without_empty(entry)
+    until = kept.get("expirationTime")
+    return {**kept, "expirationTime": normalized_time(until)} if isinstance(until, str) else kept
 
 
 def psc_config(config: Mapping[str, Json]) -> list[Json]:
-    """Private Service Connect as it is compared: a list of one, or of none when it is off."""
-    plain = {name: value for name, value in without_empty(config).items() if value is not False}
-    return [plain] if plain else []
+    """Normalized Private Service Connect: a list of one, or an empty list when it is off."""
+    kept = {name: value for name, value in without_empty(config).items() if value is not False}
+    return [kept] if kept else []
 
 
 def insights_config(config: Mapping[str, Json]) -> dict[str, Json]:
-    """Query insights as they are compared: a zero here is the service's own figure."""
+    """Normalized query insights: zero means the default number of the service."""
     return {
         name: _SERVICE_NUMBERS[name] if same(value, 0) and name in _SERVICE_NUMBERS else value
         for name, value in config.items()
     }
 
 
-# What the spec calls otherwise.
+# --- The live instance in the terms of the spec ----------------------------------------------------------------------
+
+# Settings whose name in the API differs from the one in the spec.
 RENAMED: Final = {
     "diskAutoresize": "storageAutoResize",
     "diskAutoresizeLimit": "storageAutoResizeLimit",
@@ -101,11 +98,11 @@ _SAME_NAME: Final = (
 )
 
 
-def instance_view(instance: live.SqlInstance) -> JsonObject:
-    """The instance as a tree that can be compared with the author's."""
-    if instance.state == live.PENDING:
+def instance_view(instance: SqlInstance) -> JsonObject:
+    """The live instance in the terms of the spec, for the comparison with the declared tree."""
+    if instance.state == PENDING:
         raise OperationRunning(f"instance {instance.name} is still being made")
-    if instance.state == live.FAILED:
+    if instance.state == FAILED:
         raise RemoteRefused(
             f"instance {instance.name} is in the state FAILED: the service could not make it. "
             "Delete the resource, and apply it again"
@@ -120,16 +117,6 @@ def instance_view(instance: live.SqlInstance) -> JsonObject:
     settings = whole["settings"]
     spec["settings"] = _settings(settings, whole.get("databaseVersion") or "")
     return {"spec": spec, "metadata": {"labels": instance.settings.userLabels or {}}}
-
-
-def instance_as_spec(instance: live.SqlInstance) -> SqlInstanceSpec:
-    """The instance as a spec that would ask for exactly this."""
-    spec: Any = instance_view(instance)["spec"]
-    settings = dict(spec["settings"])
-    if "bucketRef" not in settings.get("sqlServerAuditConfig", {}):
-        # No spec can ask for an audit that goes nowhere.
-        settings.pop("sqlServerAuditConfig", None)
-    return msgspec.convert({**spec, "settings": settings}, SqlInstanceSpec)
 
 
 _TOP: Final = ("databaseVersion", "region", "instanceType", "maintenanceVersion")
@@ -151,7 +138,7 @@ def _references(whole: dict[str, Any]) -> dict[str, Json]:
 
 def _settings(settings: dict[str, Any], database_version: str) -> dict[str, Any]:
     found = {name: settings[name] for name in _SAME_NAME if settings.get(name) is not None}
-    found |= {name: settings[theirs] for name, theirs in RENAMED.items() if settings.get(theirs) is not None}
+    found |= {name: settings[api_name] for name, api_name in RENAMED.items() if settings.get(api_name) is not None}
     if not (settings.get("activeDirectoryConfig") or {}).get("domain"):
         found.pop("activeDirectoryConfig", None)
     if found.get("insightsConfig"):

@@ -15,7 +15,7 @@ from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import Path, get_at, remove_at, set_at
 from setpoint.kinds.gcp.sql_instance.spec import PLUS, SqlInstanceTree
 
-# Said with every whole instance, as Config Connector does.
+# Sent with every full update, as Config Connector does.
 ALWAYS_SENT: Final = frozenset(
     Path.parse(f"spec.{path}")
     for path in (
@@ -46,23 +46,23 @@ _RESIZES: Final = _SETTINGS / "diskAutoresize"
 
 
 def all_fields(tree: JsonObject) -> JsonObject:
-    """All that a tree says, empty lists and objects apart."""
+    """All fields of a tree except empty lists and objects."""
     return _tree(_sent(tree, tree, _SHAPE, Path()))
 
 
 def non_default_fields(tree: JsonObject) -> JsonObject:
-    """What of a tree is not as the service would have it anyway."""
+    """The fields of a tree whose value is not the default of the service."""
     return _tree(_sent(tree, {}, _SHAPE, Path()))
 
 
 def patch_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
-    """What is said of an instance that is changed in part."""
+    """The fields of a patch, before the difference to the live instance is taken."""
     tree = _tree(_sent(wanted, declared.tree, _SHAPE, Path()))
     return _with_explicit_off(tree, declared, wanted)
 
 
 def insert_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
-    """What is said of a new instance. Its maintenance version cannot be chosen."""
+    """The fields of an insert. The maintenance version of a new instance cannot be chosen."""
     tree = _for_full_update(declared, _with_unmanaged_defaults(declared, wanted))
     if isinstance(get_at(declared.tree, _BACKUPS), Mapping) and isinstance(get_at(tree, _BACKUPS), Mapping):
         is_plus = get_at(tree, _EDITION) == PLUS
@@ -74,7 +74,7 @@ def insert_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
 
 
 def update_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
-    """What is said of an instance that is replaced by what it should be. `declared` is fitted to it."""
+    """The fields of a full update. `declared` is fitted to the live instance."""
     tree = _for_full_update(declared, wanted)
     tree = _with_explicit_off(tree, declared, wanted)
     if isinstance(get_at(declared.tree, _BACKUPS), Mapping):
@@ -85,7 +85,7 @@ def update_fields(declared: Declared, wanted: JsonObject) -> JsonObject:
 
 
 def _with_unmanaged_defaults(declared: Declared, wanted: JsonObject) -> JsonObject:
-    """With the usual values of what nobody manages later on: it has to begin somehow."""
+    """With the default values of unmanaged fields that an insert has to send."""
     for path in sorted(ALWAYS_SENT, key=str):
         value = field_at(declared.shape, path).default
         is_unmanaged = any(one.covers(path) for one in declared.policy.unmanaged)
@@ -108,7 +108,7 @@ def _for_full_update(declared: Declared, wanted: JsonObject) -> JsonObject:
 
 
 def _with_explicit_off(tree: JsonObject, declared: Declared, wanted: JsonObject) -> JsonObject:
-    """With a plain no where the higher edition takes silence for a yes."""
+    """With an explicit false where Enterprise Plus turns a missing setting on."""
     if get_at(wanted, _EDITION) != PLUS:
         return tree
     version = get_at(wanted, _VERSION)
@@ -120,29 +120,29 @@ def _with_explicit_off(tree: JsonObject, declared: Declared, wanted: JsonObject)
 
 
 def _with_removed_off(tree: JsonObject, declared: Declared) -> JsonObject:
-    """With a plain no where the author gave something up that the higher edition turns on by itself."""
+    """With an explicit false where the author removed a setting that Enterprise Plus turns on by default."""
     for path in (_BACKUPS_ON, _BINARY_LOG):
         above = (Path(path.steps[:depth]) for depth in range(1, len(path.steps) + 1))
-        is_given_up = any(get_at(declared.tree, one) is None for one in above)
-        # What is unmanaged is not the author's to give up.
-        if is_given_up and get_at(tree, path) is not True:
+        is_removed = any(get_at(declared.tree, one) is None for one in above)
+        # Unmanaged settings are not removed by the author.
+        if is_removed and get_at(tree, path) is not True:
             tree = _put(tree, path, value=False)
     return tree
 
 
-def _without_service_chosen(tree: JsonObject, declared: Declared, own_days: int) -> JsonObject:
-    """Without what the service chose, where it would choose the same again."""
+def _without_service_chosen(tree: JsonObject, declared: Declared, default_days: int) -> JsonObject:
+    """Without values that the service chose, where it would choose the same again."""
     if rule_at(declared, _START) is Rule.CHOSEN:
         tree = _without(tree, [_START])
-    if rule_at(declared, _LOG_DAYS) is Rule.CHOSEN and same(get_at(tree, _LOG_DAYS) or 0, own_days):
+    if rule_at(declared, _LOG_DAYS) is Rule.CHOSEN and same(get_at(tree, _LOG_DAYS) or 0, default_days):
         tree = _without(tree, [_LOG_DAYS])
     return tree
 
 
-def _sent(wanted: Json | Missing, declared: Json | Missing, place: Field, at: Path) -> Json | Missing:
-    if isinstance(place.shape, ObjectShape) and isinstance(wanted, Mapping):
+def _sent(wanted: Json | Missing, declared: Json | Missing, field: Field, at: Path) -> Json | Missing:
+    if isinstance(field.shape, ObjectShape) and isinstance(wanted, Mapping):
         inside = {
-            name: _sent(value, _child(declared, name), field_below(place, name) or UNTYPED, at / name)
+            name: _sent(value, _child(declared, name), field_below(field, name) or UNTYPED, at / name)
             for name, value in wanted.items()
         }
         return {name: value for name, value in inside.items() if not isinstance(value, Missing)} or MISSING
@@ -150,15 +150,15 @@ def _sent(wanted: Json | Missing, declared: Json | Missing, place: Field, at: Pa
         return MISSING
     if at in ALWAYS_SENT or not (declared is None or isinstance(declared, Missing)):
         return wanted
-    return MISSING if wanted in (False, 0, "") or _is_default(wanted, place) else wanted
+    return MISSING if wanted in (False, 0, "") or _is_default(wanted, field) else wanted
 
 
 def _is_empty(wanted: Json) -> bool:
     return isinstance(wanted, Mapping | list | tuple) and not wanted
 
 
-def _is_default(wanted: Json, place: Field) -> bool:
-    return not isinstance(place.default, Missing) and same(wanted, place.default)
+def _is_default(wanted: Json, field: Field) -> bool:
+    return not isinstance(field.default, Missing) and same(wanted, field.default)
 
 
 def _child(value: Json | Missing, name: str) -> Json | Missing:

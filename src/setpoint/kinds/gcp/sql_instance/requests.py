@@ -28,35 +28,35 @@ _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)")
 
 
 def project_and_instance(location: Location) -> tuple[str, str]:
-    """Project and instance."""
+    """The project and the instance of a location."""
     found = _LOCATION.fullmatch(location)
     assert found is not None, location
     return found[1], found[2]
 
 
 def project_in(location: Location) -> str | None:
-    """The project; None when this is no instance's place."""
+    """The project; None when this is not the location of an instance."""
     found = _LOCATION.fullmatch(location)
     return None if found is None else found[1]
 
 
 def instance_call(location: Location) -> GoogleCall:
-    """The instance itself."""
+    """The URL of the instance."""
     return GoogleCall(GoogleService.SQL, ("projects", *_segments("instances", location)))
 
 
 def instances_call(project: str) -> GoogleCall:
-    """All instances of a project: where a new one goes."""
+    """The URL of a project's instances."""
     return GoogleCall(GoogleService.SQL, ("projects", project, "instances"))
 
 
 def clone_call(project: str, source: str) -> GoogleCall:
-    """The order to make a new instance from another."""
+    """The URL that clones `source`."""
     return GoogleCall(GoogleService.SQL, ("projects", project, "instances", source, "clone"))
 
 
 def users_call(location: Location, query: Mapping[str, str] | None = None) -> GoogleCall:
-    """The users of an instance, or the one that the query names."""
+    """The URL of an instance's users, or of the user that the query selects."""
     return GoogleCall(GoogleService.SQL, ("projects", *_segments("instances", location), "users"), query or {})
 
 
@@ -78,13 +78,13 @@ _REQUIRES_SSL: Final = Path(("spec", "settings", "ipConfiguration", "requireSsl"
 
 
 def insert_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
-    """A new instance."""
+    """The body of an insert."""
     _, name = project_and_instance(intent.location)
     return _as_written(instance_body(insert_fields(intent.declared, wanted), name), intent)
 
 
 def clone_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
-    """The order to clone. What else the author says is sent to the clone when it is there."""
+    """The body of a clone request. The rest of the spec is sent to the clone once it exists."""
     spec: InstanceSubtree = _mapping(wanted["spec"])
     source: InstanceSubtree = _mapping(intent.resource.spec["cloneSource"])
     settings: InstanceSubtree = spec["settings"]
@@ -105,7 +105,7 @@ def clone_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
 
 
 def put_body(intent: Intent, declared: Declared, wanted: JsonObject, before: Present[SqlInstance]) -> dict[str, Json]:
-    """The whole instance as it should be, made from the settings that were looked at. `declared` is fitted."""
+    """The body of a full update, based on the observed settings. `declared` is fitted to the live instance."""
     _, name = project_and_instance(intent.location)
     body = _as_written(instance_body(update_fields(declared, wanted), name), intent)
     settings = dict(_mapping(body["settings"]))
@@ -115,7 +115,7 @@ def put_body(intent: Intent, declared: Declared, wanted: JsonObject, before: Pre
 
 
 def patch_body(intent: Intent, declared: Declared, wanted: JsonObject, before: Present[SqlInstance]) -> dict[str, Json]:
-    """What differs, with null for what is to go: the rest stays as it is, whatever it is."""
+    """The body of a patch: what differs, with null for what is removed. Everything else keeps its value."""
     _, name = project_and_instance(intent.location)
     view = instance_view(before.live)
     had, to_be = instance_body(all_fields(view), name), instance_body(patch_fields(declared, wanted), name)
@@ -128,17 +128,17 @@ def patch_body(intent: Intent, declared: Declared, wanted: JsonObject, before: P
 
 
 def _both_about_ssl(intent: Intent, network: InstanceSubtree, to_be: Mapping[str, Json]) -> dict[str, Json]:
-    """The SSL mode and its older switch, when one of them changes: alone, it would make the other follow."""
+    """`sslMode` and `requireSsl` together when one of them changes: sent alone, it would change the other."""
     if not {"requireSsl", "sslMode"} & network.keys():
         return {}
     whole = _mapping(_mapping(to_be["settings"])["ipConfiguration"])
-    said = isinstance(get_at(intent.declared.tree, _REQUIRES_SSL), bool)
-    names = ("sslMode", "requireSsl") if said else ("sslMode",)
+    is_declared = isinstance(get_at(intent.declared.tree, _REQUIRES_SSL), bool)
+    names = ("sslMode", "requireSsl") if is_declared else ("sslMode",)
     return {name: whole[name] for name in names if name in whole}
 
 
 def instance_body(tree: JsonObject, name: str) -> dict[str, Json]:
-    """All that a tree says, in the API's terms."""
+    """A tree in the terms of the API."""
     spec, metadata = _mapping(tree.get("spec", {})), _mapping(tree.get("metadata", {}))
     body: dict[str, Json] = {"kind": "sql#instance", "name": name}
     body |= {field: spec[field] for field in _TOP if field in spec}
@@ -207,7 +207,7 @@ def _network(network: InstanceSubtree) -> Json:
 
 def _audit(audit: InstanceSubtree) -> Json:
     rest = {name: value for name, value in audit.items() if name != "bucketRef"}
-    # Without one when the bucket is left to others, and nobody has named any.
+    # No bucket: it is unmanaged, and the live instance has none.
     bucket = {"bucket": audit["bucketRef"]["external"]} if "bucketRef" in audit else {}
     return {"kind": "sql#sqlServerAuditConfig", **bucket, **rest}
 
@@ -222,7 +222,7 @@ def _log_position(position: InstanceSubtree) -> Json:
 
 
 def _own_backups(live: SqlInstance) -> dict[str, Json]:
-    """What only the service sets of its backups: a configuration that is sent back whole has it, too."""
+    """The output-only members of the backup configuration: sent back when the whole configuration is sent."""
     backups: InstanceSubtree = msgspec.to_builtins(live.settings.backupConfiguration)
     own = ("backupTier", "transactionalLogStorageState")
     return {name: backups[name] for name in own if backups.get(name)}
@@ -232,11 +232,11 @@ def _guard(before: Present[SqlInstance]) -> dict[str, Json]:
     return {} if before.version is None else {"settingsVersion": before.version}
 
 
-# --- The author's spelling -------------------------------------------------------------------------------------------
+# --- Spelling and patches --------------------------------------------------------------------------------------------
 
 
 def _as_written(body: dict[str, Json], intent: Intent) -> dict[str, Json]:
-    """The body with what the author wrote where something equal is compared."""
+    """The body with the author's spelling of values that are equal after normalization."""
     spec: Any = intent.resource.spec
     primary = (spec.get("masterInstanceRef") or {}).get("external")
     if primary and same(instance_path(primary, project_of(intent.resource)), body.get("masterInstanceName")):
@@ -254,14 +254,14 @@ def _as_written(body: dict[str, Json], intent: Intent) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """Makes JSON merge patches of an instance, in which there are `others`: settings that the spec has no word for."""
+    """Builds the JSON merge patch of an instance with `unmodelled` settings."""
 
-    others: Sequence[str]
+    unmodelled: Sequence[str]
 
     def made(
         self, had: InstanceSubtree, to_be: InstanceSubtree, to_lose: InstanceSubtree, at: str = ""
     ) -> dict[str, Json]:
-        """From the one to the other, with null for what there is to lose."""
+        """The patch from `had` to `to_be`, with null for members of `to_lose` that are no longer there."""
         lost = {name: value for name, value in to_lose.items() if name not in to_be}
         body: dict[str, Json] = {name: self._removed(value, f"{at}{name}.") for name, value in lost.items()}
         for name, value in to_be.items():
@@ -274,8 +274,8 @@ class _Patch:
         return body
 
     def _removed(self, value: Json, at: str) -> Json:
-        """An object with something else in it is not removed, but emptied of what is known of it."""
-        if not isinstance(value, Mapping) or not any(one.startswith(at) for one in self.others):
+        """Null; for an object with unmodelled settings in it, null for each of its modelled members."""
+        if not isinstance(value, Mapping) or not any(one.startswith(at) for one in self.unmodelled):
             return None
         return {name: self._removed(one, f"{at}{name}.") for name, one in value.items() if name != "kind"}
 

@@ -12,7 +12,7 @@ from setpoint.errors import RemoteConflict
 from setpoint.kinds.gcp.sql_instance.requests import project_and_instance, users_call
 
 ROOT: Final = "root"
-# By the name of the engine.
+# By engine.
 _DEFAULT_USER: Final = {"MYSQL": ROOT, "POSTGRES": "postgres", "SQLSERVER": "sqlserver"}
 
 
@@ -29,7 +29,7 @@ _decoder: Final = msgspec.json.Decoder(_Users)
 
 
 async def remove_root_user(location: Location, google: GoogleClient) -> SqlOperation | None:
-    """Removes the users called root, one after the other; what there is to wait for before this is asked again."""
+    """Deletes the users named root one by one; the operation to wait for before the next call."""
     body = await google.get(users_call(location))
     users = [] if body is None else decode_response(_decoder, body, f"{location}/users").items
     for user in users:
@@ -44,7 +44,7 @@ async def remove_root_user(location: Location, google: GoogleClient) -> SqlOpera
 async def set_root_password(
     location: Location, database_version: str, password: str, google: GoogleClient
 ) -> SqlOperation:
-    """Gives the engine's first user this password; where there is no such user any more, there is one again."""
+    """Sets the password of the engine's default user, which is created again if it was deleted."""
     engine = database_version.partition("_")[0]
     name = _DEFAULT_USER.get(engine, ROOT)
     who = {"host": "%", "name": name} if engine == "MYSQL" else {"name": name}
@@ -53,5 +53,5 @@ async def set_root_password(
     try:
         return sql_operation(await google.put(users_call(location, who), body))
     except RemoteConflict:
-        # No such user: the author wants one now.
+        # The user does not exist: create it with this password.
         return sql_operation(await google.post(users_call(location), body))

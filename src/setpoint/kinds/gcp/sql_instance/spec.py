@@ -1,4 +1,4 @@
-"""The spec of a SQLInstance, field by field: what each is, its default, who may change it."""
+"""The spec of a SQLInstance: type, default and mutability of each field."""
 
 from typing import Annotated, ClassVar, Final
 
@@ -15,7 +15,7 @@ UNENCRYPTED: Final = "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
 
 
 class SecretText(SpecStruct, frozen=True):
-    """A secret: written out, or kept in a Secret."""
+    """A secret value in the manifest, or in a Secret."""
 
     value: Maybe[str] = UNSET
     """The secret itself, for everybody to see who may see the resource."""
@@ -63,7 +63,7 @@ class BinLogCoordinates(SpecStruct, frozen=True):
 
 
 class CloneSource(SpecStruct, frozen=True):
-    """Where a new instance gets its data from; of no consequence once it is there."""
+    """The source of a new clone; ignored once the instance exists."""
 
     sqlInstanceRef: SpecReference
     """The instance to clone."""
@@ -86,7 +86,7 @@ class AdvancedMachineFeatures(SpecStruct, frozen=True):
 
 
 class BackupRetentionSettings(SpecStruct, frozen=True):
-    """The defaults depend on the edition: see `fitted_instance`."""
+    """The retention of backups. Its defaults depend on the edition: see `fit_instance_to_live`."""
 
     retainedBackups: Int64
     """How many backups are kept."""
@@ -163,7 +163,7 @@ class PscConfig(SpecStruct, frozen=True):
 
 
 class IpConfiguration(SpecStruct, frozen=True):
-    """A private network that the instance is in stays when the spec is silent: the service cannot take it out."""
+    """The IP configuration. A private network that the spec leaves out stays: the service cannot remove it."""
 
     allocatedIpRange: Maybe[str] = UNSET
     """The name of the range that the private address is taken from."""
@@ -231,7 +231,7 @@ class SqlServerAuditConfig(SpecStruct, frozen=True):
 
 
 class InstanceSettings(SpecStruct, frozen=True):
-    """The settings. What keeps data is given up only by an explicit value."""
+    """The settings. Those that protect data are removed only by an explicit value."""
 
     tier: str
     """The machine, such as `db-custom-2-8192`."""
@@ -293,7 +293,7 @@ class InstanceSettings(SpecStruct, frozen=True):
 
 
 class SqlInstanceSpec(SpecStruct, frozen=True):
-    """The spec."""
+    """The spec of a SQLInstance."""
 
     settings: InstanceSettings
     """How the instance is set up."""
@@ -324,14 +324,14 @@ class SqlInstanceSpec(SpecStruct, frozen=True):
 
 
 class InstanceMetadata(SpecStruct, frozen=True):
-    """What of a manifest's metadata the instance has, too."""
+    """The metadata that is compared: the labels."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the instance."""
 
 
 class SqlInstanceTree(SpecStruct, frozen=True):
-    """What is compared: the author's word and the live instance in the same terms."""
+    """The compared tree: spec and labels."""
 
     spec: SqlInstanceSpec
     metadata: InstanceMetadata | UnsetType = UNSET

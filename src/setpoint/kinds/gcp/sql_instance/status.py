@@ -44,7 +44,7 @@ class ServerCertificate(Struct, frozen=True):
 
 
 class SqlInstanceStatus(Struct, frozen=True):
-    """What comes with a live instance and nobody asks for."""
+    """The status: what the service reports beside the spec."""
 
     availableMaintenanceVersions: list[str] | UnsetType = UNSET
     """What `spec.maintenanceVersion` could be."""
@@ -74,23 +74,23 @@ class SqlInstanceStatus(Struct, frozen=True):
     """The account that the instance acts as."""
 
 
-def instance_outputs(aside: SqlInstanceOutputs) -> JsonObject:
-    """Addresses, links, certificates: all that the service says and nobody asks for."""
-    addresses = aside.ipAddresses or []
+def instance_outputs(reported: SqlInstanceOutputs) -> JsonObject:
+    """The status of an instance from the output-only fields of the response."""
+    addresses = reported.ipAddresses or []
     found: dict[str, Json] = {
-        "availableMaintenanceVersions": aside.availableMaintenanceVersions,
-        "connectionName": aside.connectionName,
-        "dnsName": aside.dnsName,
+        "availableMaintenanceVersions": reported.availableMaintenanceVersions,
+        "connectionName": reported.connectionName,
+        "dnsName": reported.dnsName,
         "firstIpAddress": addresses[0].ipAddress if addresses else None,
-        "instanceType": aside.instanceType,
+        "instanceType": reported.instanceType,
         "ipAddress": [msgspec.to_builtins(one) for one in addresses],
-        "observedState": _observed(aside),
+        "observedState": _observed(reported),
         "privateIpAddress": _first("PRIVATE", addresses),
-        "pscServiceAttachmentLink": aside.pscServiceAttachmentLink,
+        "pscServiceAttachmentLink": reported.pscServiceAttachmentLink,
         "publicIpAddress": _first("PRIMARY", addresses),
-        "selfLink": aside.selfLink,
-        "serverCaCert": None if aside.serverCaCert is None else msgspec.to_builtins(aside.serverCaCert),
-        "serviceAccountEmailAddress": aside.serviceAccountEmailAddress,
+        "selfLink": reported.selfLink,
+        "serverCaCert": None if reported.serverCaCert is None else msgspec.to_builtins(reported.serverCaCert),
+        "serviceAccountEmailAddress": reported.serviceAccountEmailAddress,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -99,7 +99,7 @@ def _first(type_: str, addresses: Sequence[LiveIpAddress]) -> str | None:
     return next((one.ipAddress for one in addresses if one.type == type_), None)
 
 
-def _observed(aside: SqlInstanceOutputs) -> Json:
-    cluster = aside.replicationCluster
+def _observed(reported: SqlInstanceOutputs) -> Json:
+    cluster = reported.replicationCluster
     shown = {} if cluster is None else msgspec.to_builtins(cluster)
     return {"replicationCluster": shown} if shown else {}

@@ -1,13 +1,15 @@
-"""SQLUser: a user of a Cloud SQL instance, told from others by name and host."""
+"""SQLUser: a user of a Cloud SQL instance, identified by name and host.
+
+Imported by `app`; imports `kinds.gcp.shared` and no other kind. Start at `kind.py`.
+"""
 
 from setpoint.kinds.gcp.sql_user.kind import SqlUserKind
 from setpoint.kinds.gcp.sql_user.live import SqlUser
-from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec, SqlUserTree, effective_desired_sql_user
+from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec, SqlUserTree
 
 __all__ = [
     "SqlUser",
     "SqlUserKind",
     "SqlUserSpec",
     "SqlUserTree",
-    "effective_desired_sql_user",
 ]

@@ -20,7 +20,7 @@ _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
 
 
 def checked_spec(resource: Resource) -> SqlUserSpec:
-    """The spec; ManifestInvalid for one that no user can have."""
+    """The decoded spec; ManifestInvalid for one that is invalid whatever the live state."""
     spec = decode_spec(resource, SqlUserSpec)
     if spec.password:
         _check_password(spec.password, spec, resource)
@@ -30,7 +30,7 @@ def checked_spec(resource: Resource) -> SqlUserSpec:
 
 
 def user_dependencies(resource: Resource) -> tuple[Dependency, ...]:
-    """The instance, when it is named as a resource; and the Secret with the password."""
+    """The instance, if it is referred to as a resource, and the Secret with the password."""
     spec = checked_spec(resource)
     instance = reference_at(INSTANCE_REF, spec.instanceRef, resource, ReferenceTarget(GROUP, "SQLInstance"))
     secret = _secret(spec.password, resource) if spec.password else None
@@ -38,21 +38,21 @@ def user_dependencies(resource: Resource) -> tuple[Dependency, ...]:
 
 
 def declared_user(resource: Resource, resolved: ResolvedReferences) -> dict[str, Json]:
-    """What is said about the user itself, the password from wherever it is."""
+    """The declared user, with its password from the manifest or the Secret."""
     spec = checked_spec(resource)
-    said: dict[str, Json] = {}
+    declared: dict[str, Json] = {}
     if spec.type is not UNSET:
-        said["type"] = spec.type
+        declared["type"] = spec.type
     password = resolved.secrets.get(PASSWORD, spec.password.value if spec.password else None)
     if isinstance(password, str):
-        said["password"] = {"value": password}
+        declared["password"] = {"value": password}
     if spec.passwordPolicy is not UNSET:
-        said["passwordPolicy"] = None if spec.passwordPolicy is None else normalized_policy(spec.passwordPolicy)
-    return said
+        declared["passwordPolicy"] = None if spec.passwordPolicy is None else normalized_policy(spec.passwordPolicy)
+    return declared
 
 
 def normalized_policy(policy: UserPasswordPolicy | LiveUserPasswordPolicy) -> dict[str, Json]:
-    """A policy without what only the service says, its duration in one spelling."""
+    """A policy without its output-only fields, and with its duration normalized."""
     terms: dict[str, Json] = msgspec.to_builtins(policy)
     terms.pop("status", None)
     duration = terms.get("passwordExpirationDuration")
@@ -82,7 +82,7 @@ def _check_policy(policy: UserPasswordPolicy, resource: Resource) -> None:
 
 
 def _normalized_duration(duration: str) -> str:
-    """A duration without zeros that say nothing; what is no duration stays as it is."""
+    """A duration without insignificant zeros; a text that is no duration is returned unchanged."""
     found = _SECONDS.fullmatch(duration)
     if found is None:
         return duration

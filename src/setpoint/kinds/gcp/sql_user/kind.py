@@ -48,7 +48,7 @@ _DEFINITION: Final = definition_for("SQLUser", SqlUserStatus, "A user of an inst
 
 @dataclass(slots=True)
 class SqlUserKind:
-    """The kind."""
+    """The kind SQLUser."""
 
     google: GoogleClient
     group: str = GROUP
@@ -63,94 +63,94 @@ class SqlUserKind:
     definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for a spec that no user can have."""
+        """ManifestInvalid for a spec that is invalid whatever the live state."""
         if all(dependency.field != INSTANCE_REF for dependency in user_dependencies(resource)):
             instance_path_of(resource, ResolvedReferences())
         resource_id(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
-        """The instance, when it is named as a resource; it has to be ready. And the Secret with the password."""
+        """The instance, if it is referred to as a resource: it has to be ready. And the Secret with the password."""
         return user_dependencies(resource)
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
-        """`projects/p/instances/i/users/u`, and `?host=h` after it for one that does not come from anywhere."""
+        """`projects/p/instances/i/users/u`, followed by `?host=h` unless any host is meant."""
         return user_location(resource, resolved)
 
     def declare(self, resource: Resource, resolved: ResolvedReferences) -> JsonObject:
-        """What the author says about the user itself."""
+        """The declared user."""
         return {"spec": declared_user(resource, resolved)}
 
     def view(self, live: SqlUser) -> JsonObject:
-        """The live user in the same terms."""
+        """The live user in the terms of the spec."""
         return {"spec": {"type": live.type, "passwordPolicy": normalized_policy(live.passwordPolicy)}}
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """The same for every user."""
+        """Unchanged: nothing depends on the live user."""
         return declared
 
     def sending(self, intent: Intent) -> PlanOptions:
-        """One PUT."""
+        """A single PUT."""
         return DEFAULT_PLAN_OPTIONS
 
     def abandons(self, resource: Resource) -> bool:
-        """Never by its spec."""
+        """Never: the spec has no deletion policy."""
         return False
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[SqlUser] | Unchanged:
-        """A look. Whoever is not in the list is not there, as when the instance itself is gone."""
-        place = parse_user_location(location)
-        body = await self.google.get(place.users())
-        found = None if body is None else find_user(body, place)
+        """Finds the user in the list; absent if it is not listed, or if the instance does not exist."""
+        parsed = parse_user_location(location)
+        body = await self.google.get(parsed.users())
+        found = None if body is None else find_user(body, parsed)
         if found is None:
             return Absent()
-        mark = sha256_hex(found)
-        if mark == known:
+        digest = sha256_hex(found)
+        if digest == known:
             return Unchanged()
-        live, aside = read_user(found, place)
-        return Present(live, mark, outputs=_outputs(aside))
+        live, outputs = read_user(found, parsed)
+        return Present(live, digest, outputs=_status(outputs))
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Makes the user."""
-        place = parse_user_location(intent.location)
+        """Creates the user."""
+        parsed = parse_user_location(intent.location)
         try:
-            return _operation(await self.google.post(place.users(), insert_body(intent, wanted)), place)
+            return _operation(await self.google.post(parsed.users(), insert_body(intent, wanted)), parsed)
         except RemoteConflict as error:
             raise await name_taken_error(error, observe_decoded(intent.location, self)) from error
 
     async def update(
         self, intent: Intent, wanted: JsonObject, write: PlannedWrite, before: Present[SqlUser]
     ) -> RemoteOperation | None:
-        """Sends the password if it is another one, and the policy as a whole."""
-        place, members = parse_user_location(intent.location), update_body(wanted, write)
+        """Sends the password if it changed, and the policy as a whole."""
+        parsed, members = parse_user_location(intent.location), update_body(wanted, write)
         if not members:
-            # A password was rotated that is not ours to set.
+            # Only an unmanaged password was rotated.
             return None
-        call = place.users(await user_query(place, intent.resource, before.live, self.google))
-        body = {"instance": place.instance, "name": before.live.name, **members}
+        call = parsed.users(await user_query(parsed, intent.resource, before.live, self.google))
+        body = {"instance": parsed.instance, "name": before.live.name, **members}
         try:
-            return _operation(await self.google.put(call, body), place)
+            return _operation(await self.google.put(call, body), parsed)
         except RemoteConflict as error:
-            if place.host and not before.live.host:
-                # It is there, and will not be found from a host at the next look either.
+            if parsed.host and not before.live.host:
+                # The user exists without a host, and the next observation would not find it by host either.
                 raise RemoteRefused(f"{error}. The user is there without a host: leave spec.host out") from error
             raise
 
     async def delete(self, location: Location, before: Present[SqlUser], resource: Resource) -> RemoteOperation | None:
-        """Removes the user."""
-        place = parse_user_location(location)
-        call = place.users(await user_query(place, resource, before.live, self.google))
+        """Deletes the user."""
+        parsed = parse_user_location(location)
+        call = parsed.users(await user_query(parsed, resource, before.live, self.google))
         body = await self.google.delete(call)
-        return None if body is None else _operation(body, place)
+        return None if body is None else _operation(body, parsed)
 
     async def poll(self, operation: RemoteOperation) -> bool:
-        """Whether it is done."""
+        """Whether the operation is done."""
         return await is_operation_done(operation.name, self.google)
 
 
-def _outputs(aside: SqlUserOutputs) -> JsonObject:
-    details = aside.sqlserverUserDetails
+def _status(outputs: SqlUserOutputs) -> JsonObject:
+    details = outputs.sqlserverUserDetails
     return {} if details is None else {"sqlServerUserDetails": [msgspec.to_builtins(details)]}
 
 
-def _operation(body: bytes, place: SqlUserLocation) -> RemoteOperation | None:
-    return pending_operation(sql_operation(body), place.project)
+def _operation(body: bytes, parsed: SqlUserLocation) -> RemoteOperation | None:
+    return pending_operation(sql_operation(body), parsed.project)

@@ -19,15 +19,15 @@ from setpoint.kinds.gcp.shared.config_connector import resource_id
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, SqlUserSpec
 from setpoint.kinds.typed_spec import decode_spec
 
-# MySQL's word for every host, and what a user has of whom nobody says one. The other engines have no hosts.
+# MySQL's wildcard for every host, and its default. Other engines have no hosts.
 ANY_HOST: Final = "%"
-# Name and host are quoted as in an address: they may hold anything.
+# Name and host are URL-quoted: they may contain any character.
 _LOCATION: Final = re.compile(r"projects/([^/]+)/instances/([^/]+)/users/([^/?]+)(?:\?host=(.+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class SqlUserLocation:
-    """A location, taken apart. No host: from anywhere, or the engine has no hosts."""
+    """A parsed location. An empty host means any host, or an engine without hosts."""
 
     project: str
     instance: str
@@ -35,21 +35,21 @@ class SqlUserLocation:
     host: str = ""
 
     def users(self, query: Mapping[str, str] | None = None) -> GoogleCall:
-        """The address of the instance's users."""
+        """The URL of the instance's users."""
         return GoogleCall(
             GoogleService.SQL, ("projects", self.project, "instances", self.instance, "users"), query or {}
         )
 
 
 def parse_user_location(location: Location) -> SqlUserLocation:
-    """The place on record."""
+    """The parsed location."""
     found = _LOCATION.fullmatch(location)
     assert found is not None, location
     return SqlUserLocation(found[1], found[2], unquote(found[3]), unquote(found[4] or ""))
 
 
 def user_location(resource: Resource, resolved: ResolvedReferences) -> Location:
-    """The place to put on record. A host that means anywhere is left out: whether it is said makes no difference."""
+    """The location of a user. A host that means any host is left out: written or not, it is the same user."""
     user = f"{instance_path_of(resource, resolved)}/users/{quote(resource_id(resource), safe='')}"
     host = _host(resource, resolved)
     return Location(user if host in ("", ANY_HOST) else f"{user}?host={quote(host, safe='')}")
@@ -61,7 +61,7 @@ def instance_path_of(resource: Resource, resolved: ResolvedReferences) -> str:
 
 
 def _host(resource: Resource, resolved: ResolvedReferences) -> str:
-    """The host that the author names; ManifestInvalid where the instance is known to have none."""
+    """The declared host; ManifestInvalid where the instance is known to run an engine without hosts."""
     host = decode_spec(resource, SqlUserSpec).host or ""
     instance = resolved.resources.get(INSTANCE_REF)
     version = None if instance is None else instance.spec.get("databaseVersion")
@@ -74,7 +74,7 @@ def _host(resource: Resource, resolved: ResolvedReferences) -> str:
 
 
 class LiveUserPasswordPolicy(Struct, frozen=True):
-    """The policy as the service reports it: what it leaves out is as if nobody had set it."""
+    """The policy as the service reports it: what it leaves out is not set."""
 
     allowedFailedAttempts: int | UnsetType = UNSET
     enableFailedAttemptsCheck: bool | UnsetType = UNSET
@@ -83,7 +83,7 @@ class LiveUserPasswordPolicy(Struct, frozen=True):
 
 
 class SqlUser(Struct, frozen=True):
-    """A user, cut to what the kind models."""
+    """The live user, cut to the fields that the kind models."""
 
     name: str
     host: str = ""
@@ -92,20 +92,20 @@ class SqlUser(Struct, frozen=True):
 
 
 class LiveSqlServerDetails(Struct, frozen=True):
-    """What only a user of SQL Server has."""
+    """Details of a SQL Server user."""
 
     disabled: bool = False
     serverRoles: list[str] = []
 
 
 class SqlUserOutputs(Struct, frozen=True):
-    """What comes with a user and is not compared."""
+    """Output-only fields of a user: not compared."""
 
     sqlserverUserDetails: LiveSqlServerDetails | None = None
 
 
 class _Key(Struct, frozen=True):
-    """What tells a user in a list from the others. One without a name is somebody, and never ours."""
+    """What identifies a user in the list. One without a name is never the one that is looked for."""
 
     name: str = ""
     host: str = ""
@@ -114,7 +114,7 @@ class _Key(Struct, frozen=True):
 
 
 class _Users(Struct, frozen=True):
-    """The list. Without its kind, an answer does not say who is there, and so not who is absent."""
+    """The list. A response without its kind proves neither that a user exists nor that it is absent."""
 
     kind: Literal["sql#usersList"]
     items: list[msgspec.Raw] = []
@@ -126,27 +126,27 @@ _user: Final = msgspec.json.Decoder(SqlUser)
 _outputs: Final = msgspec.json.Decoder(SqlUserOutputs)
 
 
-def find_user(body: bytes, place: SqlUserLocation) -> bytes | None:
-    """The user that is meant, as it came in the list; None when nobody in it is."""
-    what = f"the users of {place.instance}"
+def find_user(body: bytes, location: SqlUserLocation) -> bytes | None:
+    """The user at `location` as the list has it; None when it is not listed."""
+    what = f"the users of {location.instance}"
     listed = [bytes(one) for one in decode_response(_list, body, what).items]
     keys = [decode_response(_key, one, what) for one in listed]
-    found = _index(keys, place)
+    found = _index(keys, location)
     return None if found is None else listed[found]
 
 
-def read_user(body: bytes, place: SqlUserLocation) -> tuple[SqlUser, SqlUserOutputs]:
-    """The user in the bytes, and what comes with it."""
-    what = f"the user {place.name}"
+def read_user(body: bytes, location: SqlUserLocation) -> tuple[SqlUser, SqlUserOutputs]:
+    """The decoded user, and its output-only fields."""
+    what = f"the user {location.name}"
     return decode_response(_user, body, what), decode_response(_outputs, body, what)
 
 
-def _index(keys: Sequence[_Key], place: SqlUserLocation) -> int | None:
-    """Where the user is in the list; one whose host is not told counts if there is none from that very host."""
+def _index(keys: Sequence[_Key], location: SqlUserLocation) -> int | None:
+    """The index of the user; an entry without a host matches when there is none with exactly that host."""
     for is_meant in (_is_named, _is_principal):
-        for host in (place.host or ANY_HOST, ""):
+        for host in (location.host or ANY_HOST, ""):
             for index, key in enumerate(keys):
-                if key.host == host and is_meant(key, place.name):
+                if key.host == host and is_meant(key, location.name):
                     return index
     return None
 
@@ -156,7 +156,7 @@ def _is_named(key: _Key, name: str) -> bool:
 
 
 def _is_principal(key: _Key, name: str) -> bool:
-    """Whether this is somebody whom MySQL calls by the part before the @ only."""
+    """Whether `name` is the e-mail address of an IAM user, which MySQL lists by the part before the @."""
     if not key.type.startswith("CLOUD_IAM_"):
         return False
     return key.iamEmail == name if key.iamEmail else key.name == name.partition("@")[0]

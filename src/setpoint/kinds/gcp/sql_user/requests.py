@@ -16,12 +16,12 @@ from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, NEVER_EXPIRES
 
 
 async def user_query(
-    place: SqlUserLocation, resource: Resource, live: SqlUser, google: GoogleClient
+    parsed: SqlUserLocation, resource: Resource, live: SqlUser, google: GoogleClient
 ) -> Mapping[str, str]:
-    """The user by the name that the service has for it, from the host on record, or else as the service says."""
-    host = place.host or live.host
-    if not host and resource.spec.get("host") == ANY_HOST and await is_mysql(place.project, place.instance, google):
-        # The list leaves the host out. Where there are no hosts, it is the author who says too much.
+    """The query that selects the user: its name in the service, and the host of its location or of the live user."""
+    host = parsed.host or live.host
+    if not host and resource.spec.get("host") == ANY_HOST and await is_mysql(parsed.project, parsed.instance, google):
+        # The list omits this host. On an engine without hosts, the author's wildcard is ignored.
         host = ANY_HOST
     return {"host": host, "name": live.name} if host else {"name": live.name}
 
@@ -37,23 +37,23 @@ _UNSET: Final[Mapping[str, Json]] = {
 
 
 def insert_body(intent: Intent, wanted: JsonObject) -> dict[str, Json]:
-    """A new user; what is as it would be anyway is left out."""
-    place, user = parse_user_location(intent.location), _spec(wanted)
+    """The body of an insert, without values that are defaults."""
+    parsed, user = parse_user_location(intent.location), _spec(wanted)
     host, policy = intent.resource.spec.get("host"), _policy(user)
     body: dict[str, Json] = {"host": host} if host else {}
-    body |= {"instance": place.instance, "name": place.name, **_password(user)}
+    body |= {"instance": parsed.instance, "name": parsed.name, **_password(user)}
     if policy:
         body["passwordPolicy"] = policy
     return body if user.get("type", BUILT_IN) == BUILT_IN else {**body, "type": user["type"]}
 
 
 def update_body(wanted: JsonObject, write: PlannedWrite) -> dict[str, Json]:
-    """What `write` has to send. The password only if it is another one; the policy always whole, or not at all."""
+    """The members that `write` changes: the password only if it changed, the policy as a whole or not at all."""
     user, paths = _spec(wanted), [change.path for change in write.changes]
     members = _password(user) if _PASSWORD in paths else {}
     policy = _policy(user)
     if any(_POLICY.covers(path) for path in paths):
-        # The service takes it for the whole policy. The duration alone has no word for "unset".
+        # The service replaces the whole policy. Only the duration has no value that means "not set".
         unset = {name: value for name, value in _UNSET.items() if value != NEVER_EXPIRES}
         members["passwordPolicy"] = {**unset, **policy}
     elif policy and members:
@@ -68,14 +68,14 @@ def _spec(wanted: JsonObject) -> Mapping[str, Json]:
 
 
 def _password(user: Mapping[str, Json]) -> dict[str, Json]:
-    """Nothing when it is not ours to set: unmanaged, for example."""
+    """The password member; empty when the password is not managed."""
     password = user.get("password")
     text = password.get("value") if isinstance(password, Mapping) else None
     return {"password": text} if isinstance(text, str) else {}
 
 
 def _policy(user: Mapping[str, Json]) -> dict[str, Json]:
-    """What the policy sets; nothing in it is a default."""
+    """The members of the policy that are not defaults."""
     policy = user.get("passwordPolicy")
     members = policy if isinstance(policy, Mapping) else {}
     return {name: members[name] for name, unset in _UNSET.items() if not same(members.get(name, unset), unset)}

@@ -4,10 +4,8 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from setpoint.core.overlay import overlay_typed
-from setpoint.core.schema.policy import FieldPolicy
 from setpoint.core.schema.shape import Check, Default, Mark
-from setpoint.core.values.json_types import Int64, Missing
+from setpoint.core.values.json_types import Int64
 from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SECRET_CHECK, SpecReference
 from setpoint.kinds.typed_spec import Maybe, SpecStruct, ValueFrom
 
@@ -19,7 +17,7 @@ NEVER_EXPIRES: Final = "0s"
 
 
 class UserPassword(SpecStruct, frozen=True):
-    """The password itself, or where it is."""
+    """A password in the manifest, or in a Secret."""
 
     value: Maybe[str] = UNSET
     """The password itself, for everybody to see who may see the resource."""
@@ -33,7 +31,7 @@ class UserPassword(SpecStruct, frozen=True):
 
 
 class UserPasswordStatus(SpecStruct, frozen=True):
-    """What the service says of a password: not the author's to decide."""
+    """What the service reports about a password: output only."""
 
     locked: Maybe[bool] = UNSET
     """Whether the user is locked out."""
@@ -42,7 +40,7 @@ class UserPasswordStatus(SpecStruct, frozen=True):
 
 
 class UserPasswordPolicy(SpecStruct, frozen=True):
-    """When a password is locked, and when it expires."""
+    """Lockout and expiry of a password."""
 
     allowedFailedAttempts: Annotated[Maybe[Int64], Default(0)] = UNSET
     """After how many failed attempts the user is locked out."""
@@ -69,7 +67,7 @@ UserType: TypeAlias = Literal["BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_A
 
 
 class SqlUserSpec(SpecStruct, frozen=True):
-    """The spec."""
+    """The spec of a SQLUser."""
 
     instanceRef: Annotated[SpecReference, Mark.IMMUTABLE]
     """The instance that the user belongs to."""
@@ -95,15 +93,9 @@ class SqlUserSpec(SpecStruct, frozen=True):
 
 
 class SqlUserTree(Struct, frozen=True):
-    """What is compared. Instance, host and name are the location: a change of those is refused before any look."""
+    """The compared tree. Instance, host and name are the location: a change is refused before the live user is read."""
 
     spec: SqlUserSpec
-
-
-def effective_desired_sql_user(spec: SqlUserSpec, live: SqlUserSpec | Missing, policy: FieldPolicy) -> SqlUserSpec:
-    """What the user should be: the spec over the live object in the spec's terms; paths start with `spec`."""
-    before = live if isinstance(live, Missing) else SqlUserTree(live)
-    return overlay_typed(SqlUserTree(spec), before, policy).spec
 
 
 class SqlServerUserDetails(Struct, frozen=True):
@@ -114,7 +106,7 @@ class SqlServerUserDetails(Struct, frozen=True):
 
 
 class SqlUserStatus(Struct, frozen=True):
-    """What comes with a live user and nobody asks for."""
+    """The status: what the service reports beside the spec."""
 
     sqlServerUserDetails: list[SqlServerUserDetails] | UnsetType = UNSET
     """Of a user of SQL Server: whether it is disabled, and its roles."""

@@ -1,12 +1,13 @@
-"""StorageBucket: a Cloud Storage bucket."""
+"""StorageBucket: a Cloud Storage bucket.
+
+Imported by `app`; imports `kinds.gcp.shared` and no other kind. Start at `kind.py`.
+"""
 
 from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
 from setpoint.kinds.gcp.storage_bucket.live import StorageBucket
-from setpoint.kinds.gcp.storage_bucket.live_view import bucket_as_spec
 from setpoint.kinds.gcp.storage_bucket.spec import (
     StorageBucketSpec,
     StorageBucketTree,
-    effective_desired_storage_bucket,
 )
 
 __all__ = (
@@ -14,6 +15,4 @@ __all__ = (
     "StorageBucketKind",
     "StorageBucketSpec",
     "StorageBucketTree",
-    "bucket_as_spec",
-    "effective_desired_storage_bucket",
 )

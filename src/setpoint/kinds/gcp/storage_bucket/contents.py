@@ -30,7 +30,7 @@ _page: Final = msgspec.json.Decoder(_Page)
 
 
 async def empty_bucket(bucket: str, resource: Resource, google: GoogleClient) -> None:
-    """Makes sure that the bucket is empty; RemoteRefused when it is not, and nobody said that it may be emptied."""
+    """Deletes every object of the bucket if force-destroy is set; RemoteRefused for a bucket with objects if not."""
     may_destroy = resource.annotations.get(FORCE_DESTROY) == "true"
     while versions := await _first_page(bucket, google):
         if not may_destroy:
@@ -44,7 +44,7 @@ async def empty_bucket(bucket: str, resource: Resource, google: GoogleClient) ->
 
 
 async def _first_page(bucket: str, google: GoogleClient) -> list[_Version]:
-    """The first page of what is there, old versions too; pages may be empty on the way."""
+    """The first page with objects, noncurrent versions included; earlier pages may be empty."""
     token = ""
     while True:
         query = {"versions": "true", **({"pageToken": token} if token else {})}
@@ -60,7 +60,7 @@ async def _delete(bucket: str, versions: list[_Version], google: GoogleClient) -
         GoogleCall(GoogleService.STORAGE, ("b", bucket, "o", one.name), {"generation": one.generation})
         for one in versions
     ]
-    # All of them end before the first failure is told: nothing goes on behind the caller's back.
+    # All requests end before the first error is raised: none is left running.
     ended = await asyncio.gather(*map(google.delete, calls), return_exceptions=True)
     for one in ended:
         if isinstance(one, BaseException):

@@ -18,9 +18,10 @@ from setpoint.kinds.gcp.shared.config_connector import (
     relative_link,
     resource_id,
     self_link,
+    without_empty,
 )
-from setpoint.kinds.gcp.storage_bucket import live, spec
-from setpoint.kinds.gcp.storage_bucket.spec import BucketEncryption, BucketIpFilter, StorageBucketSpec
+from setpoint.kinds.gcp.storage_bucket.live import LiveLifecycle, LiveLifecycleRule
+from setpoint.kinds.gcp.storage_bucket.spec import BucketEncryption, BucketIpFilter, LifecycleRule, StorageBucketSpec
 from setpoint.kinds.typed_spec import decode_spec
 
 KEY: Final = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
@@ -29,7 +30,7 @@ _KEY_AT: Final = "spec.encryption.kmsKeyRef"
 
 
 def check_bucket(resource: Resource) -> None:
-    """ManifestInvalid for a spec that no bucket can have, whatever else there is in the world."""
+    """ManifestInvalid for a spec that is invalid whatever the live state."""
     spec = decode_spec(resource, StorageBucketSpec)
     resource_id(resource)
     declared_rules(spec.lifecycleRule or ())
@@ -39,7 +40,7 @@ def check_bucket(resource: Resource) -> None:
 
 
 def bucket_dependencies(resource: Resource) -> Sequence[Dependency]:
-    """The key and the networks that are named as resources."""
+    """The key and the networks that are referred to as resources."""
     if "encryption" not in resource.spec and "ipFilter" not in resource.spec:
         return ()
     spec = decode_spec(resource, StorageBucketSpec)
@@ -48,10 +49,10 @@ def bucket_dependencies(resource: Resource) -> Sequence[Dependency]:
 
 
 def declared_bucket(resource: Resource, resolved: ResolvedReferences) -> Mapping[str, Json]:
-    """The spec as it is compared: one spelling for what may be written in several ways."""
+    """The normalized spec, with references resolved."""
     spec = decode_spec(resource, StorageBucketSpec)
     tree: dict[str, Any] = msgspec.to_builtins(spec)
-    # The name is the location: a change of it is refused before any look.
+    # The name is the location: a change of it is refused before the bucket is read.
     tree.pop("resourceID", None)
     older = tree.pop("bucketPolicyOnly", None)
     if older is not None and tree.get("uniformBucketLevelAccess") is None:
@@ -75,7 +76,7 @@ def _place(tree: dict[str, Any], spec: StorageBucketSpec, resource: Resource) ->
 
 
 def _placement(spec: StorageBucketSpec, resource: Resource) -> Sequence[str]:
-    """The regions of a dual region, in one order; none when there is no such thing."""
+    """The two regions of a dual-region bucket, sorted; empty for any other bucket."""
     if not spec.customPlacementConfig:
         return ()
     regions = sorted({region.upper() for region in spec.customPlacementConfig.dataLocations})
@@ -114,7 +115,7 @@ def _references_resolved(tree: dict[str, Any], spec: StorageBucketSpec, resolved
 
 
 def _normalize(tree: dict[str, Any], bucket: str) -> None:
-    """Empty text asks for removal, as null does; inside a list, which is compared whole, it says nothing."""
+    """Empty text becomes null: both remove the value. In a list, which is compared as a whole, it is dropped."""
     if tree.get("cors"):
         tree["cors"] = [without_empty(one) for one in tree["cors"]]
     for name in ("logging", "website"):
@@ -124,22 +125,20 @@ def _normalize(tree: dict[str, Any], bucket: str) -> None:
         tree["logging"] = without_default_prefix(tree["logging"], bucket)
 
 
-def without_empty(part: Mapping[str, Json]) -> dict[str, Json]:
-    """A part without what says nothing in it: nulls, empty lists, empty text."""
-    return {name: value for name, value in part.items() if value not in (None, "", [])}
-
-
 def without_default_prefix(logging: Mapping[str, Json], bucket: str) -> dict[str, Json]:
-    """Logging without the prefix that logs have when nobody gives one: the bucket's name."""
+    """Logging without the default prefix of logs: the name of the bucket."""
     return {name: value for name, value in logging.items() if (name, value) != ("logObjectPrefix", bucket)}
 
+
+# --- Lifecycle rules -------------------------------------------------------------------------------------------------
+# A normalized rule has no nulls, no empty lists, no `withState: ANY` and no age of 0 days, which every object has.
 
 _STATES: Final = {True: "LIVE", False: "ARCHIVED"}
 _EMPTY: Final[tuple[Json, ...]] = (None, "", [], "ANY")
 
 
-def declared_rules(rules: Sequence[spec.LifecycleRule]) -> list[Json]:
-    """The author's rules, as they are compared; ManifestInvalid for one that would meet every object unasked."""
+def declared_rules(rules: Sequence[LifecycleRule]) -> list[Json]:
+    """The normalized declared rules; ManifestInvalid for a rule whose empty condition would match every object."""
     for position, rule in enumerate(rules):
         condition = msgspec.to_builtins(rule.condition)
         if all(value in _EMPTY for value in condition.values()):
@@ -150,23 +149,23 @@ def declared_rules(rules: Sequence[spec.LifecycleRule]) -> list[Json]:
     return [_normalized_rule(msgspec.to_builtins(rule.action), msgspec.to_builtins(rule.condition)) for rule in rules]
 
 
-def live_rules(lifecycle: live.LiveLifecycle) -> list[Json]:
-    """The live rules, as they are compared."""
+def live_rules(lifecycle: LiveLifecycle) -> list[Json]:
+    """The normalized live rules."""
     return [_live_rule(rule) for rule in lifecycle.rule or ()]
 
 
 def request_rule(rule: Json) -> Json:
-    """A rule as the API takes it. The age is always sent, as Config Connector does."""
+    """A rule for a request. The age is always sent, as Config Connector does."""
     assert isinstance(rule, Mapping)
-    said = rule.get("condition", {})
-    assert isinstance(said, Mapping)
-    condition: dict[str, Json] = {"age": 0, **{name: value for name, value in said.items() if name != "withState"}}
-    if "withState" in said:
-        condition["isLive"] = said["withState"] == "LIVE"
+    declared = rule.get("condition", {})
+    assert isinstance(declared, Mapping)
+    condition: dict[str, Json] = {"age": 0, **{name: value for name, value in declared.items() if name != "withState"}}
+    if "withState" in declared:
+        condition["isLive"] = declared["withState"] == "LIVE"
     return {"action": rule["action"], "condition": condition}
 
 
-def _live_rule(rule: live.LiveLifecycleRule) -> Json:
+def _live_rule(rule: LiveLifecycleRule) -> Json:
     condition = msgspec.to_builtins(rule.condition)
     is_live = condition.pop("isLive", None)
     state = {} if is_live is None else {"withState": _STATES[is_live]}
@@ -184,11 +183,13 @@ def _normalized_rule(action: Mapping[str, Json], condition: Mapping[str, Json]) 
     }
 
 
+# --- The lock of the retention policy --------------------------------------------------------------------------------
+
 LOCKED: Final = Path(("spec", "retentionPolicy", "isLocked"))
 
 
 def require_lock(declared: Declared, live: Mapping[str, Json]) -> None:
-    """ImmutableFieldChanged when the policy is locked, and the author would have it otherwise."""
+    """ImmutableFieldChanged when the live policy is locked and the desired one is not."""
     if get_at(live, LOCKED) is True and get_at(overlay(declared, live), LOCKED) is not True:
         raise ImmutableFieldChanged(
             f"{LOCKED} cannot change from true to false: a locked retention policy stays locked. Put true back",

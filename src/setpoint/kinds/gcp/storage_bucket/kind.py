@@ -60,7 +60,7 @@ from setpoint.kinds.gcp.storage_bucket.spec import (
 GROUP: Final = "storage.cnrm.cloud.google.com"
 _LOCATION: Final = re.compile(r"projects/([^/]+)/buckets/([^/]+)")
 _LOCK: Final = "lock"
-# A policy is locked when it is as it should be: the lock cannot be undone.
+# The lock cannot be undone: it follows when the policy itself is as declared.
 _SENDING: Final = PlanOptions(
     (
         WriteStage(
@@ -79,7 +79,7 @@ _DEFINITION: Final = definition_for("StorageBucket", StorageBucketStatus, "A buc
 
 @dataclass(slots=True)
 class StorageBucketKind:
-    """The kind."""
+    """The kind StorageBucket."""
 
     google: GoogleClient
     group: str = GROUP
@@ -94,11 +94,11 @@ class StorageBucketKind:
     definition: CrdDetails = _DEFINITION
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for a spec that no bucket can have."""
+        """ManifestInvalid for a spec that is invalid whatever the live state."""
         check_bucket(resource)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
-        """The key and the networks that are named as resources."""
+        """The key and the networks that are referred to as resources."""
         return bucket_dependencies(resource)
 
     def locate(self, resource: Resource, resolved: ResolvedReferences) -> Location:
@@ -110,36 +110,36 @@ class StorageBucketKind:
         return {"spec": declared_bucket(resource, resolved), "metadata": {"labels": google_labels(resource)}}
 
     def view(self, live: StorageBucket) -> JsonObject:
-        """The live bucket in the same terms."""
+        """The live bucket in the terms of the spec."""
         return bucket_view(live)
 
     def fit_to_live(self, declared: Declared, live: JsonObject) -> Declared:
-        """With what the service decides; ImmutableFieldChanged when nothing but an open lock would do."""
+        """With the constraints of the live bucket; ImmutableFieldChanged when a locked policy would be unlocked."""
         require_lock(declared, live)
         return fit_bucket_to_live(declared, live)
 
     def abandons(self, resource: Resource) -> bool:
-        """Never by its spec."""
+        """Never: the spec has no deletion policy."""
         return False
 
     def sending(self, intent: Intent) -> PlanOptions:
-        """One patch, and the lock of the retention policy as a write of its own."""
+        """One patch, then the lock of the retention policy in a request of its own."""
         return _SENDING
 
     async def observe(
         self, location: Location, known: str | None = None
     ) -> Absent | Present[StorageBucket] | Unchanged:
-        """A look."""
+        """Reads the bucket."""
         body = await self.google.get(_call(location))
         if body is None:
             return Absent()
-        mark = sha256_hex(body)
-        if mark == known:
+        digest = sha256_hex(body)
+        if digest == known:
             return Unchanged()
-        return _present(body, location, mark)
+        return _present(body, location, digest)
 
     async def create(self, intent: Intent, wanted: JsonObject) -> RemoteOperation | None:
-        """Makes the bucket. A lock on its retention policy follows as a change."""
+        """Creates the bucket. The lock of its retention policy follows as an update."""
         project, name = _parts(intent.location)
         call = GoogleCall(GoogleService.STORAGE, ("b",), {"project": project})
         try:
@@ -169,14 +169,14 @@ class StorageBucketKind:
     async def delete(
         self, location: Location, before: Present[StorageBucket], resource: Resource
     ) -> RemoteOperation | None:
-        """Removes the bucket; what is in it only if the author says so."""
+        """Deletes the bucket, and its objects if force-destroy is set."""
         _, name = _parts(location)
         await empty_bucket(name, resource, self.google)
         await self.google.delete(_call(location))
         return None
 
     async def poll(self, operation: RemoteOperation) -> bool:
-        """Buckets are done at once: there is nothing to wait for."""
+        """Always done: buckets have no operations."""
         return True
 
     def list_scope_of(self, location: Location) -> ListScope | None:
@@ -194,28 +194,28 @@ class StorageBucketKind:
         return Location(f"projects/{list_scope}/buckets/{item_name(item, list_scope)}")
 
     def read_item(self, item: bytes, location: Location) -> Present[StorageBucket] | None:
-        """The bucket, unless requests to it are filtered: of the filter, a list shows no more than that it is there."""
+        """The bucket; None for one with an IP filter, of which a list shows only that it exists."""
         found = _present(item, location)
         return None if found.live.ipFilter else found
 
 
-def _present(body: bytes, location: Location, mark: str | None = None) -> Present[StorageBucket]:
+def _present(body: bytes, location: Location, digest: str | None = None) -> Present[StorageBucket]:
     found = read_bucket(body, location)
-    return Present(found.bucket, mark, found.aside.metageneration, _outputs(found.bucket, found.aside))
+    return Present(found.bucket, digest, found.outputs.metageneration, _status(found.bucket, found.outputs))
 
 
-def _outputs(live: StorageBucket, aside: StorageBucketOutputs) -> JsonObject:
+def _status(live: StorageBucket, reported: StorageBucketOutputs) -> JsonObject:
     observed: dict[str, Json] = {}
     if live.softDeletePolicy:
         seconds = live.softDeletePolicy.retentionDurationSeconds
         policy: dict[str, Json] = {"retentionDurationSeconds": seconds} if isinstance(seconds, int) else {}
-        if aside.softDeletePolicy and aside.softDeletePolicy.effectiveTime:
-            policy["effectiveTime"] = aside.softDeletePolicy.effectiveTime
+        if reported.softDeletePolicy and reported.softDeletePolicy.effectiveTime:
+            policy["effectiveTime"] = reported.softDeletePolicy.effectiveTime
         observed["softDeletePolicy"] = policy
     if live.storageClass:
         observed["storageClass"] = live.storageClass
     shown: dict[str, Json] = {"observedState": observed, "url": f"gs://{live.name}"}
-    return {**shown, "selfLink": aside.selfLink} if aside.selfLink else shown
+    return {**shown, "selfLink": reported.selfLink} if reported.selfLink else shown
 
 
 def _parts(location: Location) -> tuple[str, str]:

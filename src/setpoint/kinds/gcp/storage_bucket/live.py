@@ -11,7 +11,7 @@ from setpoint.kinds.typed_spec import Maybe
 
 
 class _Part(Struct, frozen=True, kw_only=True):
-    """A part of the bucket. Members that the API may grow are left out."""
+    """A part of the bucket. Members that are not modelled are dropped."""
 
 
 class LiveUniformAccess(_Part, frozen=True):
@@ -143,26 +143,26 @@ class _EffectiveTime(Struct, frozen=True):
 
 
 class StorageBucketOutputs(Struct, frozen=True):
-    """What comes with a bucket and is neither compared nor part of a digest."""
+    """Output-only fields of a bucket: neither compared nor part of a digest."""
 
     metageneration: str | None = None
     selfLink: str | None = None
     softDeletePolicy: _EffectiveTime | None = None
 
 
-# Not strict: 64-bit integers come as text.
+# Not strict: the API sends 64-bit integers as text.
 _bucket: Final = msgspec.json.Decoder(StorageBucket, strict=False)
 _outputs: Final = msgspec.json.Decoder(StorageBucketOutputs)
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedBucket:
-    """A bucket and what came with it."""
+    """A decoded response: the bucket and its output-only fields."""
 
     bucket: StorageBucket
-    aside: StorageBucketOutputs
+    outputs: StorageBucketOutputs
 
 
 def read_bucket(body: bytes, what: str) -> DecodedBucket:
-    """The bucket in an answer; RemoteUnavailable when there is none in it."""
+    """The decoded bucket; RemoteUnavailable for a response that is not one."""
     return DecodedBucket(decode_response(_bucket, body, what), decode_response(_outputs, body, what))

@@ -6,16 +6,15 @@ import msgspec
 from msgspec import UNSET
 
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.kinds.gcp.shared.config_connector import relative_link
-from setpoint.kinds.gcp.storage_bucket import live
-from setpoint.kinds.gcp.storage_bucket.declared import live_rules, without_default_prefix, without_empty
-from setpoint.kinds.gcp.storage_bucket.spec import StorageBucketSpec
+from setpoint.kinds.gcp.shared.config_connector import relative_link, without_empty
+from setpoint.kinds.gcp.storage_bucket.declared import live_rules, without_default_prefix
+from setpoint.kinds.gcp.storage_bucket.live import LiveIpFilter, StorageBucket
 
 _SERVICE_LABEL_PREFIX = "goog-dataplex"
 
 
-def bucket_view(bucket: live.StorageBucket) -> JsonObject:
-    """The bucket as a tree that can be compared with the author's."""
+def bucket_view(bucket: StorageBucket) -> JsonObject:
+    """The live bucket in the terms of the spec, for the comparison with the declared tree."""
     spec: dict[str, Any] = {}
     for name in ("versioning", "softDeletePolicy", "retentionPolicy", "defaultEventBasedHold"):
         if getattr(bucket, name) not in (None, UNSET):
@@ -28,17 +27,12 @@ def bucket_view(bucket: live.StorageBucket) -> JsonObject:
     return {"spec": spec, "metadata": {"labels": _labels(bucket)}}
 
 
-def bucket_as_spec(bucket: live.StorageBucket) -> StorageBucketSpec:
-    """The bucket as a spec that would ask for exactly this."""
-    return msgspec.convert(bucket_view(bucket)["spec"], StorageBucketSpec)
-
-
-def _labels(bucket: live.StorageBucket) -> dict[str, Json]:
-    """The labels that people put there."""
+def _labels(bucket: StorageBucket) -> dict[str, Json]:
+    """The labels, without those that Google services add."""
     return {key: value for key, value in (bucket.labels or {}).items() if not key.startswith(_SERVICE_LABEL_PREFIX)}
 
 
-def _location(bucket: live.StorageBucket) -> dict[str, Json]:
+def _location(bucket: StorageBucket) -> dict[str, Json]:
     place: dict[str, Json] = {}
     if bucket.location:
         place["location"] = bucket.location.upper()
@@ -48,7 +42,7 @@ def _location(bucket: live.StorageBucket) -> dict[str, Json]:
     return place
 
 
-def _classes(bucket: live.StorageBucket) -> dict[str, Json]:
+def _classes(bucket: StorageBucket) -> dict[str, Json]:
     classes: dict[str, Json] = {"storageClass": bucket.storageClass} if bucket.storageClass else {}
     if not bucket.autoclass:
         return classes
@@ -57,7 +51,7 @@ def _classes(bucket: live.StorageBucket) -> dict[str, Json]:
     return {**classes, "autoclass": msgspec.to_builtins(bucket.autoclass)}
 
 
-def _access(bucket: live.StorageBucket) -> dict[str, Json]:
+def _access(bucket: StorageBucket) -> dict[str, Json]:
     access: dict[str, Json] = {}
     iam = bucket.iamConfiguration
     if iam and iam.uniformBucketLevelAccess:
@@ -69,7 +63,7 @@ def _access(bucket: live.StorageBucket) -> dict[str, Json]:
     return access
 
 
-def _ip_filter(ip_filter: live.LiveIpFilter) -> Json:
+def _ip_filter(ip_filter: LiveIpFilter) -> Json:
     found: dict[str, Json] = msgspec.to_builtins(ip_filter)
     public = ip_filter.publicNetworkSource
     found["publicNetworkSource"] = {"allowedIpCidrRanges": public.allowedIpCidrRanges or []} if public else None
@@ -80,7 +74,7 @@ def _ip_filter(ip_filter: live.LiveIpFilter) -> Json:
     return without_empty(found)
 
 
-def _use(bucket: live.StorageBucket) -> dict[str, Json]:
+def _use(bucket: StorageBucket) -> dict[str, Json]:
     use: dict[str, Json] = {}
     if bucket.billing and bucket.billing.requesterPays is not UNSET:
         use["requesterPays"] = bucket.billing.requesterPays

@@ -13,49 +13,49 @@ from setpoint.engine.kind import Intent
 from setpoint.kinds.gcp.storage_bucket.declared import LOCKED, request_rule
 from setpoint.kinds.gcp.storage_bucket.spec import LOCATION, STORAGE_CLASS
 
-# A tree of StorageBucketTree, or a part of one.
+# A tree of `StorageBucketTree`, or a part of one.
 _Spec: TypeAlias = Mapping[str, Any]
 
 _COMPUTE: Final = "https://www.googleapis.com/compute/v1/"
-# Sent with every new bucket, said or not.
+# Sent with every insert, declared or not.
 _ALWAYS: Final = ("storageClass", "uniformBucketLevelAccess", "lifecycleRule", "location")
-# Which member of the bucket a field of the spec is in, where the names differ.
+# The API's member for a field of the spec, where the names differ.
 _MEMBER: Final = {
     "uniformBucketLevelAccess": "iamConfiguration",
     "publicAccessPrevention": "iamConfiguration",
     "lifecycleRule": "lifecycle",
     "requesterPays": "billing",
 }
-# Left out of a new bucket: it starts like this.
+# Left out of an insert: the initial values of a new bucket.
 _INITIAL: Final[Mapping[str, Json]] = {
     "autoclass": {"enabled": False},
     "billing": {"requesterPays": False},
     "defaultEventBasedHold": False,
 }
-# What decides without a look.
+# Rules that decide a value without the live object.
 _WITHOUT_LIVE: Final = (Rule.SPEC, Rule.PRUNED, Rule.DEFAULT)
-# Members whose parts stay as they are unless a patch says otherwise: what is to go has to be named.
+# Members that a patch merges: parts to remove have to be named.
 _MERGED_MEMBERS: Final = ("labels", "logging", "website", "ipFilter")
 
 
 def insert_body(intent: Intent, wanted: JsonObject, name: str) -> dict[str, Json]:
-    """The body of an insert: what the author says, and what is always said."""
-    said, spec = _spec(intent.declared.tree), _spec(wanted)
-    sent = {field: value for field, value in spec.items() if field in _ALWAYS or said.get(field) is not None}
+    """The body of an insert: declared fields, and those that are always sent."""
+    declared, spec = _spec(intent.declared.tree), _spec(wanted)
+    sent = {field: value for field, value in spec.items() if field in _ALWAYS or declared.get(field) is not None}
     members = {**_members({"spec": sent, "metadata": wanted["metadata"]}), "name": name}
-    # Where everything unspecified is left to the service, nothing but this has a value yet.
+    # Where unspecified fields are ignored, nothing else provides a location.
     members["location"] = spec.get("location", LOCATION)
-    # Taken as the author wrote it: the service corrects what Autoclass does not allow.
+    # In the author's spelling: the service corrects what Autoclass does not allow.
     members["storageClass"] = intent.resource.spec.get("storageClass") or spec.get("storageClass", STORAGE_CLASS)
     if "customPlacementConfig" in spec:
         members["customPlacementConfig"] = spec["customPlacementConfig"]
     if "autoclass" in members:
-        members["autoclass"] = _without_default_terminal(members["autoclass"], said, {})
+        members["autoclass"] = _without_default_terminal(members["autoclass"], declared, {})
     return {member: value for member, value in members.items() if not same([value], [_INITIAL.get(member)])}
 
 
 def patch_body(intent: Intent, wanted: JsonObject, write: PlannedWrite, view: JsonObject) -> dict[str, Json]:
-    """The body of a patch: every member that changes, whole; null for what is removed."""
+    """The body of a patch: every changed member as a whole, and null for removed ones."""
     before, after = _members(view), _members(wanted)
     body: dict[str, Json] = {member: _patched(member, before, after) for member in _changed_members(write)}
     if body.get("autoclass"):
@@ -64,14 +64,14 @@ def patch_body(intent: Intent, wanted: JsonObject, write: PlannedWrite, view: Js
 
 
 def depends_on_live(declared: Declared, wanted: JsonObject, write: PlannedWrite) -> bool:
-    """Whether the patch says something only because it was seen: it is then good for that state of the bucket alone.
+    """Whether the patch repeats observed values: it is then valid for that metageneration of the bucket only.
 
-    What the author wrote is said whatever was seen, and what silence comes to, too. `declared` is fitted.
+    Declared values and defaults do not depend on the live bucket. `declared` is fitted to the live bucket.
     """
     touched = _changed_members(write)
-    # The lock has an order of its own.
-    said_again = (path for path in _leaves(wanted, Path()) if _member_of(path) in touched and path != LOCKED)
-    return any(rule_at(declared, path) not in _WITHOUT_LIVE for path in said_again)
+    # The lock has a request of its own.
+    repeated = (path for path in _leaves(wanted, Path()) if _member_of(path) in touched and path != LOCKED)
+    return any(rule_at(declared, path) not in _WITHOUT_LIVE for path in repeated)
 
 
 def _leaves(tree: JsonObject, at: Path) -> Iterator[Path]:
@@ -89,7 +89,7 @@ def _spec(tree: JsonObject) -> _Spec:
 
 
 def _changed_members(write: PlannedWrite) -> tuple[str, ...]:
-    """The members that the changes are in."""
+    """The API's members that the write changes."""
     return tuple(dict.fromkeys(_member_of(change.path) for change in write.changes))
 
 
@@ -101,7 +101,7 @@ def _member_of(path: Path) -> str:
 def _patched(member: str, before: Mapping[str, Json], after: Mapping[str, Json]) -> Json:
     was, now = before.get(member), after.get(member)
     if member == "encryption" and now is None and isinstance(was, Mapping):
-        # Which keys a bucket may be encrypted with at all stands in it, too.
+        # The member also holds which keys are allowed: remove only the modelled parts.
         return dict.fromkeys(was)
     if member in _MERGED_MEMBERS and isinstance(was, Mapping) and isinstance(now, Mapping):
         return {**now, **{part: None for part in was if part not in now}}
@@ -109,30 +109,30 @@ def _patched(member: str, before: Mapping[str, Json], after: Mapping[str, Json])
 
 
 def _patched_autoclass(autoclass: Json, intent: Intent, view: _Spec) -> Json:
-    """Autoclass as it is patched: one that the author turns off is sent with its terminal class, as it was."""
-    said = _spec(intent.declared.tree)
-    if not (said.get("autoclass") and same(autoclass, {"enabled": False})):
-        return _without_default_terminal(autoclass, said, view)
+    """Autoclass in a patch: turned off, it is sent with its former terminal class."""
+    declared = _spec(intent.declared.tree)
+    if not (declared.get("autoclass") and same(autoclass, {"enabled": False})):
+        return _without_default_terminal(autoclass, declared, view)
     name = "terminalStorageClass"
     written: Any = intent.resource.spec["autoclass"]
     terminal = written.get(name) or view.get("autoclass", {}).get(name)
     return {"enabled": False, name: terminal} if terminal else autoclass
 
 
-def _without_default_terminal(autoclass: Json, said: _Spec, view: _Spec) -> Json:
-    """Autoclass without the terminal class that is only the default: the service knows it, too."""
+def _without_default_terminal(autoclass: Json, declared: _Spec, view: _Spec) -> Json:
+    """Autoclass without a terminal class that is only the default."""
     name = "terminalStorageClass"
     assert isinstance(autoclass, Mapping)
-    if name in (said.get("autoclass") or {}) or name in (view.get("autoclass") or {}):
+    if name in (declared.get("autoclass") or {}) or name in (view.get("autoclass") or {}):
         return autoclass
     return {part: value for part, value in autoclass.items() if part != name}
 
 
-# --- The members of a bucket, from the fields of the spec -------------------------------------------------------------
+# --- From fields of the spec to members of the API -------------------------------------------------------------------
 
 
 def _members(tree: JsonObject) -> dict[str, Json]:
-    """Every member that the tree speaks of, as the API takes it."""
+    """Every member that the tree sets, in the terms of the API."""
     spec, metadata = _spec(tree), tree.get("metadata", {})
     assert isinstance(metadata, Mapping)
     found = {member: build(spec) for member, build in _BUILDERS.items()}
@@ -154,28 +154,28 @@ def _autoclass(spec: _Spec) -> Json | Missing:
 
 
 def _ip_filter(spec: _Spec) -> Json | Missing:
-    said = spec.get("ipFilter")
-    if not said:
+    declared = spec.get("ipFilter")
+    if not declared:
         return MISSING
     sources = [
         {
             "network": _network_link(source["networkRef"]["external"]),
             "allowedIpCidrRanges": source.get("allowedIpCidrRanges", []),
         }
-        for source in said.get("vpcNetworkSources") or ()
+        for source in declared.get("vpcNetworkSources") or ()
     ]
-    flags = {flag: bool(said.get(flag)) for flag in ("allowCrossOrgVpcs", "allowAllServiceAgentAccess")}
-    public = {name: said[name] for name in ("publicNetworkSource",) if said.get(name)}
-    return {"mode": said.get("mode", "Disabled"), **public, "vpcNetworkSources": sources, **flags}
+    flags = {flag: bool(declared.get(flag)) for flag in ("allowCrossOrgVpcs", "allowAllServiceAgentAccess")}
+    public = {name: declared[name] for name in ("publicNetworkSource",) if declared.get(name)}
+    return {"mode": declared.get("mode", "Disabled"), **public, "vpcNetworkSources": sources, **flags}
 
 
 def _network_link(network: str) -> str:
-    """A network as Config Connector names it here: by its whole link."""
+    """A network by its full link, as Config Connector sends it."""
     return f"{_COMPUTE}{network}" if network.startswith("projects/") else network
 
 
 def _text_in(part: str, field: str) -> Callable[[_Spec], Json | Missing]:
-    """A part with one 64-bit integer in it, which JSON carries as text."""
+    """A member with one 64-bit integer, which the API takes as text."""
 
     def build(spec: _Spec) -> Json | Missing:
         number = (spec.get(part) or {}).get(field)
@@ -185,7 +185,7 @@ def _text_in(part: str, field: str) -> Callable[[_Spec], Json | Missing]:
 
 
 def _same_member(field: str) -> Callable[[_Spec], Json | Missing]:
-    """A field that is a member of the same name and form; an empty one is none."""
+    """A field whose member has the same name and form; missing when it is empty."""
 
     def build(spec: _Spec) -> Json | Missing:
         value: Json = spec.get(field)

@@ -6,10 +6,9 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from setpoint.core.overlay import Declared, overlay, overlay_typed
-from setpoint.core.schema.policy import FieldPolicy
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.shape import Check, Default, Mark, with_marks
-from setpoint.core.values.json_types import Int64, Json, Missing
+from setpoint.core.values.json_types import Int64, Json
 from setpoint.core.values.paths import Path, get_at, remove_at
 from setpoint.kinds.gcp.shared.config_connector import RESOURCE_ID_CHECK, SpecReference, without_managed_label
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
@@ -29,7 +28,7 @@ CONDITION_NOT_EMPTY: Final = Check(
     "says nothing, so that the rule would apply to every object at once: write age: 0 if that is meant",
 )
 TWO_REGIONS: Final = Check("self.dataLocations.size() > 1", "has to name two regions", "dataLocations")
-# In any order, and in any case.
+# Equal regions: in any order, and in any case.
 SAME_REGIONS: Final = """
     self.dataLocations.size() != 2 || oldSelf.dataLocations.size() != 2
     || (self.dataLocations[0] + ' ' + self.dataLocations[1]).lowerAscii() in [
@@ -174,7 +173,7 @@ class BucketIpFilter(SpecStruct, frozen=True):
 
 
 class StorageBucketSpec(SpecStruct, frozen=True):
-    """The spec. What keeps data or strangers out is given up only by an explicit value."""
+    """The spec of a StorageBucket. Fields that protect data or access are removed only by an explicit value."""
 
     resourceID: Annotated[Maybe[str], Mark.IMMUTABLE] = UNSET
     """The name of the bucket in the service; the resource's own when left out."""
@@ -219,32 +218,21 @@ class StorageBucketSpec(SpecStruct, frozen=True):
 
 
 class BucketMetadata(SpecStruct, frozen=True):
-    """What of a manifest's metadata the bucket has, too."""
+    """The metadata that is compared: the labels."""
 
     labels: Maybe[dict[str, str]] = UNSET
     """The labels of the bucket."""
 
 
 class StorageBucketTree(SpecStruct, frozen=True):
-    """What is compared: the author's word and the live bucket in the same terms."""
+    """The compared tree: spec and labels."""
 
     spec: StorageBucketSpec
     metadata: BucketMetadata | UnsetType = UNSET
 
 
-def effective_desired_storage_bucket(
-    spec: StorageBucketSpec, live: StorageBucketSpec | Missing, policy: FieldPolicy
-) -> StorageBucketSpec:
-    """What the bucket should be: the spec over the live bucket in the spec's terms; paths start with `spec`.
-
-    While Autoclass is on, the service decides about the storage class.
-    """
-    before = live if isinstance(live, Missing) else StorageBucketTree(spec=live)
-    return overlay_typed(StorageBucketTree(spec=spec), before, policy, fit_bucket_to_live).spec
-
-
 def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared:
-    """While Autoclass is on, the service decides about the storage class; it starts from the standard one."""
+    """While Autoclass is on, the service sets the storage class: output only, and STANDARD when it is turned on."""
     declared = without_managed_label(declared, live)
     if get_at(overlay(declared, live), _AUTOCLASS) is not True:
         return _without_terminal(declared)
@@ -256,7 +244,7 @@ def fit_bucket_to_live(declared: Declared, live: Mapping[str, Json]) -> Declared
 
 
 def _without_terminal(declared: Declared) -> Declared:
-    """Without Autoclass no class is the last: the author may say one, and leave the switch to others."""
+    """Without Autoclass there is no terminal class, even if the spec sets one and `enabled` is unmanaged."""
     tree = remove_at(declared.tree, _TERMINAL)
     assert isinstance(tree, Mapping)
     return replace(declared, tree=tree)
@@ -277,7 +265,7 @@ class BucketObservedState(Struct, frozen=True):
 
 
 class StorageBucketStatus(Struct, frozen=True):
-    """What comes with a live bucket and nobody asks for."""
+    """The status: what the service reports beside the spec."""
 
     observedState: BucketObservedState | UnsetType = UNSET
     """The storage class, and the soft delete policy with the time since when it holds."""

@@ -1,4 +1,7 @@
-"""KbsConfig: one Trustee, by the names of what it is made of."""
+"""KbsConfig: one Trustee deployment, from ConfigMaps and Secrets by name.
+
+Imported by `app`; imports `kinds.trustee.constants` and no other kind. Start at `owner.py`.
+"""
 
 from setpoint.kinds.trustee.kbs_config.inputs import InputObject, input_objects, input_versions
 from setpoint.kinds.trustee.kbs_config.owner import (

@@ -10,13 +10,13 @@ from setpoint.errors import DependencyNotFound
 from setpoint.kinds.trustee.kbs_config.spec import KbsConfigSpec
 from setpoint.kinds.typed_spec import Maybe
 
-# Where trustee-operator keeps the versions of ConfigMaps; here, those of Secrets too.
+# trustee-operator's annotation for versions of ConfigMaps; here, it includes those of Secrets.
 VERSIONS_ANNOTATION: Final = "kbs.confidentialcontainers.org/configmap-versions"
 _SHORT: Final = 16
 
 
 class InputObject(NamedTuple):
-    """An object that a Trustee is made of."""
+    """A ConfigMap or Secret that a KbsConfig names."""
 
     kind: str
     name: str
@@ -26,7 +26,7 @@ class InputObject(NamedTuple):
 
 
 def input_objects(spec: KbsConfigSpec) -> tuple[InputObject, ...]:
-    """What has to be there before the first pod can start: each once, ConfigMaps first."""
+    """The objects that have to exist before the first pod can start: each once, ConfigMaps first."""
     config_maps = [InputObject("ConfigMap", name) for name in _named(_config_maps(spec))]
     secrets = [InputObject("Secret", name) for name in _named(_secrets(spec))]
     return tuple(dict.fromkeys([*config_maps, *secrets]))
@@ -56,20 +56,20 @@ def _named(names: Iterator[Maybe[str]]) -> Iterator[str]:
 
 
 def input_versions(spec: KbsConfigSpec, found: Mapping[InputObject, JsonObject]) -> str:
-    """The trace of all contents: another one means other pods, for what they mounted does not follow.
+    """The digests of all contents, for an annotation of the pods: a change restarts them, for mounts do not follow.
 
-    DependencyNotFound names what is not there.
+    DependencyNotFound names the missing objects.
     """
-    needed = input_objects(spec)
-    missing = [str(part) for part in needed if part not in found]
+    required = input_objects(spec)
+    missing = [str(part) for part in required if part not in found]
     if missing:
         raise DependencyNotFound(f"not found: {', '.join(missing)}: create them in the same namespace")
-    return ",".join(f"{part.name}:{_content_digest(part, found[part])}" for part in needed)
+    return ",".join(f"{part.name}:{_content_digest(part, found[part])}" for part in required)
 
 
 def _content_digest(part: InputObject, live: JsonObject) -> str:
     contents: dict[str, Json] = {name: live.get(name) for name in ("data", "binaryData") if live.get(name)}
     if part.kind == "Secret":
-        # Whoever reads the trace must not be able to try out what is in a Secret: that takes its uid, too.
+        # The UID as salt: a reader of the digest must not be able to guess the contents of a Secret.
         contents["uid"] = text_at(live, "metadata", "uid")
     return digest(contents)[:_SHORT]

@@ -24,7 +24,7 @@ from setpoint.kinds.typed_spec import decode_spec
 
 
 class TrusteeReadiness(StrEnum):
-    """What is to be said of it, in one word."""
+    """The reason of the Ready condition."""
 
     READY = "Ready"
     SCALED_TO_ZERO = "ScaledToZero"
@@ -33,19 +33,19 @@ class TrusteeReadiness(StrEnum):
 
 
 class ReadinessVerdict(NamedTuple):
-    """A word, and the same in a sentence."""
+    """Readiness with its message."""
 
     readiness: TrusteeReadiness
     message: str
 
     @property
     def is_ready(self) -> bool:
-        """Whether clients are served by what was asked for."""
+        """Whether clients are served by the declared version."""
         return self.readiness is TrusteeReadiness.READY
 
 
 def deployment_readiness(live: JsonObject | None) -> ReadinessVerdict:
-    """All pods that were asked for run what was asked for: an old status says nothing about a new spec."""
+    """Ready when all pods run the current spec: a status of an older generation does not count."""
     if live is None:
         return ReadinessVerdict(TrusteeReadiness.ABSENT, "the Deployment is not there yet")
     left = rollout_pending(live)
@@ -53,7 +53,7 @@ def deployment_readiness(live: JsonObject | None) -> ReadinessVerdict:
         return ReadinessVerdict(TrusteeReadiness.ROLLING_OUT, f"{display_name(live)}: {left}")
     if count_at(live, "spec", "replicas", absent=1) == 0:
         return ReadinessVerdict(
-            TrusteeReadiness.SCALED_TO_ZERO, f"{display_name(live)} is scaled to zero: nobody is served"
+            TrusteeReadiness.SCALED_TO_ZERO, f"{display_name(live)} is scaled to zero: no client is served"
         )
     return ReadinessVerdict(TrusteeReadiness.READY, "Trustee deployment is ready")
 
@@ -68,7 +68,7 @@ _DEFINITION: Final = CrdDetails(
 
 @dataclass(slots=True)
 class KbsConfigOwner:
-    """The owner. `environ` names the images."""
+    """The owner KbsConfig. `environ` names the images."""
 
     environ: Mapping[str, str]
     group: str = GROUP
@@ -86,7 +86,7 @@ class KbsConfigOwner:
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no pod can have.
 
-        One that still lacks names is taken: a TrusteeConfig that comes later fills them in.
+        A spec without some names is valid: a TrusteeConfig may fill them in later.
         """
         check_volumes(_spec(resource))
 
@@ -99,7 +99,7 @@ class KbsConfigOwner:
         return tuple(_input_refs(resource).values())
 
     def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
-        """The Deployment and the Service; neither as long as anything is missing that pods are made of."""
+        """The Deployment and the Service; neither while a ConfigMap or Secret is missing."""
         spec = _spec(resource)
         there = {part: found[ref].document for part, ref in _input_refs(resource).items() if ref in found}
         try:
@@ -108,18 +108,18 @@ class KbsConfigOwner:
             return GeneratedChildren((), error)
 
     def completed(self, child: Child) -> JsonObject:
-        """The object as it is: it lacks nothing."""
+        """The object unchanged: no values are generated at creation."""
         return child.object
 
     def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
-        """Ready when all pods that were asked for run what was asked for."""
+        """Ready when all pods run the current spec."""
         live = children.get(f"{_DEPLOYMENT_KIND.kind}/{DEPLOYMENT}")
         verdict = deployment_readiness(None if live is None else live.document)
         ready = ReadyCondition("True" if verdict.is_ready else "False", verdict.readiness.value, verdict.message)
         return OwnerStatus(ready, {"isReady": verdict.is_ready}, "Trustee deployment is no longer ready")
 
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
-        """The Deployment."""
+        """The Deployment, whose pods end before the finalizer is removed."""
         return (object_ref(_DEPLOYMENT_KIND, DEPLOYMENT, resource),)
 
 

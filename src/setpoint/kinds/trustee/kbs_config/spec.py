@@ -11,7 +11,7 @@ from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
 
 class DeploymentType(StrEnum):
-    """How many containers share the work."""
+    """How many containers a pod has."""
 
     ALL_IN_ONE = "AllInOneDeployment"
     MICROSERVICES = "MicroservicesDeployment"
@@ -40,7 +40,7 @@ class DeploymentSpec(SpecStruct, frozen=True):
 
 
 class KbsConfigSpec(SpecStruct, frozen=True):
-    """The spec: one Trustee, by the names of what it is made of."""
+    """The spec of a KbsConfig."""
 
     kbsConfigMapName: Maybe[str] = UNSET
     """The ConfigMap with `kbs-config.toml`."""
@@ -83,28 +83,28 @@ class KbsConfigSpec(SpecStruct, frozen=True):
 
     @property
     def is_all_in_one(self) -> bool:
-        """Whether one container does it all: so it is unless somebody says otherwise."""
+        """Whether a pod has one container: the default."""
         return self.kbsDeploymentType != DeploymentType.MICROSERVICES
 
     @property
     def replicas(self) -> int:
-        """How many pods there should be."""
+        """The number of pods."""
         wanted = self.KbsDeploymentSpec.replicas if self.KbsDeploymentSpec else None
         return wanted if isinstance(wanted, int) else 1
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment, sorted by name: else pods would be replaced for nothing."""
+        """The environment variables sorted by name: another order would replace the pods."""
         return dict(sorted((self.KbsEnvVars or {}).items()))
 
     @property
     def secret_resources(self) -> list[str]:
-        """The Secrets that clients can have."""
+        """The Secrets that attested clients can read."""
         return list(self.kbsSecretResources or ())
 
     @property
     def cert_cache(self) -> list[CertCacheEntry]:
-        """The certificates that need not be fetched."""
+        """The cached certificates."""
         return list((self.kbsLocalCertCacheSpec.secrets or ()) if self.kbsLocalCertCacheSpec else ())
 
     @property
@@ -124,7 +124,7 @@ class KbsConfigSpec(SpecStruct, frozen=True):
 
 
 class KbsConfigTree(Struct, frozen=True):
-    """What of a KbsConfig is the author's."""
+    """What the author of a KbsConfig writes."""
 
     spec: KbsConfigSpec
 
@@ -134,7 +134,7 @@ def _pair(key: Maybe[str], certificate: Maybe[str]) -> tuple[str, str] | None:
 
 
 class KbsConfigStatus(Struct, frozen=True):
-    """Whether Trustee runs."""
+    """The status: whether Trustee is ready."""
 
     isReady: bool
     """Whether all pods that were asked for run, and run what was asked for. Always written."""

@@ -39,13 +39,13 @@ _KBS_DIR: Final = f"{STORAGE_DIR}/kbs"
 _REPOSITORY_DIR: Final = f"{STORAGE_DIR}/repository"
 _IBM_SE_DIR: Final = "/run/confidential-containers/ibmse/"
 _CERT_CACHE_DIR: Final = "/opt/confidential-containers/attestation-service/kds-store/vcek"
-# From where the first container copies the resources into the repository.
+# Mounted in the init container, which copies the Secrets into the repository.
 _RESOURCES_DIR: Final = "/tmp/kbs-secrets"
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class MountedVolume(NamedTuple):
-    """One volume, and its mount. `at_start`: only the first container sees it."""
+    """One volume, and its mount. `init_only`: mounted in the init container only."""
 
     volume: JsonObject
     mount: JsonObject
@@ -53,7 +53,7 @@ class MountedVolume(NamedTuple):
 
 
 def check_volumes(spec: KbsConfigSpec) -> None:
-    """ManifestInvalid where two get in each other's way, once all names are there that have to be."""
+    """ManifestInvalid for volumes that collide, once all required names are set."""
     needed = (spec.kbsConfigMapName, spec.kbsAuthSecretName)
     services = () if spec.is_all_in_one else (spec.kbsAsConfigMapName, spec.kbsRvpsConfigMapName)
     if all((*needed, *services)):
@@ -61,7 +61,7 @@ def check_volumes(spec: KbsConfigSpec) -> None:
 
 
 def volumes(spec: KbsConfigSpec) -> tuple[MountedVolume, ...]:
-    """All of them; ManifestInvalid where a name is missing, or two get in each other's way."""
+    """All volumes in order; ManifestInvalid where a required name is missing, or two volumes collide."""
     made = tuple(_volumes(spec))
     _check_unique("volume", (str(one.volume["name"]) for one in made), "name each Secret once, and none like a volume")
     _check_unique("mount path", (str(one.mount["mountPath"]) for one in made), "give each entry a mountPath of its own")
@@ -101,7 +101,7 @@ def _volumes(spec: KbsConfigSpec) -> Iterator[MountedVolume]:
 
 
 def volume_name(name: str) -> str:
-    """The name of the volume for an object that people named: the same, where a volume may be called so."""
+    """The volume name for an object: the object's name if it is a valid label, else a digest."""
     return name if _LABEL.fullmatch(name) else f"volume-{digest(name)[:16]}"
 
 
@@ -122,7 +122,7 @@ def _config_map_volume(volume: str, name: str, path: str) -> MountedVolume:
 
 
 def _file_mount(volume: str, name: Maybe[str], folder: str, key: str) -> Iterator[MountedVolume]:
-    """One file into a folder that has others; nothing where no ConfigMap is named."""
+    """One key of a ConfigMap as a file in a shared folder; empty where no ConfigMap is named."""
     if name:
         whole = _config_map_volume(volume, name, f"{folder}/{key}")
         yield whole._replace(mount={**whole.mount, "subPath": key})
@@ -151,7 +151,7 @@ _CONVERTER: Final = "OPERATOR_IMAGE_NAME"
 
 
 class TrusteeImages(NamedTuple):
-    """Which images run: `converter` is trustee-operator's own, whose one command copies Secrets into the repository."""
+    """The images of the containers: `converter` is trustee-operator's own, which copies Secrets into the repository."""
 
     converter: str
     kbs: str
@@ -160,7 +160,7 @@ class TrusteeImages(NamedTuple):
 
 
 def images(environment: Mapping[str, str], spec: KbsConfigSpec) -> TrusteeImages:
-    """The images that the environment names, as trustee-operator is told; or the usual ones."""
+    """The images from trustee-operator's environment variables, or their defaults."""
     converter = environment.get(_CONVERTER, "")
     if not converter:
         raise UserError(f"{_CONVERTER} environment variable must be set: to the image of trustee-operator")
@@ -174,7 +174,7 @@ def images(environment: Mapping[str, str], spec: KbsConfigSpec) -> TrusteeImages
 
 
 def init_containers(chosen: TrusteeImages, mounted: Sequence[MountedVolume]) -> list[Json]:
-    """The one that lays out the Secrets that clients can have, then ends."""
+    """The init container, which copies the Secrets for clients into the repository."""
     return [
         {
             "name": "secret-converter",
@@ -190,7 +190,7 @@ def init_containers(chosen: TrusteeImages, mounted: Sequence[MountedVolume]) -> 
 
 
 def containers(spec: KbsConfigSpec, chosen: TrusteeImages, mounted: Sequence[MountedVolume]) -> list[Json]:
-    """Those that stay: the broker, and beside it what it does not do itself."""
+    """The key broker, and in a microservices deployment the services beside it."""
     mounts: list[Json] = [one.mount for one in mounted if not one.init_only]
     command = ["/usr/local/bin/kbs", "--config-file", f"{CONFIG_DIR}/{KBS_TOML}"]
     broker = {
@@ -254,7 +254,7 @@ def _probe(spec: KbsConfigSpec, *, delay: int, period: int) -> JsonObject:
     }
 
 
-# Held until the Deployment is gone; on the object before there is one.
+# Set before the Deployment is created, and removed after it is deleted.
 FINALIZER: Final = "kbsconfig.confidentialcontainers.org/finalizer"
 DEPLOYMENT: Final = "trustee-deployment"
 SERVICE: Final = "kbs-service"
@@ -263,20 +263,20 @@ _SPEC: Final = FieldsView((Path(("spec",)),))
 _SELECTOR: Final = Path(("spec", "selector"))
 
 
-def workload(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, trace: str) -> tuple[Child, Child]:
-    """Both as children: what a server, or somebody, adds to them is no reason to write them, and stays.
+def workload(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, input_digest: str) -> tuple[Child, Child]:
+    """Both as children: fields that a server or another writer adds are kept, and are no drift.
 
     Errors as for `deployment`.
     """
-    pods = deployment(resource, spec, chosen, trace)
+    pods = deployment(resource, spec, chosen, input_digest)
     return (
         Child(pods, ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}, immutable=(_SELECTOR,)),
         Child(service(resource, spec), ChildUpdatePolicy.APPLY_SUBSET, _SPEC, {}),
     )
 
 
-def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, trace: str) -> JsonObject:
-    """The pods; `trace` is `versions(…)`. ManifestInvalid for a spec that no pod can have."""
+def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, input_digest: str) -> JsonObject:
+    """The Deployment; `input_digest` is from `input_versions`. ManifestInvalid for a spec that no pod can have."""
     mounted = volumes(spec)
     pod: JsonObject = {
         "initContainers": init_containers(chosen, mounted),
@@ -291,13 +291,16 @@ def deployment(resource: Resource, spec: KbsConfigSpec, chosen: TrusteeImages, t
             "replicas": spec.replicas,
             "selector": {"matchLabels": dict(_APP)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
-            "template": {"metadata": {"labels": dict(_APP), "annotations": {VERSIONS_ANNOTATION: trace}}, "spec": pod},
+            "template": {
+                "metadata": {"labels": dict(_APP), "annotations": {VERSIONS_ANNOTATION: input_digest}},
+                "spec": pod,
+            },
         },
     }
 
 
 def service(resource: Resource, spec: KbsConfigSpec) -> JsonObject:
-    """How clients reach the pods."""
+    """The Service."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,4 +1,7 @@
-"""TrusteeConfig: one Trustee, from a few wishes."""
+"""TrusteeConfig: generates a KbsConfig, and the ConfigMaps and Secrets that it names.
+
+Imported by `app`; imports `kinds.trustee.constants` and no other kind. Start at `owner.py`, then `children.py`.
+"""
 
 from setpoint.kinds.trustee.trustee_config.children import (
     KEY_PAIR,
@@ -10,15 +13,9 @@ from setpoint.kinds.trustee.trustee_config.children import (
     tls_pair,
 )
 from setpoint.kinds.trustee.trustee_config.kbs_config_child import (
-    EditPolicy,
-    MergeDialect,
-    MergedKbsConfig,
     editable_fields,
-    field_policies,
-    merge_kbs_config,
 )
 from setpoint.kinds.trustee.trustee_config.kbs_toml import (
-    CipherNames,
     TlsSettings,
     cipher_list,
     openssl_name,
@@ -39,17 +36,12 @@ from setpoint.kinds.trustee.trustee_config.spec import (
     TrusteeConfigSpec,
     TrusteeConfigStatus,
     check_spec,
-    read_tls_config,
     trustee_status,
 )
 
 __all__ = (
     "KEY_PAIR",
-    "CipherNames",
-    "EditPolicy",
     "KbsConfigRef",
-    "MergeDialect",
-    "MergedKbsConfig",
     "ProfileType",
     "TlsConfig",
     "TlsPair",
@@ -62,15 +54,12 @@ __all__ = (
     "check_volume",
     "cipher_list",
     "editable_fields",
-    "field_policies",
     "generated_children",
     "is_kbs_config_ready",
     "is_tls_line",
-    "merge_kbs_config",
     "merge_tls_lines",
     "missing_field_warnings",
     "openssl_name",
-    "read_tls_config",
     "settings_problem",
     "tls_pair",
     "tls_settings",

@@ -36,14 +36,14 @@ _TLS_TYPE: Final = "kubernetes.io/tls"
 
 
 class TlsPair(NamedTuple):
-    """A private key and its certificate, as a Secret's data has them: in base64."""
+    """A private key and its certificate, in base64 as in the data of a Secret."""
 
     key: str
     certificate: str
 
 
 class TrusteeSources(NamedTuple):
-    """What others made, as it is; None for what is not there."""
+    """The live objects that the children are made from; None for one that does not exist."""
 
     https: JsonObject | None = None
     token: JsonObject | None = None
@@ -52,7 +52,7 @@ class TrusteeSources(NamedTuple):
 
 
 def tls_pair(purpose: str, name: str, secret: JsonObject | None) -> TlsPair:
-    """The pair in a Secret; an error says what is wrong with it. `purpose` is `HTTPS` or `attestation`."""
+    """The pair in a Secret; DependencyNotFound or DependencyInvalid. `purpose` is `HTTPS` or `attestation`."""
     if secret is None:
         raise DependencyNotFound(
             f"{purpose} secrets: Secret {name} not found: create it, of type {_TLS_TYPE}, in the same namespace"
@@ -70,7 +70,7 @@ def _member(purpose: str, name: str, secret: JsonObject, key: str) -> str:
 
 
 def check_volume(name: str, volume: JsonObject | None, claim: JsonObject | None) -> None:
-    """An error unless the volume is there and an older claim, if any, is on it."""
+    """DependencyNotFound without the volume; DependencyInvalid if an existing claim is bound to another one."""
     if volume is None:
         raise DependencyNotFound(f"IBM SE PVC: PersistentVolume {name} not found: create it, and put the files there")
     bound: Json = None if claim is None else text_at(claim, "spec", "volumeName")
@@ -82,7 +82,7 @@ def check_volume(name: str, volume: JsonObject | None, claim: JsonObject | None)
 
 
 def missing_field_warnings(spec: TrusteeConfigSpec) -> tuple[str, ...]:
-    """What a spec leaves out that the server will not start without."""
+    """Warnings for fields that the server needs to start and that the spec leaves out."""
     if spec.profile is not ProfileType.RESTRICTED:
         return ()
     told = {
@@ -97,8 +97,8 @@ def missing_field_warnings(spec: TrusteeConfigSpec) -> tuple[str, ...]:
 
 
 def generate_key_pair() -> Mapping[str, str]:
-    """A random Ed25519 pair as the data of a Secret: both halves in PEM, as PKIX and PKCS#8, in base64."""
-    # Only where a pair is made: it takes a while to load.
+    """A random Ed25519 key pair as the data of a Secret: PKIX and PKCS#8 in PEM, in base64."""
+    # Imported on use: it is slow to load.
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
@@ -119,13 +119,13 @@ _NO_REFERENCE_VALUES: Final = "{\n}"
 
 
 def generated_children(resource: Resource, spec: TrusteeConfigSpec, sources: TrusteeSources) -> Iterator[Child]:
-    """What there should be, the KbsConfig last. Where one cannot be made, an error says what is missing for it."""
+    """The children in order, the KbsConfig last; DependencyNotReady at the first one whose sources are missing."""
     return _ChildFactory(resource, ChildNames(resource.ref.name)).all(spec, sources)
 
 
 @dataclass(frozen=True, slots=True)
 class _ChildFactory:
-    """The children of one TrusteeConfig on their way."""
+    """Builds the children of one TrusteeConfig."""
 
     parent: Resource
     names: ChildNames
@@ -154,19 +154,19 @@ class _ChildFactory:
         return Child(made, ChildUpdatePolicy.MERGE, KbsTomlView(), KBS_TOML_EDITS)
 
     def text(self, name: str, key: str, text: str) -> Child:
-        """A ConfigMap with one text: whoever edits it keeps it, whoever removes it gets it back."""
+        """A ConfigMap with one text: an edit is kept, a removal is reverted."""
         path = Path(("data", key))
         return Child(
             self.config_map(name, {key: text}), ChildUpdatePolicy.MERGE, FieldsView((path,)), {path: WholeValue()}
         )
 
     def https_copies(self, pair: TlsPair) -> Iterator[Child]:
-        """Secrets with one half of a pair each: they follow the Secret that the author named."""
+        """A Secret each for key and certificate: copies that follow the source Secret."""
         yield self.copy("https", self.names.https_key, {PRIVATE_KEY: pair.key})
         yield self.copy("https", self.names.https_certificate, {CERTIFICATE: pair.certificate})
 
     def token_copies(self, pair: TlsPair) -> Iterator[Child]:
-        """The same for tokens."""
+        """The same for attestation tokens."""
         yield self.copy("attestation", self.names.token_key, {TOKEN_KEY: pair.key})
         yield self.copy("attestation", self.names.token_certificate, {TOKEN_CERTIFICATE: pair.certificate})
 
@@ -180,12 +180,12 @@ class _ChildFactory:
         spec: JsonObject = {
             "accessModes": ["ReadOnlyMany"],
             "resources": {"requests": {"storage": "100Mi"}},
-            # None of the cluster's own: the volume is there already.
+            # No dynamic provisioning: the volume exists.
             "storageClassName": "",
             "volumeName": volume,
         }
         made = self.made("v1", "PersistentVolumeClaim", self.names.ibm_se_claim, {"spec": spec})
-        # A cluster lets nobody change it.
+        # The spec of a claim is immutable.
         return Child(made, ChildUpdatePolicy.CREATE_ONLY, _SPEC, {})
 
     def copy(self, component: str, name: str, data: Mapping[str, str]) -> Child:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -23,22 +22,13 @@ from setpoint.kinds.trustee.constants import (
 from setpoint.kinds.trustee.trustee_config.spec import CUSTOM, INTERMEDIATE, ProfileType, TlsConfig
 
 
-class CipherNames(StrEnum):
-    """Whose spelling is written into the configuration."""
-
-    OPENSSL = "openssl"
-    # trustee-operator's: wrong for every second suite, and kept for those who compare.
-    UPSTREAM = "upstream"
-
-
-def cipher_list(suites: Sequence[str], names: CipherNames = CipherNames.OPENSSL) -> str:
+def cipher_list(suites: Sequence[str]) -> str:
     """The suites as OpenSSL's colon-separated list."""
-    spell = openssl_name if names is CipherNames.OPENSSL else upstream_name
-    return ":".join(map(spell, suites))
+    return ":".join(map(openssl_name, suites))
 
 
 def openssl_name(suite: str) -> str:
-    """The suite as OpenSSL names it; whatever is not IANA's name of a suite, such as OpenSSL's own, as it is."""
+    """The OpenSSL name of an IANA suite; any other text, such as an OpenSSL name, is returned unchanged."""
     parts = _parse_suite(suite)
     return suite if parts is None else parts.openssl
 
@@ -50,13 +40,13 @@ _TRIPLE_DES: Final = "3DES_EDE_CBC"
 
 
 def _parse_suite(suite: str) -> "_Suite | None":
-    """What the name is made of; None for TLS 1.3, where both write it alike, and for what is no suite of IANA's."""
+    """The parts of an IANA name; None for TLS 1.3, where both names are equal, and for any other text."""
     found = _SUITE.fullmatch(suite)
     return None if found is None else _Suite(found[1], found[2], found[3] or "")
 
 
 class _Suite(NamedTuple):
-    """A suite up to TLS 1.2, in IANA's words; `hash` is "" for a cipher that needs none."""
+    """The parts of an IANA suite name up to TLS 1.2; `hash` is "" for a cipher that needs none."""
 
     exchange: str
     cipher: str
@@ -65,8 +55,8 @@ class _Suite(NamedTuple):
     @property
     def openssl(self) -> str:
         """The name in OpenSSL."""
-        said = (self._exchange, self._cipher, "" if self.cipher == _CHACHA else self.hash)
-        return "-".join(part for part in said if part)
+        parts = (self._exchange, self._cipher, "" if self.cipher == _CHACHA else self.hash)
+        return "-".join(part for part in parts if part)
 
     @property
     def _exchange(self) -> str:
@@ -91,7 +81,7 @@ class _Suite(NamedTuple):
         if block is None:
             return _OLD_NAMES.get(self.cipher, self.cipher.replace("_", "-"))
         name, bits, mode = block.groups(default="")
-        # Suites with a key that is shared beforehand got their names when CBC no longer went without saying for AES.
+        # Names of pre-shared-key suites are newer, and include CBC for AES.
         if mode == "CBC" and not (shares_a_key and name == "AES"):
             mode = ""
         return "-".join(part for part in (f"{name}{bits}", mode.replace("_", "")) if part)
@@ -100,39 +90,13 @@ class _Suite(NamedTuple):
 _OLD_NAMES: Final = {_TRIPLE_DES: "DES-CBC3", "RC4_128": "RC4", "SEED_CBC": "SEED"}
 
 
-# --- trustee-operator's spelling --------------------------------------------------------------------------------------
-
-
-def upstream_name(suite: str) -> str:
-    """The suite as trustee-operator spells it: by a rule of thumb, but for some that it knows."""
-    parts = _parse_suite(suite)
-    if parts is None and suite.startswith(("TLS_AES_", "TLS_CHACHA20_")):
-        return suite
-    if parts is not None and _is_known_upstream(parts):
-        return parts.openssl
-    bare = suite.removeprefix("TLS_").replace("_WITH_", "-", 1)
-    return re.sub("_(?=[0-9])", "", bare).replace("_", "-")
-
-
-def _is_known_upstream(suite: _Suite) -> bool:
-    match suite.exchange, suite.cipher:
-        case "RSA", cipher:
-            return cipher == _TRIPLE_DES or re.fullmatch("AES_(128|256)_(CBC|GCM)", cipher) is not None
-        case "ECDHE_RSA", cipher:
-            return cipher in (_CHACHA, _TRIPLE_DES)
-        case "ECDHE_ECDSA" | "DHE_RSA", cipher:
-            return cipher == _CHACHA
-        case _:
-            return False
-
-
-# The keys of the block, in their order.
+# The TOML keys, in the order of the block.
 TLS_KEYS: Final = ("tls_profile", "tls_min_version", "tls_max_version", "tls_ciphers", "tls_groups")
 TLS_COMMENT: Final = "# TLS configuration"
 
 
 class TlsSettings(Struct, frozen=True):
-    """What is written; "" for what is left to the profile."""
+    """The values in `kbs-config.toml`; "" for what the profile decides."""
 
     profile: str
     min: str = ""
@@ -152,27 +116,27 @@ class TlsSettings(Struct, frozen=True):
         return f"{TLS_COMMENT} - Mozilla {self.profile} profile"
 
 
-def tls_settings(config: TlsConfig | None, names: CipherNames = CipherNames.OPENSSL) -> TlsSettings:
-    """The settings that `config` comes to: all but the profile count only where that is `custom`."""
+def tls_settings(config: TlsConfig | None) -> TlsSettings:
+    """The settings from `config`: everything but the profile is ignored unless that is `custom`."""
     if config is None or config.profile != CUSTOM:
         return TlsSettings((config.profile or INTERMEDIATE) if config else INTERMEDIATE)
     return TlsSettings(
         CUSTOM,
         config.minVersion or "",
         config.maxVersion or "",
-        cipher_list(config.ciphers or (), names),
+        cipher_list(config.ciphers or ()),
         ":".join(config.groups or ()),
     )
 
 
 def tls_block(settings: TlsSettings) -> str:
-    """The lines of the settings: a comment, a blank line, a key each."""
+    """The TOML block: a comment, a blank line, a line for each key."""
     lines = [settings.comment, "", *(setting_line(key, value) for key, value in settings.values.items())]
     return "\n".join(lines)
 
 
 def setting_line(key: str, value: str) -> str:
-    """`key = "value"`, whatever is in the value."""
+    """`key = "value"`, with the value escaped."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'{key} = "{escaped}"'
 
@@ -193,7 +157,7 @@ certificate = "{HTTPS_CERT_DIR}/{CERTIFICATE}"
 worker_count = 4
 """
 
-# Whoever administers does so with kubectl: nobody may by way of the server.
+# Administration is by kubectl only: the server's admin API is disabled.
 _ADMIN_SECTION: Final = """\
 [admin]
 authorization_mode = "DenyAll"
@@ -226,7 +190,7 @@ key_path = "{TOKEN_KEY_DIR}/{TOKEN_KEY}"
 cert_path = "{TOKEN_CERT_DIR}/{TOKEN_CERTIFICATE}"
 """
 
-# Certificates of AMD that are at hand come first: there may be no way out.
+# Local AMD certificates come first: the cluster may have no internet access.
 _OTHER_SECTIONS: Final = f"""\
 [attestation_service.rvps_config]
 type = "BuiltIn"
@@ -254,7 +218,7 @@ storage_backend_type = "kvstorage"
 
 
 def kbs_toml(profile: ProfileType, tls: TlsSettings) -> str:
-    """The settings of a profile. Without HTTPS there is no TLS to speak of: `tls` is for the restricted one."""
+    """The file of a profile. `tls` is for the restricted profile only: the permissive one has no HTTPS."""
     if profile is ProfileType.PERMISSIVE:
         sections = [_PERMISSIVE_SERVER, _ADMIN_SECTION, _PERMISSIVE_TOKEN, _ATTESTATION_SERVICE, _OTHER_SECTIONS]
     else:

@@ -23,7 +23,7 @@ _KEYS: Final = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
 _HEADER: Final = re.compile(rf"[ \t]*\[\[?[ \t]*(?P<keys>{_KEYS})[ \t]*\]")
 _PAIR: Final = re.compile(rf"[ \t]*(?P<keys>{_KEYS})[ \t]*=[ \t]*")
 _ONE_KEY: Final = re.compile(_KEY)
-# What may stand in a value: texts and comments are passed over whole, brackets are counted.
+# Tokens of a value: strings and comments are skipped as a whole, brackets are counted.
 _TOKEN: Final = re.compile(
     r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|#[^\n]*|.", re.DOTALL
 )
@@ -32,7 +32,7 @@ _DEEPER: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 @dataclass(frozen=True, slots=True)
 class TomlLayout:
-    """A comment or a blank line. `table` is the one that it stands in."""
+    """A comment or a blank line, in `table`."""
 
     text: str
     table: TomlKeyPath
@@ -48,7 +48,7 @@ class TomlHeader:
 
 @dataclass(frozen=True, slots=True)
 class TomlPair:
-    """A key and its value. `before` is all up to the value, `after` all behind it: space, a comment, the line's end."""
+    """A key and its value. `before` is the text up to the value, `after` the rest: space, comment, end of line."""
 
     before: str
     value: str
@@ -94,7 +94,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _value_end(text: str, position: int) -> tuple[int, int]:
-    """Where the value ends, and where the statement does: at the first line end outside of brackets and texts."""
+    """The ends of the value and of the statement: the first end of line outside of brackets and strings."""
     depth, last = 0, position
     for token in _TOKEN.finditer(text, position):
         found = token[0]
@@ -106,11 +106,13 @@ def _value_end(text: str, position: int) -> tuple[int, int]:
     return last, len(text)
 
 
+# --- TLS settings in valid TOML --------------------------------------------------------------------------------------
+
 _SERVER: Final = "http_server"
 
 
 def with_tls(text: str, generated: str) -> str:
-    """`text` with the TLS settings of `generated`; as it is when there are none, or no safe way to put them in."""
+    """`text` with the TLS settings of `generated`; unchanged if there are none, or no safe way to insert them."""
     wanted = tls_in(generated)
     before = _read(text)
     if not wanted or before is None:
@@ -122,21 +124,21 @@ def with_tls(text: str, generated: str) -> str:
 
 
 def tls_in(text: str) -> Mapping[str, str]:
-    """The TLS settings in `text`, by key; none where it is not TOML."""
+    """The TLS settings in `text` by key; empty if it is not TOML."""
     server = (_read(text) or {}).get(_SERVER)
     found = server if isinstance(server, dict) else {}
     return {key: str(found[key]) for key in TLS_KEYS if key in found}
 
 
 def without_tls(text: str) -> str:
-    """What else `text` says: without TLS settings and blank lines. Only to be compared."""
+    """`text` without TLS settings and blank lines: for comparison only."""
     if _read(text) is None:
         return text
     return "".join(one.text for one in toml_statements(text) if not _is_about_tls(one) and one.text.strip())
 
 
 def settings_problem(text: str, generated: str) -> str | None:
-    """What is wrong with a file that people edited, and what to do: no server reads it, or TLS is not as generated."""
+    """What is wrong with an edited file, and what to do: it is not TOML, or TLS is not as generated."""
     problem = toml_problem(text)
     wanted = tls_in(generated)
     if _read(text) is not None and (not wanted or tls_in(text) == wanted):
@@ -145,7 +147,7 @@ def settings_problem(text: str, generated: str) -> str | None:
 
 
 def toml_problem(text: str) -> str | None:
-    """Why the settings of `text` cannot be seen to; None when they can."""
+    """Why TLS settings cannot be merged into `text`; None if they can."""
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -163,7 +165,7 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def _means(made: str, before: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    """Whether `made` says what was said before, but for the TLS settings."""
+    """Whether `made` has the same values as before, except for the TLS settings."""
     after = _read(made)
     if after is None or tls_in(made) != wanted:
         return False
@@ -182,13 +184,13 @@ def _is_about_tls(one: TomlStatement) -> bool:
 
 
 def _with_section(text: str, generated: str) -> str:
-    """`text` with the generated section of the server at its end."""
+    """`text` with the generated server section appended."""
     section = "".join(one.text for one in toml_statements(generated) if one.table == (_SERVER,))
     return f"{text.rstrip()}\n\n{section.strip()}\n"
 
 
 class _TlsEdit:
-    """One text on its way to other settings."""
+    """The edit of one text."""
 
     def __init__(self, text: str, wanted: Mapping[str, str]) -> None:
         self._wanted = wanted
@@ -197,9 +199,9 @@ class _TlsEdit:
         self._old = list(toml_statements(text))
 
     def made(self) -> str:
-        """The text with the settings."""
+        """The edited text."""
         lines: list[str] = []
-        # Behind which line what is missing goes, and whether that line is about TLS already.
+        # The index at which missing settings are inserted, and whether that is inside the TLS block.
         place, at_block = -1, False
         for one in self._old:
             text = self._rewritten(one)
@@ -212,7 +214,7 @@ class _TlsEdit:
         return self._with_missing(lines, place, at_block=at_block)
 
     def _rewritten(self, one: TomlStatement) -> str:
-        """The statement as it should be; "" for one that goes."""
+        """The edited statement; "" for one that is removed."""
         if not _is_about_tls(one):
             return one.text
         if isinstance(one, TomlPair):
@@ -244,24 +246,28 @@ class _TlsEdit:
         if not at_block and not prefix:
             new = ["", self._comment, "", *new]
         if place < 0:
-            # Only tables inside of it are there: its own may still follow.
+            # Only subtables exist: the table itself is appended.
             place, new = len(lines), ["", f"[{_SERVER}]", *new]
         before = "".join(lines[:place])
         gap = "" if not before or before.endswith("\n") else self._newline
         return f"{before}{gap}{''.join(line + self._newline for line in new)}{''.join(lines[place:])}"
 
 
+# --- TLS settings line by line, as trustee-operator merges them: for files that are not valid TOML --------------------
+# A key without spaces around `=` is not recognised; a file without `[http_server]` stays unchanged; lines after the
+# settings end up before them.
+
 _SERVER_HEADER: Final = "[http_server]"
 _STARTS: Final = (*(f"{key} =" for key in TLS_KEYS), TLS_COMMENT)
 
 
 def is_tls_line(line: str) -> bool:
-    """Whether a line, without the space around it, is the comment above the settings or one of them."""
+    """Whether a stripped line is a TLS setting, or the comment above them."""
     return line.startswith(_STARTS)
 
 
 def merge_tls_lines(existing: str, new: str) -> str:
-    """`existing` with the settings of `new` at the end of its section; as it is when `new` has none."""
+    """`existing` with the settings of `new` at the end of its server section; unchanged if `new` has none."""
     settings = _settings_of(_sections(new))
     if not settings:
         return existing
@@ -276,7 +282,7 @@ def merge_tls_lines(existing: str, new: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A header and the lines up to the next one; "" for what stands before the first."""
+    """A header and its lines; the header is "" before the first one."""
 
     header: str
     lines: list[str] = field(default_factory=list)
@@ -286,18 +292,18 @@ class _Section:
         return self.header == _SERVER_HEADER
 
     def without_settings(self) -> Iterator[str]:
-        """The lines without settings, and without the blank ones right behind a setting."""
+        """The lines without settings, and without blank lines that follow a setting."""
         is_behind = False
         for line in self.lines:
-            said = line.strip()
-            is_setting = is_tls_line(said)
-            is_behind = is_setting or (is_behind and not said)
+            stripped = line.strip()
+            is_setting = is_tls_line(stripped)
+            is_behind = is_setting or (is_behind and not stripped)
             if not is_behind:
                 yield line
 
 
 def _settings_of(sections: Sequence[_Section]) -> list[str]:
-    """The settings in the first section that has a name, if that is the server's: from the comment on, everything."""
+    """The settings in the first section, if it is the server's: everything from the comment on."""
     first = next((one for one in sections if one.header), None)
     if first is None or not first.is_server_section:
         return []
@@ -307,34 +313,38 @@ def _settings_of(sections: Sequence[_Section]) -> list[str]:
 
 
 def _sections(text: str) -> list[_Section]:
-    """The text in pieces; a header that comes again right away begins no other one."""
+    """The sections of the text; a header repeated at once does not start a new one."""
     found = [_Section("")]
     lines = text.split("\n")
     for line in lines if lines[-1] else lines[:-1]:
-        said = line.strip()
-        if said.startswith("[") and said != found[-1].header:
-            found.append(_Section(said))
+        stripped = line.strip()
+        if stripped.startswith("[") and stripped != found[-1].header:
+            found.append(_Section(stripped))
         found[-1].lines.append(line.removesuffix("\r"))
     return found
 
 
+# --- The merge view --------------------------------------------------------------------------------------------------
+
 _FILE: Final = Path(("data", KBS_TOML))
 _TEXT: Final = _FILE / "text"
-# The text is people's to edit.
+# Users may edit the text.
 KBS_TOML_EDITS: Final[EditableFields] = {_TEXT: WholeValue()}
 
 
 class KbsTomlView:
-    """Seen in two parts: what the file says apart from TLS, and the TLS settings in it."""
+    """The file in two parts for the merge: the text without TLS settings, and the TLS settings."""
 
     def read(self, object_: JsonObject) -> Json:
+        """The two parts of the ConfigMap."""
         text = text_at(object_, "data", KBS_TOML)
         return {"data": {KBS_TOML: {"text": without_tls(text), "tls": dict(tls_in(text))}}}
 
     def write(self, live: JsonObject, generated: JsonObject, merged: Json) -> JsonObject:
+        """The live ConfigMap with the merged parts."""
         old, new = text_at(live, "data", KBS_TOML), text_at(generated, "data", KBS_TOML)
         if get_at(merged, _TEXT) != without_tls(new):
-            # A text that is no TOML cannot be read, only gone through line by line.
+            # Invalid TOML cannot be parsed: edit it line by line.
             new = merge_tls_lines(old, new) if toml_problem(old) else with_tls(old, new)
         made = set_at(live, _FILE, new)
         assert isinstance(made, dict)

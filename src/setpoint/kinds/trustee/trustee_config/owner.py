@@ -49,10 +49,10 @@ from setpoint.kinds.typed_spec import decode_spec
 def readiness_of(
     kbs_config: ResourceRef, live: JsonObject | None, settings: JsonObject | None, generated: str
 ) -> OwnerStatus:
-    """How it stands, given the live KbsConfig and the live ConfigMap; `generated` are the settings as they are made.
+    """The status and condition from the live KbsConfig and ConfigMap; `generated` is the generated `kbs-config.toml`.
 
-    `isReady` is what the KbsConfig says. Ready wants the settings to be in order as well: those that cannot be seen to
-    are not as declared, whatever still runs.
+    `isReady` repeats the KbsConfig's. The Ready condition also requires settings that are as declared: an edited file
+    without them is not, whatever still runs.
     """
     unready = _unready(kbs_config, live)
     ref = KbsConfigRef(API_VERSION, kbs_config.kind, kbs_config.name, kbs_config.namespace)
@@ -79,12 +79,12 @@ def _unready(kbs_config: ResourceRef, live: JsonObject | None) -> str | None:
 
 
 def is_kbs_config_ready(kbs_config: JsonObject) -> bool:
-    """Whether a live KbsConfig says that it is ready."""
+    """Whether a live KbsConfig reports that it is ready."""
     return get_at(kbs_config, Path(("status", "isReady"))) is True
 
 
 def _reason_of(live: JsonObject) -> str:
-    """What the KbsConfig itself says about it, as long as that is not about an older one."""
+    """The message of the KbsConfig's Ready condition, unless it is of an older generation."""
     ready = find_condition(conditions_of(live), ConditionType.READY)
     if ready is None or ready.status == "True" or not ready.message or condition_lag(live, ready):
         return " yet"
@@ -106,7 +106,7 @@ _DEFINITION: Final = CrdDetails("One Trustee, from a few wishes.", TrusteeConfig
 
 @dataclass(slots=True)
 class TrusteeConfigOwner:
-    """The owner."""
+    """The owner TrusteeConfig."""
 
     group: str = GROUP
     version: str = VERSION
@@ -117,12 +117,12 @@ class TrusteeConfigOwner:
     definition: CrdDetails = _DEFINITION
     makes: Sequence[ObjectKind] = (CONFIG_MAP, SECRET, _CLAIM, _KBS_CONFIG)
     reads: Sequence[ObjectKind] = (SECRET, _VOLUME)
-    # Everything that it makes goes by itself.
+    # All children are garbage collected.
     finalizer: str = ""
     minimum_outputs: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
-        """ManifestInvalid for a spec that no Trustee can have, or a name that no label can."""
+        """ManifestInvalid for an invalid spec, or a name that is too long for a label."""
         _spec(resource)
         length = len(resource.ref.name)
         if length > _LONGEST_NAME:
@@ -132,15 +132,15 @@ class TrusteeConfigOwner:
             )
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
-        """None: what it is made of is a matter of each child."""
+        """None: each child has its own sources."""
         return ()
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
-        """The Secrets with certificates, and IBM's volume with the claim that may be on it."""
+        """The Secrets with certificates, and IBM's volume with its claim."""
         return tuple(dict.fromkeys(ref for ref in _source_refs(resource) if ref is not None))
 
     def generate(self, resource: Resource, found: Mapping[ResourceRef, Resource]) -> GeneratedChildren:
-        """All children; or those before the first for which something is missing: never a KbsConfig then."""
+        """All children; or those before the first one whose sources are missing, and then no KbsConfig."""
         spec = _spec(resource)
         there = (found.get(ref) if ref else None for ref in _source_refs(resource))
         sources = TrusteeSources(*(None if one is None else one.document for one in there))
@@ -153,11 +153,11 @@ class TrusteeConfigOwner:
         return GeneratedChildren(tuple(made), warnings=missing_field_warnings(spec))
 
     def completed(self, child: Child) -> JsonObject:
-        """The object; the administrator's Secret with a pair of keys that nobody had before."""
+        """The object; the administrator's Secret with a new key pair."""
         return {**child.object, "data": generate_key_pair()} if child.filled_on_create == KEY_PAIR else child.object
 
     def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
-        """Ready when the KbsConfig is, for what it is now, and its settings are in order."""
+        """Ready when the KbsConfig is ready for its current generation, and its settings are as declared."""
         spec, name = _spec(resource), ChildNames(resource.ref.name).kbs_config
         generated = kbs_toml(spec.profile, tls_settings(spec.tlsConfig or None))
         live, settings = (
@@ -167,7 +167,7 @@ class TrusteeConfigOwner:
         return readiness_of(object_ref(_KBS_CONFIG, name, resource), live, settings, generated)
 
     def deleted_first(self, resource: Resource) -> Sequence[ResourceRef]:
-        """None: nothing holds a TrusteeConfig."""
+        """None: a TrusteeConfig has no finalizer."""
         return ()
 
 
@@ -178,7 +178,7 @@ def _spec(resource: Resource) -> TrusteeConfigSpec:
 
 
 def _source_refs(resource: Resource) -> tuple[ResourceRef | None, ...]:
-    """Where each member of `Sources` is; None for what nobody asks for."""
+    """The reference for each member of `TrusteeSources`; None for one that the spec does not need."""
     spec = _spec(resource)
     return (
         object_ref(SECRET, spec.https_secret, resource) if spec.https_secret else None,

@@ -1,7 +1,7 @@
-"""Policies in Rego: who gets a resource, and how evidence is judged.
+"""Policies in Rego: access to resources, and appraisal of evidence.
 
-A judgement is a number for each claim, as AR4SI has them: 2 to 31 affirm, 32 to 95 warn, 96 and more refuse; 0 says
-nothing. The names of rules, claims and reference values are those that the attestation service knows.
+An appraisal is a number for each claim, as in AR4SI: 2 to 31 affirms, 32 to 95 warns, 96 and more contraindicates; 0
+is no claim. The names of rules, claims and reference values are those that the attestation service knows.
 """
 
 from typing import Final
@@ -275,7 +275,7 @@ GPU_ATTESTATION: Final = f"# How evidence of a GPU is judged.\n{_CLAIMS}\n{_GPU}
 
 
 def resource_policy(spec: TrusteeConfigSpec) -> str:
-    """Who gets a resource."""
+    """The policy for access to resources."""
     if spec.ibmSE:
         return _SECURE_EXECUTION
     return _ALLOW_ATTESTED if spec.profile is ProfileType.RESTRICTED else _ALLOW_ALL

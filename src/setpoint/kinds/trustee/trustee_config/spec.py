@@ -3,11 +3,9 @@
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from setpoint.core.schema.shape import Check, Default
-from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
@@ -18,7 +16,7 @@ ORDERED: Final = "minVersion must not be greater than maxVersion"
 
 
 class ProfileType(StrEnum):
-    """What a TrusteeConfig starts from."""
+    """The profile of a TrusteeConfig."""
 
     PERMISSIVE = "Permissive"
     RESTRICTED = "Restricted"
@@ -57,7 +55,7 @@ class TlsConfig(SpecStruct, frozen=True):
 
 
 class TrusteeConfigSpec(SpecStruct, frozen=True):
-    """The spec. One TrusteeConfig stands for a KbsConfig, and the ConfigMaps and Secrets that it names."""
+    """The spec of a TrusteeConfig."""
 
     profileType: Maybe[str] = UNSET
     """`Restricted` wants HTTPS and attested clients; anything else is `Permissive`, for trying out."""
@@ -74,7 +72,7 @@ class TrusteeConfigSpec(SpecStruct, frozen=True):
 
     @property
     def profile(self) -> ProfileType:
-        """The profile that the name comes to."""
+        """The profile of that name; Permissive for any unknown one."""
         return ProfileType.RESTRICTED if self.profileType == ProfileType.RESTRICTED else ProfileType.PERMISSIVE
 
     @property
@@ -90,33 +88,20 @@ class TrusteeConfigSpec(SpecStruct, frozen=True):
 
 
 class TrusteeConfigTree(Struct, frozen=True):
-    """What of a TrusteeConfig is the author's."""
+    """What the author of a TrusteeConfig writes."""
 
     spec: TrusteeConfigSpec
 
 
-def read_tls_config(tree: JsonObject | None) -> TlsConfig | None:
-    """A `tlsConfig` as a cluster would take it, an empty text being none; ManifestInvalid says what is wrong."""
-    if tree is None:
-        return None
-    said: dict[str, Json] = {name: value for name, value in tree.items() if value not in ("", None)}
-    try:
-        config = msgspec.convert(said, TlsConfig)
-    except msgspec.ValidationError as error:
-        raise ManifestInvalid(f"spec.tlsConfig: {error}") from error
-    check_tls(config)
-    return config
-
-
 def check_tls(config: TlsConfig) -> None:
-    """ManifestInvalid when the versions contradict each other."""
+    """ManifestInvalid when the minimum version is above the maximum."""
     low, high = config.minVersion, config.maxVersion
     if isinstance(low, str) and isinstance(high, str) and low > high:
         raise ManifestInvalid(f"spec.tlsConfig: {ORDERED}: {low} is greater than {high}")
 
 
 def check_spec(spec: TrusteeConfigSpec) -> None:
-    """ManifestInvalid for a spec that no world could satisfy."""
+    """ManifestInvalid for a spec that is invalid whatever the live state."""
     if spec.tlsConfig:
         check_tls(spec.tlsConfig)
     if spec.ibmSE and not spec.ibmSE.pvName:
@@ -135,7 +120,7 @@ class KbsConfigRef(Struct, frozen=True):
 
 
 class TrusteeConfigStatus(Struct, frozen=True):
-    """How the KbsConfig is, and what the next pass has to know of this one."""
+    """The status: readiness of the KbsConfig, and the last generated values for the next merge."""
 
     isReady: bool | UnsetType = UNSET
     """Whether the KbsConfig is."""
@@ -154,7 +139,7 @@ _NOT_YET: Final = "TrusteeConfig reconciled but KbsConfig deployment is in progr
 
 
 def trustee_status(child: KbsConfigRef, *, is_ready: bool) -> TrusteeConfigStatus:
-    """The status that follows from the child's."""
+    """The status from the readiness of the KbsConfig."""
     return TrusteeConfigStatus(
         # Left out when it is not so: that is how trustee-operator writes it.
         isReady=True if is_ready else UNSET,

@@ -11,11 +11,11 @@ from setpoint.kinds.gcp.sql_database import SqlDatabase, SqlDatabaseSpec, SqlDat
 from setpoint.kinds.gcp.sql_user.live import SqlUser
 from setpoint.kinds.gcp.sql_user.spec import SqlUserSpec, SqlUserTree
 from setpoint.localcloud.sql.schema import DATABASE, USER
-from tests.laws.google.bed import PASSWORD, PROJECT, Bed
+from tests.laws.google.cloud_harness import PASSWORD, PROJECT, CloudHarness
 from tests.laws.google.from_schema import Vocabulary, values
 from tests.laws.google.from_types import Words
-from tests.laws.google.ground import Ground, Spec
-from tests.laws.google.instance_ground import INSTANCES, VERSIONS, new_instance
+from tests.laws.google.fuzzed_instance import INSTANCES, VERSIONS, new_instance
+from tests.laws.google.fuzzed_kind import FuzzedKind, Spec
 
 _MAIN: Final[tuple[Json, ...]] = (
     *({"external": "main"}, {"external": f"projects/{PROJECT}/instances/main"}),
@@ -25,21 +25,21 @@ _MYSQL: Final = (("utf8mb4", "utf8mb4_bin"), ("utf8mb4", "utf8mb4_0900_ai_ci"), 
 _OTHERS: Final = (("UTF8", "en_US.UTF8"), ("UTF8", "C"))
 
 
-class InsideGround(Ground):
+class FuzzedInInstance(FuzzedKind):
     """Something in an instance that is there."""
 
     group = "sql.cnrm.cloud.google.com"
 
-    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+    def surroundings(self, draw: st.DrawFn, harness: CloudHarness) -> str:
         version = draw(st.sampled_from(VERSIONS))
-        new_instance(bed, "main", version, {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"})
+        new_instance(harness, "main", version, {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"})
         return version
 
     def said(self, told: Any) -> Any:
         return {"spec": told["spec"]}
 
 
-class DatabaseGround(InsideGround):
+class FuzzedDatabase(FuzzedInInstance):
     """A database."""
 
     kind = "SQLDatabase"
@@ -58,13 +58,13 @@ class DatabaseGround(InsideGround):
     }
     live_words = Vocabulary({"sqlserverDatabaseDetails.compatibilityLevel": (130, 150)})
 
-    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+    def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
         charset, collation = draw(st.sampled_from(_MYSQL if database_version.startswith("MYSQL") else _OTHERS))
         details: Spec = {}
         if database_version.startswith("SQLSERVER"):
             details = draw(st.sampled_from(({}, {"sqlserverDatabaseDetails": {"recoveryModel": "FULL"}})))
         body = {"name": self.name, "charset": charset, "collation": collation, **details}
-        assert bed.ask("POST", f"{INSTANCES}/main/databases", body)
+        assert harness.ask("POST", f"{INSTANCES}/main/databases", body)
 
     def possible(self, spec: Spec, database_version: str) -> Spec:
         """The local cloud knows the character sets of MySQL alone; the other engines have none of those."""
@@ -78,7 +78,7 @@ class DatabaseGround(InsideGround):
         return bool(spec.get("charset") or spec.get("collation"))
 
 
-class UserGround(InsideGround):
+class FuzzedUser(FuzzedInInstance):
     """A user."""
 
     kind = "SQLUser"
@@ -102,16 +102,16 @@ class UserGround(InsideGround):
     }
     live_words = Vocabulary({"passwordPolicy.passwordExpirationDuration": ("0s", "60s", "3600.5s")})
 
-    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+    def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
         fields = USER.fields
         policy = values(fields["passwordPolicy"], self.live_words, "passwordPolicy")
         kind = st.sampled_from(("BUILT_IN", "BUILT_IN", "BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_GROUP"))
         more = {"databaseRoles": st.just(["reader"]), "sqlserverUserDetails": st.just({"serverRoles": ["a"]})}
         body: Any = draw(st.fixed_dictionaries({"type": kind}, optional={"passwordPolicy": policy, **more}))
         word = {"password": "another"} if body["type"] == "BUILT_IN" else {}
-        assert bed.ask("POST", f"{INSTANCES}/main/users", {"name": self.name, **word, **body})
+        assert harness.ask("POST", f"{INSTANCES}/main/users", {"name": self.name, **word, **body})
 
-    def meddle(self, draw: st.DrawFn, bed: Bed) -> None:
-        """Somebody else gives the user another policy."""
+    def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
+        """Another writer gives the user another policy."""
         policy = draw(values(USER.fields["passwordPolicy"], self.live_words, "passwordPolicy"))
-        bed.ask("PUT", f"{INSTANCES}/main/users?name={self.name}", {"name": self.name, "passwordPolicy": policy})
+        harness.ask("PUT", f"{INSTANCES}/main/users?name={self.name}", {"name": self.name, "passwordPolicy": policy})

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tests.cli.desk import Desk
 from tests.cluster.access import Access
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.scenarios.served_kinds import serve_kinds
 
 BUCKETS: Final = "/apis/storage.cnrm.cloud.google.com/v1beta1/namespaces/{}/storagebuckets"
@@ -16,7 +16,7 @@ _COOKIE: Final = "c/2jmj7l5rSw0yVb_vlWAYkK_YBwk=/2jmj7l5rSw0yVb_vlWAYkK_YBwk="
 _FINALIZERS: Final = ("cnrm.cloud.google.com/finalizer", "cnrm.cloud.google.com/deletion-defender")
 
 
-def serve_theirs(cluster: Access) -> None:
+def serve_config_connector_kinds(cluster: Access) -> None:
     """The kinds of Config Connector are served when this returns, and the one by which it is switched."""
     serve_kinds(cluster)
     names = {
@@ -37,14 +37,14 @@ def serve_theirs(cluster: Access) -> None:
     until(lambda: cluster.call("GET", path).status == 200)
 
 
-def bucket_of_theirs(name: str, **annotations: str) -> dict[str, Any]:
-    """What somebody declared to them."""
+def config_connector_bucket(name: str, **annotations: str) -> dict[str, Any]:
+    """A bucket that is declared to Config Connector."""
     said = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
     head = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket"}
     return {**head, "metadata": {"name": name, "annotations": said}, "spec": {"location": "EU"}}
 
 
-class Theirs:
+class ConfigConnectorCluster:
     """A namespace that Config Connector looks after, with buckets that it made."""
 
     def __init__(self, cluster: Access, namespace: str, desk: Desk) -> None:
@@ -56,7 +56,7 @@ class Theirs:
 
     def make(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
         """A bucket that is declared, made and settled, as their controller leaves it."""
-        self.settle(bucket_of_theirs(name, **annotations), live or {})
+        self.settle(config_connector_bucket(name, **annotations), live or {})
 
     def settle(self, manifest: dict[str, Any], live: Mapping[str, Any]) -> None:
         """The same for one that is declared like this; `live` is what the bucket has besides."""
@@ -70,7 +70,7 @@ class Theirs:
         self.desk.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
     def uninstall(self) -> None:
-        """Nobody of theirs looks after the namespace any more."""
+        """Config Connector does not manage the namespace any more."""
         assert self.cluster.call("DELETE", f"{self.context}/{CONTEXT}").status == 200
 
     def resource(self, name: str) -> dict[str, Any]:

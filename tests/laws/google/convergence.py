@@ -5,23 +5,23 @@ nothing to do; or it is refused, in words that stand in the status:
 
 * by the kind: nothing was written, and nothing is written by the next step either;
 * by the service: what was written before that is done. The next step sends the refused write again, and of the others
-  only what nobody can see: a password.
+  only what cannot be read: a password.
 """
 
 from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import RemoteRefused, SetpointError, UserError
-from tests.laws.google.bed import authored
 from tests.laws.google.cases import Case
+from tests.laws.google.cloud_harness import authored
 
 
 async def is_kept_as_declared(case: Case) -> str:
     """Takes the step, and sees to it that the next one has nothing to do. How it ended."""
-    bed, ref = case.bed, (await case.bed.store.apply(case.manifest)).ref
-    written = authored(await bed.resource(ref))
-    outcome = await bed.go_on(ref)
+    harness, ref = case.harness, (await case.harness.store.apply(case.manifest)).ref
+    written = authored(await harness.resource(ref))
+    outcome = await harness.go_on(ref)
     if case.is_clone:
         # Whatever has another's data has its root password, too, until it has been seen.
-        outcome = await bed.go_on(ref)
+        outcome = await harness.go_on(ref)
     match outcome:
         case Settled():
             ending = await _is_settled(case)
@@ -29,30 +29,30 @@ async def is_kept_as_declared(case: Case) -> str:
             ending = await _is_refused(case, error)
         case _:
             raise AssertionError(outcome)
-    assert authored(await bed.resource(ref)) == written
+    assert authored(await harness.resource(ref)) == written
     return ending
 
 
 async def _is_settled(case: Case) -> str:
-    bed, ref = case.bed, case.ground.ref
-    written = bed.writes()
-    assert (await bed.ready(ref))[:2] == ("True", "UpToDate")
-    assert (await bed.plan(ref)).writes == ()
-    assert isinstance(await bed.go_on(ref), Settled)
-    assert bed.writes() == []
+    harness, ref = case.harness, case.fuzzed.ref
+    written = harness.writes()
+    assert (await harness.ready(ref))[:2] == ("True", "UpToDate")
+    assert (await harness.plan(ref)).writes == ()
+    assert isinstance(await harness.go_on(ref), Settled)
+    assert harness.writes() == []
     return "created" if case.view is None else "changed" if written else "as declared"
 
 
 async def _is_refused(case: Case, error: SetpointError) -> str:
-    bed, ref = case.bed, case.ground.ref
+    harness, ref = case.harness, case.fuzzed.ref
     assert isinstance(error, UserError | RemoteRefused)
-    status, _, message = await bed.ready(ref)
+    status, _, message = await harness.ready(ref)
     assert (status, str(error) in message) == ("False", True)
-    first = bed.writes()
-    again = await bed.go_on(ref)
+    first = harness.writes()
+    again = await harness.go_on(ref)
     assert isinstance(again, Stopped)
     assert (type(again.error), str(again.error)) == (type(error), str(error))
-    second = bed.writes()
+    second = harness.writes()
     if isinstance(error, UserError):
         # What is fixed about another's data shows when it is there.
         assert (first == [] or case.is_clone, second) == (True, [])

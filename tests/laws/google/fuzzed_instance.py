@@ -12,10 +12,10 @@ from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.sql_instance import SqlInstance
 from setpoint.kinds.gcp.sql_instance.spec import SqlInstanceSpec, SqlInstanceTree
 from setpoint.localcloud.sql.schema import INSTANCE
-from tests.laws.google.bed import KEY, NETWORK, PASSWORD, PROJECT, Bed
+from tests.laws.google.cloud_harness import KEY, NETWORK, PASSWORD, PROJECT, CloudHarness
 from tests.laws.google.from_schema import Vocabulary
 from tests.laws.google.from_types import Words
-from tests.laws.google.ground import Ground, Spec
+from tests.laws.google.fuzzed_kind import FuzzedKind, Spec
 
 _SETTINGS: Final = Path(("spec", "settings"))
 _REQUIRES_SSL: Final = _SETTINGS / "ipConfiguration" / "requireSsl"
@@ -62,7 +62,7 @@ _TOGETHER: Final[tuple[Spec, ...]] = tuple(
 )
 
 
-class InstanceGround(Ground):
+class FuzzedInstance(FuzzedKind):
     """An instance; another one that it may follow, or be made from, is there."""
 
     kind = "SQLInstance"
@@ -182,15 +182,15 @@ class InstanceGround(Ground):
         _TOGETHER,
     )
 
-    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+    def surroundings(self, draw: st.DrawFn, harness: CloudHarness) -> str:
         version = draw(st.sampled_from(VERSIONS))
         backups = {"enabled": True, **({"binaryLogEnabled": True} if version.startswith("MYSQL") else {})}
         new_instance(
-            bed, "other", version, {"tier": _TIERS[0], "edition": "ENTERPRISE", "backupConfiguration": backups}
+            harness, "other", version, {"tier": _TIERS[0], "edition": "ENTERPRISE", "backupConfiguration": backups}
         )
         return version
 
-    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+    def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
         more: Spec = {}
         settings: Spec = draw(
             st.sampled_from(
@@ -215,8 +215,8 @@ class InstanceGround(Ground):
             more |= {"masterInstanceName": "other", "instanceType": "READ_REPLICA_INSTANCE"}
             settings, machine = {}, {"tier": _TIERS[0], "edition": "ENTERPRISE"}
         labels = {"userLabels": {"managed-by-cnrm": "true"}}
-        new_instance(bed, self.name, database_version, {**settings, **machine, **labels}, **more)
-        self.meddle(draw, bed)
+        new_instance(harness, self.name, database_version, {**settings, **machine, **labels}, **more)
+        self.meddle(draw, harness)
 
     def possible(self, spec: Spec, database_version: str) -> Spec:
         """Each engine has its own way to a point in time, and the local cloud forgets the other one."""
@@ -268,10 +268,10 @@ def _sensible_settings(settings: Spec, *, is_plus: bool) -> Spec:
     return found
 
 
-def new_instance(bed: Bed, name: str, version: str, settings: Spec, **more: Any) -> None:
-    """Somebody else makes an instance."""
+def new_instance(harness: CloudHarness, name: str, version: str, settings: Spec, **more: Any) -> None:
+    """Another writer creates an instance."""
     body = {"name": name, "databaseVersion": version, "region": "us-central1", "settings": settings, **more}
-    assert bed.ask("POST", INSTANCES, {**body, "rootPassword": "s3cret"}), body
+    assert harness.ask("POST", INSTANCES, {**body, "rootPassword": "s3cret"}), body
 
 
 def _sensible_backups(backups: Spec) -> Spec:
@@ -281,7 +281,7 @@ def _sensible_backups(backups: Spec) -> Spec:
 
 
 def _sensible_network(network: Spec) -> Spec:
-    """Somebody has to be able to reach it; networks are told apart."""
+    """The instance has to be reachable; its networks are distinct."""
     found = {**network, "ipv4Enabled": True} if network.get("ipv4Enabled") is False else dict(network)
     if found.get("authorizedNetworks"):
         by_key = {(one.get("name"), one["value"]): one for one in found["authorizedNetworks"]}

@@ -15,14 +15,14 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.kind import AnyKind, Location, Present, observe_decoded
 from setpoint.engine.resource import ResourceRef
 from setpoint.localcloud.schema import ObjectSchema
-from tests.laws.google.bed import NAMESPACE, Bed, run
+from tests.laws.google.cloud_harness import NAMESPACE, CloudHarness, run
 from tests.laws.google.from_schema import Vocabulary, patches, settable
 from tests.laws.google.from_types import Words, field_paths
 
 Spec = dict[str, Any]
 
 
-class Ground(ABC):
+class FuzzedKind(ABC):
     """A kind under test. Its object has one name everywhere. What follows from its types is worked out once."""
 
     kind: ClassVar[str]
@@ -44,7 +44,7 @@ class Ground(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     # What there is only while a switch is on, and the switch.
     switches: ClassVar[Mapping[Path, Path]] = {}
-    # What the service puts where nobody says anything.
+    # Defaults of the service.
     own: ClassVar[Mapping[str, Json]] = {}
 
     @property
@@ -64,7 +64,7 @@ class Ground(ABC):
     def policy_paths(self) -> list[str]:
         """Every path that an annotation may list."""
         listable = [path for path in paths_of(self.shape) if "…" not in path and path != "made"]
-        # Nobody leaves a part of a reference to somebody else.
+        # A part of a reference is never unmanaged.
         return [path for path in listable if str(atomic_ancestor(self.shape, Path.parse(path))) == path] + list(
             self.listable
         )
@@ -77,40 +77,40 @@ class Ground(ABC):
 
     @cached_property
     def unspoken(self) -> list[str]:
-        """What a client may write to in the API, and the kind does not model; inside lists nobody looks."""
+        """What a client may write to in the API, and the kind does not model; not inside lists."""
         modelled = paths_of(shape_of(self.live_type))
         return [path for path, _ in settable(self.schema) if path not in (*modelled, *self.aliases)]
 
-    def kind_in(self, bed: Bed) -> AnyKind:
-        return bed.kinds[self.kind]
+    def kind_in(self, harness: CloudHarness) -> AnyKind:
+        return harness.kinds[self.kind]
 
-    def view(self, bed: Bed) -> Mapping[str, Json] | None:
+    def view(self, harness: CloudHarness) -> Mapping[str, Json] | None:
         """The live object in the spec's terms; None when there is none."""
-        kind = self.kind_in(bed)
+        kind = self.kind_in(harness)
         look = run(observe_decoded(self.location, kind))
         return kind.view(look.live) if isinstance(look, Present) else None
 
-    def raw(self, bed: Bed) -> Spec | None:
+    def raw(self, harness: CloudHarness) -> Spec | None:
         """The live object as the service has it."""
-        return bed.found(self.path)
+        return harness.found(self.path)
 
     @abstractmethod
-    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+    def surroundings(self, draw: st.DrawFn, harness: CloudHarness) -> str:
         """Makes what has to be there first, and says which database version there is."""
 
     @abstractmethod
-    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
-        """Somebody else makes the object."""
+    def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
+        """Another writer creates the object."""
 
     @cached_property
     def patches(self) -> st.SearchStrategy[list[Spec]]:
-        """What somebody else may ask for."""
+        """The changes of another writer."""
         return patches(self.schema, self.live_words, 6)
 
-    def meddle(self, draw: st.DrawFn, bed: Bed) -> None:
-        """Somebody else changes the object, as far as the service lets them."""
+    def meddle(self, draw: st.DrawFn, harness: CloudHarness) -> None:
+        """Another writer changes the object, as far as the service accepts it."""
         for patch in draw(self.patches):
-            bed.ask("PATCH", self.path, patch)
+            harness.ask("PATCH", self.path, patch)
 
     def sensible(self, spec: Spec, view: Mapping[str, Json] | Missing, database_version: str) -> Spec:
         """The spec without what no service would take."""

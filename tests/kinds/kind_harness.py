@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Interrupted(HttpClient):
-    """Lets somebody else in just before a request is sent."""
+    """Lets another writer in just before a request is sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Interrupted(HttpClient):
 
 
 @dataclass
-class Bench:
+class KindHarness:
     """One resource of each kind at a time: what is applied last under a name counts."""
 
     cloud: LocalCloud
@@ -104,22 +104,22 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench() -> AsyncIterator[Bench]:
+async def kind_harness() -> AsyncIterator[KindHarness]:
     """A new world; the cloud's time stands still unless it is moved."""
     async with LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC))) as cloud:
         http = Interrupted()
         google = GoogleClient(http, GoogleSettings(cloud.url, cloud.url, GoogleAuth.ANONYMOUS))
         try:
-            yield Bench(cloud, http, google)
+            yield KindHarness(cloud, http, google)
         finally:
             await google.close()
 
 
-def on_bench(scenario: Callable[[Bench], Awaitable[T]]) -> T:
+def in_kind_harness(scenario: Callable[[KindHarness], Awaitable[T]]) -> T:
     """What the scenario comes to in a new world."""
 
     async def main() -> T:
-        async with bench() as engine:
+        async with kind_harness() as engine:
             return await scenario(engine)
 
     return asyncio.run(main())

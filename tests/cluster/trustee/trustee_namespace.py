@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from tests.cluster.patience import until
+from tests.cluster.polling import until
 from tests.cluster.running.kubectl import Kubectl
 
 # Where the objects of a kind are: the address of its version, and their plural.
@@ -42,7 +42,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
+class TrusteeNamespace:
     """Objects are named as kubectl names them: `kind/name`."""
 
     kubectl: Kubectl
@@ -72,7 +72,7 @@ class Plot:
         self.kubectl("delete", target, "--wait=false")
 
     def report(self, target: str, **status: Any) -> None:
-        """Members of the status, as whoever looks after the object writes them."""
+        """Members of the status, as the controller of the object writes them."""
         self.kubectl("patch", target, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
 
     def bring_up(self, up: int | None = None) -> None:

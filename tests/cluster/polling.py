@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-# Long enough for a machine that is busy with other things: nobody waits for it when all is well.
+# Long enough for a busy machine: not reached when all is well.
 _PATIENCE: Final = 120.0
 _GLANCE: Final = 0.05
 

@@ -22,7 +22,7 @@ PLACES: Final[Mapping[str, tuple[str, str]]] = {
 _LONG_AGO: Final = "2026-01-01T00:00:00Z"
 
 
-class Player:
+class FakeControllers:
     """In one namespace, as the administrator. One connection serves all that is played."""
 
     def __init__(self, access: Access, namespace: str) -> None:
@@ -53,7 +53,7 @@ class Player:
         assert code in (200, 202), body
 
     def make(self, tree: Any) -> None:
-        """Creates an object, as anybody might."""
+        """Creates an object, as another writer."""
         code, body = self._call("POST", self.path(f"{tree['kind']}/").rstrip("/"), tree)
         assert code == 201, body
 
@@ -128,5 +128,5 @@ class Player:
 
 
 def condition(type_: str, status: str, **more: Any) -> dict[str, Any]:
-    """A condition as controllers write it; a change of it that nobody cares about is one of its time."""
+    """A condition as controllers write it; an irrelevant change is one of its time."""
     return {"type": type_, "status": status, "lastTransitionTime": _LONG_AGO, **more}

@@ -11,10 +11,10 @@ from setpoint.core.values.paths import Path
 from setpoint.engine.kind import Location
 from setpoint.kinds.gcp.storage_bucket import StorageBucket, StorageBucketSpec, StorageBucketTree
 from setpoint.localcloud.storage.bucket_model import BUCKET
-from tests.laws.google.bed import KEY, NETWORK, PROJECT, Bed
+from tests.laws.google.cloud_harness import KEY, NETWORK, PROJECT, CloudHarness
 from tests.laws.google.from_schema import Vocabulary
 from tests.laws.google.from_types import Words
-from tests.laws.google.ground import Ground, Spec
+from tests.laws.google.fuzzed_kind import FuzzedKind, Spec
 
 _NAME: Final = "some-bucket"
 _STORAGE_CLASS: Final = Path(("spec", "storageClass"))
@@ -31,7 +31,7 @@ _NETWORKS: Final[list[Json]] = [
 _METHODS: Final[list[Json]] = [["GET"], ["GET", "PUT"]]
 
 
-class BucketGround(Ground):
+class FuzzedBucket(FuzzedKind):
     """A bucket."""
 
     kind = "StorageBucket"
@@ -102,10 +102,10 @@ class BucketGround(Ground):
         ),
     )
 
-    def surroundings(self, draw: st.DrawFn, bed: Bed) -> str:
+    def surroundings(self, draw: st.DrawFn, harness: CloudHarness) -> str:
         return "MYSQL_8_0"
 
-    def make(self, draw: st.DrawFn, bed: Bed, database_version: str) -> None:
+    def make(self, draw: st.DrawFn, harness: CloudHarness, database_version: str) -> None:
         place: Spec = draw(
             st.sampled_from(
                 (
@@ -117,11 +117,11 @@ class BucketGround(Ground):
             )
         )
         body: Spec = {"name": self.name, "labels": {"managed-by-cnrm": "true"}, **place}
-        assert bed.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
-        self.meddle(draw, bed)
+        assert harness.ask("POST", f"/storage/v1/b?project={PROJECT}", body)
+        self.meddle(draw, harness)
         if draw(st.sampled_from((False, False, False, True))):
-            version = (bed.found(self.path) or {})["metageneration"]
-            bed.ask("POST", f"{self.path}/lockRetentionPolicy?ifMetagenerationMatch={version}")
+            version = (harness.found(self.path) or {})["metageneration"]
+            harness.ask("POST", f"{self.path}/lockRetentionPolicy?ifMetagenerationMatch={version}")
 
     def follows(self, spec: Spec, path: Path) -> bool:
         """With Autoclass the service chooses the class."""

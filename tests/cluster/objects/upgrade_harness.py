@@ -42,7 +42,7 @@ class Witness:
 
 
 @dataclass(slots=True)
-class Ground:
+class UpgradeHarness:
     """One KubernetesObject of a site, and the implementation that looks after it now."""
 
     site: Site
@@ -137,7 +137,7 @@ class Succession:
 
 
 def declare(site: Site, subject: Subject) -> None:
-    """It is asked for, and nobody has looked."""
+    """It is declared, and not reconciled yet."""
     if subject.other is not None:
         site.settle(subject.other, "other", waitFor={"field": "data.a"})
     site.declare(subject.manifest, **subject.said)
@@ -146,7 +146,7 @@ def declare(site: Site, subject: Subject) -> None:
 def settle(site: Site, subject: Subject, making: Making = as_it_is) -> None:
     """The object is there, made by this implementation."""
     declare(site, subject)
-    outcome = site.run(Ground(site, making(site.kind)).go_on())
+    outcome = site.run(UpgradeHarness(site, making(site.kind)).go_on())
     assert isinstance(outcome, Settled), outcome
 
 
@@ -157,10 +157,10 @@ def play_succession(site: Site, subject: Subject, succession: Succession, *, for
     """
     settle(site, subject, succession.old)
     site.restart()
-    ground, before = Ground(site, succession.new(site.kind)), version(site, subject)
+    upgrade_harness, before = UpgradeHarness(site, succession.new(site.kind)), version(site, subject)
     if forgets:
-        site.run(forget_cookie(ground))
-    site.run(take_over(ground, succession.writes))
+        site.run(forget_cookie(upgrade_harness))
+    site.run(take_over(upgrade_harness, succession.writes))
     assert (version(site, subject) != before) == bool(succession.writes), "the object was written to"
 
 

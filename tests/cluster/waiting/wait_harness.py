@@ -1,4 +1,4 @@
-"""A namespace of a cluster, somebody who plays its controllers, and the real `setpoint`, which comes by a proxy."""
+"""A namespace of a cluster, fake controllers, and the real `setpoint`, which uses a proxy."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple, Self
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import Access
 from tests.cluster.children import Child
-from tests.cluster.patience import until
-from tests.cluster.running.backstage import Backstage
-from tests.cluster.running.proxy import Asked, Proxy, Weather
-from tests.cluster.waiting.player import Player
+from tests.cluster.polling import until
+from tests.cluster.running.background_loop import BackgroundLoop
+from tests.cluster.running.proxy import Asked, NetworkFault, Proxy
+from tests.cluster.waiting.fake_controllers import FakeControllers
 from tests.forking.processes import Start, run
 
 # No command of these stories goes to a cloud.
@@ -30,22 +30,22 @@ class Said(NamedTuple):
 
 
 @dataclass(slots=True)
-class Stage:
+class WaitHarness:
     """Enter it to open it. `store` is the URL of the store; empty, it is a file in `folder`."""
 
     access: Access
     namespace: str
     folder: Path
     store: str = ""
-    player: Player = field(init=False)
+    controllers: FakeControllers = field(init=False)
     proxy: Proxy = field(init=False)
-    _backstage: Backstage = field(default_factory=Backstage)
+    _backstage: BackgroundLoop = field(default_factory=BackgroundLoop)
     _running: ExitStack = field(default_factory=ExitStack)
     _count: int = 0
 
     def __enter__(self) -> Self:
-        self.player, self.proxy = Player(self.access, self.namespace), Proxy(self.access)
-        self._running.callback(self.player.close)
+        self.controllers, self.proxy = FakeControllers(self.access, self.namespace), Proxy(self.access)
+        self._running.callback(self.controllers.close)
         self._running.enter_context(self._backstage)
         self._backstage.run(self.proxy.start())
         self._running.callback(lambda: self._backstage.run(self.proxy.stop()))
@@ -125,22 +125,22 @@ class Stage:
 
     def writes(self, target: str = "") -> list[str]:
         """The verbs of all writes, rehearsals apart: to all objects, or to `KIND/NAME`."""
-        path = self.player.path(target) if target else ""
+        path = self.controllers.path(target) if target else ""
         asked = (one for one in self.asked() if one.method != "GET" and "dryRun" not in one.query)
         return [one.method for one in asked if one.path == path or not path]
 
     def looks_at(self, target: str) -> int:
         """How often the object `KIND/NAME` was read."""
-        path = self.player.path(target)
+        path = self.controllers.path(target)
         return sum(one.method == "GET" and one.path == path for one in self.asked())
 
     def watches(self) -> int:
         """How many watches were begun."""
         return sum(one.is_watch for one in self.asked())
 
-    def set_weather(self, weather: Weather) -> None:
+    def set_weather(self, fault: NetworkFault) -> None:
         """What becomes of requests from now on."""
-        self._backstage.call(lambda: setattr(self.proxy, "weather", weather))
+        self._backstage.call(lambda: setattr(self.proxy, "weather", fault))
 
     def cut(self) -> int:
         """Cuts the connections that wait for something; how many."""

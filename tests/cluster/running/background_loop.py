@@ -12,7 +12,7 @@ _PATIENCE: Final = 120.0
 T = TypeVar("T")
 
 
-class Backstage:
+class BackgroundLoop:
     """Ends with the `with` block; what was started there has to be stopped before."""
 
     def __init__(self) -> None:

@@ -13,10 +13,10 @@ from aiohttp import web
 
 from soak.fleet.process import RunProcess, surroundings
 from tests.cluster.access import Access
-from tests.cluster.running.backstage import Backstage
+from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.proxy import Asked, Proxy, Weather, blue_sky
-from tests.cluster.trustee.plot import Plot, Version
+from tests.cluster.running.proxy import Asked, NetworkFault, Proxy, no_fault
+from tests.cluster.trustee.trustee_namespace import TrusteeNamespace, Version
 
 # No step of these stories goes to a cloud.
 _NOWHERE: Final = "http://127.0.0.1:9"
@@ -30,16 +30,16 @@ class Held(NamedTuple):
     """Objects that have to stay as they are once a test is done with them."""
 
     test: str
-    plot: Plot
+    trustee: TrusteeNamespace
     targets: tuple[str, ...]
 
     def versions(self) -> list[Version]:
         """The states that they are in."""
-        return [self.plot.version(target) for target in self.targets]
+        return [self.trustee.version(target) for target in self.targets]
 
 
 @dataclass(slots=True)
-class Estate:
+class TrusteeCluster:
     """Enter it to open it: then the process is at work."""
 
     access: Access
@@ -48,7 +48,7 @@ class Estate:
     proxy: Proxy = field(init=False)
     keeper: RunProcess = field(init=False)
     held: list[Held] = field(default_factory=list)
-    _backstage: Backstage = field(default_factory=Backstage)
+    _backstage: BackgroundLoop = field(default_factory=BackgroundLoop)
     _running: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -74,9 +74,9 @@ class Estate:
         code = self.keeper.stop()
         assert (bugs, code) == ([], 0), self.keeper.child.tail()
 
-    def new_plot(self) -> Plot:
+    def new_namespace(self) -> TrusteeNamespace:
         """A namespace in which nothing is yet."""
-        return Plot(Kubectl(self.program, self.access, self.access.new_namespace()))
+        return TrusteeNamespace(Kubectl(self.program, self.access, self.access.new_namespace()))
 
     # --- What the process asks ----------------------------------------------------------------------------------------
 
@@ -89,23 +89,23 @@ class Estate:
         return [f"{one.method} {one.path}" for one in self.asked()[since:] if one.method != "GET" and part in one.path]
 
     @contextmanager
-    def weather(self, weather: Weather, loses_answer: Callable[[web.BaseRequest], bool]) -> Iterator[None]:
-        """What becomes of requests meanwhile, see `Proxy`; in the end whoever still waits is cut off."""
-        self._backstage.call(lambda: self._set_weather(weather, loses_answer))
+    def fault(self, fault: NetworkFault, loses_answer: Callable[[web.BaseRequest], bool]) -> Iterator[None]:
+        """What becomes of requests meanwhile, see `Proxy`; in the end waiting clients are cut off."""
+        self._backstage.call(lambda: self._set_weather(fault, loses_answer))
         try:
             yield
         finally:
-            self._backstage.call(lambda: self._set_weather(blue_sky, lambda _: False))
+            self._backstage.call(lambda: self._set_weather(no_fault, lambda _: False))
             self._backstage.call(self.proxy.cut)
 
-    def _set_weather(self, weather: Weather, loses_answer: Callable[[web.BaseRequest], bool]) -> None:
-        self.proxy.weather, self.proxy.loses_answer = weather, loses_answer
+    def _set_weather(self, fault: NetworkFault, loses_answer: Callable[[web.BaseRequest], bool]) -> None:
+        self.proxy.fault, self.proxy.loses_answer = fault, loses_answer
 
     # --- What has to stay as it is ------------------------------------------------------------------------------------
 
-    def hold(self, plot: Plot, *targets: str) -> None:
+    def hold(self, trustee: TrusteeNamespace, *targets: str) -> None:
         """Nothing may be written to these any more, once the test is over: see `moved`."""
-        self.held.append(Held(os.environ["PYTEST_CURRENT_TEST"], plot, targets))
+        self.held.append(Held(os.environ["PYTEST_CURRENT_TEST"], trustee, targets))
 
     def moved(self) -> list[str]:
         """What was written to although it had to stay as it was: all tests share one look of `STILL_SECONDS`."""

@@ -51,7 +51,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 @dataclass
-class Bed:
+class CloudHarness:
     """A world with one resource in it, and with everything ready that it may refer to."""
 
     cloud: Cloud = field(
@@ -76,7 +76,7 @@ class Bed:
     # --- What is there -----------------------------------------------------------------------------------------------
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> bool:
-        """Whether the service did as somebody else asked it to; whatever that began is over."""
+        """Whether the service accepted the request of another writer; its operation is done."""
         answer = self.cloud.call(method, path, None if body is None else dict(body))
         self.cloud.advance(2.0)
         return answer.status < 300
