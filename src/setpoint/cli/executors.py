@@ -116,7 +116,9 @@ class LocalExecutor:
         refs = list(dict.fromkeys((*owners, *all_refs)))
         with ResourceProgress(self.request.console, refs) as progress:
             if self.request.wait:
-                await StepRunner(self.engine, progress.hear, trigger.value, asked).until_done(refs, self.request.seconds)
+                await StepRunner(self.engine, progress.hear, trigger.value, asked).until_done(
+                    refs, self.request.seconds
+                )
             else:
                 for ref in refs:
                     progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, asked=asked))
