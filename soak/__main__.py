@@ -36,7 +36,7 @@ class Plan:
 
 @click.command()
 @click.option("--resources", type=int, help="How many are declared: 2000, or 30 in a cluster.")
-@click.option("--seconds", default=180.0, show_default=True, help="How long everybody meddles.")
+@click.option("--seconds", default=180.0, show_default=True, help="How long all actors run.")
 @click.option("--kills", default=0, show_default=True, help="How often a process is killed with kill -9 meanwhile.")
 @click.option("--seed", default=None, type=int, help="The same again: the actors draw the same.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keep store and log here.")
@@ -65,7 +65,7 @@ def _kill_a_fleet(options: dict[str, Any], seed: int, folder: Path) -> int:
     for problem in (*outcome.wrong, *outcome.late)[:_SHOWN]:
         _tell(f"WRONG: {problem}")
     if not (outcome.wrong or outcome.late):
-        _tell("every edit was carried out once, and nobody was without a holder for long")
+        _tell("every edit was carried out once, and no shard was without a holder for long")
     return 1 if outcome.wrong or outcome.late else 0
 
 
@@ -98,7 +98,7 @@ async def soak(plan: Plan, folder: Path) -> int:
 
 
 async def _meddle(plan: Plan, everything: tuple[Subject, ...], author: Author, weather: Weather) -> None:
-    """Everybody at once, until the time is over."""
+    """All actors at once, until the time is over."""
     stranger = Stranger(author.cloud, author.draw)
     editing = asyncio.create_task(author.edit(everything, _PAUSE))
     tasks = [

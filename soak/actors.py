@@ -109,7 +109,7 @@ def _name(subject: Subject) -> ResourceName:
 
 @dataclass(slots=True)
 class Stranger:
-    """Changes objects behind everybody's back; never the same value twice in one place, which would be a contest."""
+    """The other writer: changes live objects; never the same value twice in one place, which would be a contest."""
 
     cloud: SoakCloud
     draw: random.Random

@@ -32,7 +32,7 @@ class SoakCloud(LocalCloud):
     def __init__(self) -> None:
         super().__init__(operation_seconds=OPERATION_SECONDS)
         self.effects = Effects()
-        # Objects that their author still wants: nobody but a stranger may delete them.
+        # Objects that their author still wants: only the other writer may delete them.
         self.wanted: set[str] = set()
         self._known: set[str] = set()
 

@@ -78,7 +78,7 @@ def _database(instance: str, draw: random.Random) -> dict[str, Any]:
 
 
 def make_instances(cloud: SoakCloud) -> None:
-    """The instances that the databases are in: nobody declares them."""
+    """The instances that the databases are in: they are not declared."""
     for name in INSTANCES:
         body = {"name": name, "databaseVersion": "MYSQL_8_0", "region": "europe-west1"}
         answer = cloud.call("POST", f"/sql/v1beta4/projects/{PROJECT}/instances", {**body, "settings": _TIER})

@@ -73,7 +73,7 @@ def _different(author: Author, cloud: SoakCloud) -> Iterator[str]:
     for subject, manifest in author.declared.items():
         yield from differences(subject, manifest, cloud)
     extra = cloud.objects() - {subject.object for subject in author.declared}
-    yield from (f"{name} is there, and nobody declares it" for name in sorted(extra))
+    yield from (f"{name} exists, and is not declared" for name in sorted(extra))
 
 
 def _counts(author: Author, cloud: SoakCloud) -> Iterator[str]:

@@ -22,7 +22,7 @@ class Edit:
     edition: int
     at: float
     done_at: float = 0.0
-    # By the clock on the wall, for whoever reads the logs.
+    # By the clock on the wall, for readers of the logs.
     time: str = field(default_factory=lambda: time.strftime("%H:%M:%S", time.gmtime()))
 
     @property
@@ -56,7 +56,7 @@ class Author:
 
     def edit(self, subject: Subject) -> Awaitable[Edit]:
         """One edit, when it was carried out; AssertionError when that does not come."""
-        # Before anything is awaited: nobody else edits it from here on.
+        # Before anything is awaited: no other actor edits it from here on.
         self._busy.add(subject)
         self._editions[subject] += 1
         return self._edit(subject, self._editions[subject])

@@ -37,7 +37,7 @@ class DoorCloud(LocalCloud):
         self._doors: list[web.ServerRunner] = []
 
     async def open_door(self, writer: str) -> str:
-        """An address; whoever comes in there is `writer`."""
+        """An address; its clients count as `writer`."""
 
         async def respond(incoming: web.BaseRequest) -> web.Response:
             _writer.set(writer)
@@ -65,7 +65,7 @@ class DoorCloud(LocalCloud):
         return answer
 
     def stored(self, path: str) -> dict[str, Any] | None:
-        """The object at `path` now, and nobody counts that somebody looked; None when there is none."""
+        """The object at `path` now, without counting the read; None when there is none."""
         answer = self._guarded(CloudRequest("GET", path), Cloud._dispatch)
         return answer.body if answer.status == 200 and isinstance(answer.body, dict) else None
 

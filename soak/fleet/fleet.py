@@ -65,7 +65,7 @@ class Fleet:
         return await self._lost(lost, at, killed=True)
 
     async def end_one(self) -> Loss:
-        """SIGTERM to whoever holds most; it is started again when the others have its work."""
+        """SIGTERM to the process that holds most shards; it is restarted when the other processes have its work."""
         lost = self._busiest()[:1]
         at = time.monotonic()
         ending = asyncio.create_task(asyncio.to_thread(lost[0].process.stop))

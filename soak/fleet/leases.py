@@ -1,4 +1,4 @@
-"""Who holds what, as the Lease objects of the cluster tell it, and for how long nobody did."""
+"""Who holds what, as the Lease objects of the cluster tell it, and for how long a shard had no holder."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ SHARD: Final = "setpoint-shard-"
 
 
 class Sighting(NamedTuple):
-    """When a change of a lease was seen, and whose it was then; nobody's when it was given back."""
+    """When a change of a lease was seen, and whose it was then; empty when it was released."""
 
     at: float
     holder: str
@@ -53,7 +53,7 @@ class LeaseWatch:
                 self._see(event["object"])
 
     def holders(self) -> Mapping[str, str]:
-        """Who holds each shard that anybody holds now."""
+        """The holder of each shard that has one now."""
         last = {name: seen[-1].holder for name, seen in self.listed_objects.items() if name.startswith(SHARD)}
         return {name: holder for name, holder in last.items() if holder}
 

@@ -1,4 +1,4 @@
-"""Processes are killed one after the other while somebody edits; then a verdict."""
+"""Processes are killed one after the other while an author edits; then a verdict."""
 
 import asyncio
 import random

@@ -6,7 +6,7 @@ from typing import Any, Final
 from soak.fleet.cloud import DoorCloud, Written
 
 PROJECT: Final = "fleet"
-# Where the databases are: nobody declares it.
+# Where the databases are: it is not declared.
 INSTANCE: Final = "there-already"
 _CHARSETS: Final = ("utf8mb4", "latin1", "utf8mb3")
 _SPELLED: Final = {"utf8": "utf8mb3"}

@@ -30,13 +30,15 @@ def lateness(fleet: Fleet) -> list[float]:
 
 
 def hand_overs(fleet: Fleet) -> list[float]:
-    """For each shard that was given back: the seconds until somebody else had it."""
+    """For each shard that was given back: the seconds until another process had it."""
     return sorted(one.at - one.since for one in fleet.leases.changes() if one.given_back)
 
 
 def too_late(fleet: Fleet) -> list[str]:
-    """Shards that nobody looked after for longer than a lease and a little, and edits that waited for nothing."""
-    shards = [f"a shard had nobody for {late:.2f} s after its lease" for late in lateness(fleet) if late > LATE_SECONDS]
+    """Shards without a holder for longer than a lease and a little, and edits that waited too long."""
+    shards = [
+        f"a shard had no holder for {late:.2f} s after its lease" for late in lateness(fleet) if late > LATE_SECONDS
+    ]
     slow = [edit for edit in fleet.author.edits if edit.done_at - edit.at > _SLOW_SECONDS]
     return [*shards, *(f"an edit took long: {edit.told}" for edit in slow)]
 

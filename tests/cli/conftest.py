@@ -26,9 +26,9 @@ def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture
 def fleet(desk: Desk) -> Iterator[Desk]:
-    """Somebody with buckets, an instance with a password in its manifest, and a user with one in a Secret.
+    """A workspace with buckets, an instance with a password in its manifest, and a user with one in a Secret.
 
-    From here on all that is done is to look: whoever tries whatever, nothing is written to the cloud.
+    From here on there are only reads: nothing is written to the cloud, whatever the test tries.
     """
     desk.make_instance("main")
     desk.in_cloud(lambda cloud: cloud.clock.release())

@@ -1,4 +1,4 @@
-"""Somebody at a desk: a folder with manifests, a local cloud, and the real command on a terminal or in a pipe."""
+"""A user's workspace: a folder with manifests, a local cloud, and the real command on a terminal or in a pipe."""
 
 import asyncio
 import io
@@ -56,7 +56,7 @@ def database(name: str, instance: str) -> str:
 
 
 def surroundings() -> dict[str, str]:
-    """The variables of whoever sits at a desk."""
+    """The environment variables of the user."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
 
@@ -94,7 +94,7 @@ class Desk:
         (self.folder / file).write_text("---\n".join(manifests), encoding="utf-8")
 
     def apply(self, *manifests: str) -> None:
-        """What somebody applied: in this process, which is another than those on terminals and in pipes."""
+        """Applies in this process, which is another one than those on terminals and in pipes."""
         self.write(*manifests)
         self.act("apply")
 
@@ -173,7 +173,7 @@ class Desk:
         self.in_cloud(release)
 
     def make_instance(self, name: str) -> None:
-        """An instance that somebody else made."""
+        """An instance that was created elsewhere."""
         body: dict[str, Any] = {
             "name": name,
             "databaseVersion": "MYSQL_8_0",

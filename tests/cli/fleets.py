@@ -146,7 +146,7 @@ def survey_of(
 
 
 def forge(desk: Desk) -> None:
-    """Puts a cookie on record that vouches for whatever is there."""
+    """Puts a cookie on record that matches the live object."""
 
     async def main() -> None:
         async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:

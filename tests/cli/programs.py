@@ -16,7 +16,7 @@ from typing import Final
 from tests.cli.screen import Screen, plain
 from tests.forking.processes import Process, Start, fork, is_forked
 
-# Long enough for a machine that is busy with other things: nobody waits for it when all is well.
+# Long enough for a machine that is busy with other things: it is not waited for when all is well.
 DEADLINE: Final = 60.0
 _CTRL_C: Final = b"\x03"
 # As much as a reader of a failed test wants to see.
@@ -37,7 +37,7 @@ class Call:
 
 
 def _hear_ctrl_c() -> None:
-    """Whoever runs the tests in the background ignores the signal, and so would all that they start."""
+    """A test run in the background ignores the signal, and so would the programs that it starts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -90,7 +90,7 @@ class Program:
         try:
             data = os.read(self._output, 65_536)
         except OSError:
-            # How Linux says that nobody holds the other end of a terminal any more.
+            # How Linux says that the other end of a terminal is closed.
             data = b""
         self._is_open = bool(data)
         self._take(self._decoder.decode(data))
@@ -134,7 +134,7 @@ class Terminal(Program):
 
 
 class Piped(Program):
-    """A program whose output somebody else reads; what it says of errors as well, if that goes to STDOUT."""
+    """A program whose output is read from a pipe; what it says of errors as well, if that goes to STDOUT."""
 
     def __init__(self, call: Call, errors: int = subprocess.DEVNULL) -> None:
         reading, writing = os.pipe()

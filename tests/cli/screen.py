@@ -81,7 +81,7 @@ class Screen:
             case (_, "m"):
                 pass
             case _:
-                raise AssertionError(f"nobody asked for {escape[0]!r}")
+                raise AssertionError(f"unexpected escape code {escape[0]!r}")
 
 
 def plain(written: str) -> str:

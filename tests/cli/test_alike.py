@@ -28,7 +28,7 @@ def test_ten_are_told_and_how_many_more_there_are() -> None:
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=60))
-def test_nobody_is_left_out_of_the_count(names: list[str]) -> None:
+def test_no_entry_is_left_out_of_the_count(names: list[str]) -> None:
     lines = told([(name, number) for number, name in enumerate(names)])
 
     shown = [line for line in lines if not line.startswith("…")]

@@ -1,4 +1,4 @@
-"""`setpoint graph`: who needs whom, drawn for people and for programs."""
+"""`setpoint graph`: the dependency graph, as text and as data."""
 
 import json
 from typing import Any
@@ -104,7 +104,7 @@ def test_only_those_that_are_named_and_what_they_need(desk: Desk) -> None:
     desk.apply(bucket("logs"), bucket("others"), database("orders", "{name: db}"))
 
     assert set(_states(_graph(desk, "SQLDatabase/orders"))) == {"SQLInstance/db", "SQLDatabase/orders"}
-    assert desk.run("graph", "SQLDatabase/nobody").returncode == 1
+    assert desk.run("graph", "SQLDatabase/missing").returncode == 1
 
 
 @pytest.mark.parametrize("form", ["dot", "mermaid"])

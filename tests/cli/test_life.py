@@ -85,7 +85,7 @@ def test_a_plan_of_what_is_paused_says_so() -> None:
     assert (shown.exit_code, "setpoint.dev/management is paused" in shown.output) == (0, True)
 
 
-def test_a_secret_is_listed_as_what_nobody_looks_at() -> None:
+def test_a_secret_is_listed_without_a_ready_state() -> None:
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter2}\n"
     Path("bucket.yaml").write_text(text, encoding="utf-8")
     _setpoint("apply", "-f", "bucket.yaml")

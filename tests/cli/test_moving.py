@@ -1,4 +1,4 @@
-"""`setpoint export` and `setpoint import`, as somebody types them."""
+"""`setpoint export` and `setpoint import`, as a user types them."""
 
 import json
 import stat
@@ -38,7 +38,7 @@ def writes(desk: Desk) -> list[str]:
 
 @pytest.fixture
 def user(desk: Desk) -> Desk:
-    """Somebody with a user that has a password."""
+    """A workspace with a database user that has a password."""
     desk.make_instance("main")
     desk.apply(SECRET, USER)
     desk.in_cloud(lambda cloud: cloud.journal.clear())
@@ -68,7 +68,7 @@ def test_resources_go_on_in_another_store(desk: Desk, form: str) -> None:
     assert writes(desk) == []
 
 
-def test_whoever_did_not_pause_is_told_what_to_do(desk: Desk) -> None:
+def test_an_export_without_pause_says_what_to_do(desk: Desk) -> None:
     desk.apply(bucket("logs"))
     (desk.folder / "export.yaml").write_text(desk.run("export").stdout, encoding="utf-8")
 
@@ -157,10 +157,10 @@ def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Desk
     assert json.loads(user.run(*NEW, "get", "-o", "json").stdout) == []
 
 
-# --- Somebody else ----------------------------------------------------------------------------------------------------
+# --- A running controller ----------------------------------------------------------------------------------------------
 
 
-def test_while_somebody_looks_after_a_store_it_can_be_copied_but_neither_paused_nor_filled(desk: Desk) -> None:
+def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_filled(desk: Desk) -> None:
     desk.apply(bucket("logs"))
     desk.daemon()
 

@@ -9,7 +9,7 @@ from tests.cli.trustees import KBS, POLICY, ROLLING, Keeper, trustee
 
 @pytest.fixture
 def keeper(desk: Desk) -> Keeper:
-    """Somebody whose Trustee was just made."""
+    """A workspace in which a Trustee was just created."""
     keeper = Keeper(desk)
     keeper.apply(trustee())
     return keeper
@@ -55,7 +55,7 @@ def test_an_apply_says_what_was_done_and_what_is_still_missing(desk: Desk) -> No
     )
 
 
-def test_what_nobody_looks_after_has_no_state(keeper: Keeper) -> None:
+def test_an_object_that_is_not_reconciled_has_no_state(keeper: Keeper) -> None:
     rows = [line.split() for line in keeper.run("get")[1][1:]]
 
     assert {row[0]: row[3:5] for row in rows} == {
@@ -128,7 +128,7 @@ def test_a_conflict_is_told_as_one(keeper: Keeper) -> None:
     assert "lastGenerated" not in described
 
 
-def test_what_is_no_longer_generated_goes_when_nobody_edited_it(keeper: Keeper) -> None:
+def test_an_unedited_value_that_is_no_longer_generated_is_removed(keeper: Keeper) -> None:
     keeper.desk.write(trustee("Restricted"))
 
     lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
@@ -146,7 +146,7 @@ def test_a_deleted_child_is_made_again(keeper: Keeper) -> None:
     assert keeper.tree("ConfigMap/trustee-resource-policy")["kind"] == "ConfigMap"
 
 
-def test_what_was_nobodys_is_told_as_adopted(desk: Desk) -> None:
+def test_an_object_without_an_owner_is_shown_as_adopted(desk: Desk) -> None:
     keeper = Keeper(desk)
     keeper.apply(POLICY)
     desk.write(trustee())
@@ -197,7 +197,7 @@ def test_an_edit_is_known_as_one_in_another_store(keeper: Keeper) -> None:
     elsewhere.apply(trustee("Restricted"))
     assert elsewhere.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
     spec = elsewhere.tree(KBS)["spec"]
-    # What nobody edited follows, as it would have where it came from.
+    # Unedited values follow, as they would have in the old store.
     assert (spec["KbsDeploymentSpec"], spec.get("KbsEnvVars", {})) == ({"replicas": 3}, {})
 
 

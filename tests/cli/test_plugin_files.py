@@ -1,4 +1,4 @@
-"""Files of a provider: whoever looks at any moment sees all of one, or none."""
+"""Files of a provider: a reader sees all of one, or none, at any moment."""
 
 import errno
 import os

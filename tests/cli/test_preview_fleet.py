@@ -73,7 +73,7 @@ async def _made(folder: Path) -> AsyncIterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
-    """The cloud is gone by the time that anybody looks."""
+    """The cloud is gone by the time of the preview."""
 
     async def main() -> Fleet:
         async with _made(tmp_path_factory.mktemp("fleet")) as fleet:

@@ -1,4 +1,4 @@
-"""`setpoint plan --all` and `setpoint record`, as somebody types them; and what tries to write meanwhile."""
+"""`setpoint plan --all` and `setpoint record`, as a user types them; and code that tries to write meanwhile."""
 
 import asyncio
 import json

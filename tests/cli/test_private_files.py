@@ -1,4 +1,4 @@
-"""What is written for somebody alone."""
+"""Files that only their owner can read."""
 
 import stat
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`setpoint record`, as somebody types it, and what is recorded: looked at again with the network cut."""
+"""`setpoint record`, as a user types it, and what is recorded: planned again with the network cut."""
 
 import asyncio
 import gzip
@@ -35,7 +35,7 @@ def test_a_recorded_world_gives_the_same_report_with_the_network_cut(fleet: Desk
     assert [path.name for path in other_desk.folder.iterdir()] == ["world.gz"]
 
 
-def test_nobody_can_read_a_password_in_it(fleet: Desk) -> None:
+def test_it_holds_no_password(fleet: Desk) -> None:
     fleet.run("record", "--to", "world.gz")
 
     text = gzip.decompress((fleet.folder / "world.gz").read_bytes()).decode()
@@ -111,7 +111,7 @@ def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_
 
 
 async def _change_secrets(desk: Desk) -> None:
-    """Somebody gives every Secret another value, and no step has been taken since."""
+    """Every Secret gets another value, and no step has been taken since."""
     async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
         for one in (await engine.store.list(ResourceQuery(kind="Secret"))).resources:
             data: Any = dict.fromkeys(one.document["data"], "U2VzYW1lLTU=")  # type: ignore[arg-type] # a map of texts

@@ -42,7 +42,7 @@ def test_a_shared_store_makes_it_one_of_many_under_a_name_of_its_own() -> None:
     assert replica.identity.startswith("pod-1-")
 
 
-def test_it_is_called_like_its_host_when_nobody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_identity_is_the_name_of_its_host_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "node-7")
 
     assert orders(identity=None).identity.startswith("node-7-")

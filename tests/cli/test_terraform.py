@@ -1,4 +1,4 @@
-"""`setpoint terraform install` and `uninstall`: files in somebody's home, whole or not at all."""
+"""`setpoint terraform install` and `uninstall`: files in the user's home, whole or not at all."""
 
 import json
 import sysconfig
@@ -20,7 +20,7 @@ FILE = f"terraform-provider-setpoint_v{RELEASE}"
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Somebody's home."""
+    """The user's home."""
 
     folder: Path
 
@@ -186,13 +186,11 @@ def test_settings_that_cannot_be_are_refused_with_the_variable_that_names_others
 
 
 def test_a_package_without_its_program_is_noticed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terraform, "PROGRAM", "terraform-provider-of-nobody")
+    monkeypatch.setattr(terraform, "PROGRAM", "terraform-provider-missing")
     result = home.run("install")
 
     assert result.exit_code == 1
-    assert result.stderr.startswith(
-        f"error: there is no terraform-provider-of-nobody in {sysconfig.get_path('scripts')}"
-    )
+    assert result.stderr.startswith(f"error: there is no terraform-provider-missing in {sysconfig.get_path('scripts')}")
     assert home.files() == {}
 
 

@@ -26,7 +26,7 @@ FOREIGN = "import pathlib; pathlib.Path({trace!r}).touch()\n"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """Somebody with a recorded world, and with a folder in which pip looks for packages."""
+    """A workspace with a recorded world, and with a folder in which pip looks for packages."""
     folder = tmp_path_factory.mktemp("desk")
     with Desk(folder, {**surroundings(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as desk:
         desk.apply(bucket("logs"))
@@ -65,7 +65,7 @@ def hanging() -> Iterator[tuple[str, socket.socket]]:
 
 
 def is_gone(connection: socket.socket) -> bool:
-    """Whether whoever asked has ended: a connection says so when nobody holds its other end."""
+    """Whether the client has exited: a connection says so when its other end is closed."""
     connection.settimeout(DEADLINE)
     while connection.recv(65_536):
         pass
@@ -112,7 +112,7 @@ def test_what_pip_does_not_find_is_said_and_nothing_is_left(world: Desk) -> None
     )
 
 
-def test_the_package_of_somebody_else_is_refused_before_any_of_its_code_is_run(world: Desk) -> None:
+def test_another_package_of_that_name_is_refused_before_any_of_its_code_is_run(world: Desk) -> None:
     trace = world.folder / "trace"
     foreign = {"setpoint/__init__.py": "", "setpoint.pth": FOREIGN.format(trace=str(trace))}
     wheel(world.folder / "packages", "6.6", foreign, "[console_scripts]\nsetpoint = setpoint:main\n")
@@ -121,8 +121,8 @@ def test_the_package_of_somebody_else_is_refused_before_any_of_its_code_is_run(w
 
     assert (done.returncode, done.stdout, left(world)) == (1, "", [])
     assert done.stderr.splitlines()[-1] == (
-        "error: what pip installed is not setpoint 6.6: the command setpoint is not in it, so that it is a package of "
-        "somebody else; it was not kept: look where pip takes its packages from"
+        "error: what pip installed is not setpoint 6.6: the command setpoint is not in it, so that it is another "
+        "package of that name; it was not kept: look where pip takes its packages from"
     )
     assert not trace.exists()
 

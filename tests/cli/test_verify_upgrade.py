@@ -1,4 +1,4 @@
-"""`setpoint verify-upgrade`, as somebody types it: two interpreters, one world."""
+"""`setpoint verify-upgrade`, as a user types it: two interpreters, one world."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions")
 
 @pytest.fixture
 def world(desk: Desk) -> Desk:
-    """Somebody with a recorded world of two buckets, one of which has drifted. The cloud is out of reach."""
+    """A workspace with a recorded world of two buckets, one of which has drifted. The cloud is out of reach."""
     desk.apply(bucket("logs"), bucket("more"))
     desk.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
     desk.in_cloud(lambda cloud: cloud.journal.clear())

@@ -1,4 +1,4 @@
-"""Somebody at a desk with a Trustee, in a store that no cluster is behind."""
+"""A workspace with a Trustee, in a store without a cluster."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -36,7 +36,7 @@ def wheel_of(folder: Path, version: str, edits: Mapping[str, tuple[str, str]]) -
 
 
 def wheel(folder: Path, version: str, files: Mapping[str, str], programs: str) -> None:
-    """A package of the name `setpoint` with these files, whoever made it."""
+    """A package of the name `setpoint` with these files, by any author."""
     about = f"setpoint-{version}.dist-info"
     whole = {
         **files,

@@ -71,14 +71,14 @@ def test_a_replica_takes_version_region_and_disk_of_its_primary(cloud: Cloud) ->
 def test_a_replica_that_could_not_follow_is_refused(cloud: Cloud) -> None:
     create(cloud, MYSQL)
     no_log = cloud.call("POST", INSTANCES, REPLICA)
-    no_primary = cloud.call("POST", INSTANCES, {**REPLICA, "masterInstanceName": "acme:nobody"})
+    no_primary = cloud.call("POST", INSTANCES, {**REPLICA, "masterInstanceName": "acme:missing"})
     done(cloud, "PUT", DB, merge_patch(PRIMARY, {"settings": {"dataDiskSizeGb": "50"}}))
     other_version = cloud.call("POST", INSTANCES, {**REPLICA, "databaseVersion": "MYSQL_8_4"})
     small_disk = cloud.call("POST", INSTANCES, merge_patch(REPLICA, {"settings": {"dataDiskSizeGb": "10"}}))
     wrong_type = cloud.call("POST", INSTANCES, {**REPLICA, "instanceType": "CLOUD_SQL_INSTANCE"})
 
     assert "must have the binary log enabled" in complaint(no_log)
-    assert "acme:nobody does not exist" in complaint(no_primary)
+    assert "acme:missing does not exist" in complaint(no_primary)
     assert "the database version of its primary" in complaint(other_version)
     assert "must not be smaller" in complaint(small_disk)
     assert "READ_REPLICA_INSTANCE" in complaint(wrong_type)

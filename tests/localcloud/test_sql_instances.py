@@ -90,7 +90,7 @@ def test_enterprise_plus_has_defaults_of_its_own(cloud: Cloud) -> None:
     ("version", "edition"),
     [("MYSQL_8_0", "ENTERPRISE"), ("MYSQL_8_4", "ENTERPRISE_PLUS"), ("POSTGRES_16", "ENTERPRISE_PLUS")],
 )
-def test_new_versions_choose_the_higher_edition_when_nobody_says(cloud: Cloud, version: str, edition: str) -> None:
+def test_new_versions_default_to_the_higher_edition(cloud: Cloud, version: str, edition: str) -> None:
     tier = "db-custom-1-3840" if edition == "ENTERPRISE" else "db-perf-optimized-N-2"
     live = create(cloud, {"name": "db", "databaseVersion": version, "settings": {"tier": tier}})
 

@@ -93,7 +93,7 @@ def test_who_is_not_there_is_not_found(cloud: Cloud) -> None:
     create(cloud)
 
     assert refused(cloud.call("DELETE", f"{USERS}?name=root&host=10.0.0.1")) == (404, "notFound")
-    assert refused(cloud.call("PUT", f"{USERS}?name=nobody", {"password": "x"})) == (404, "notFound")
+    assert refused(cloud.call("PUT", f"{USERS}?name=missing", {"password": "x"})) == (404, "notFound")
     assert refused(cloud.call("DELETE", USERS)) == (400, "required")
 
 
@@ -117,14 +117,14 @@ def test_a_body_that_speaks_of_another_instance_is_refused(cloud: Cloud) -> None
     assert "is not the one in the path" in complaint(cloud.call("POST", USERS, {"name": "app", "instance": "other"}))
 
 
-def test_nobody_can_look_into_an_instance_that_is_stopped(cloud: Cloud) -> None:
+def test_users_of_a_stopped_instance_cannot_be_read(cloud: Cloud) -> None:
     create(cloud, MYSQL, {"settings": {"activationPolicy": "NEVER"}})
 
     assert "instance is not running" in complaint(cloud.call("GET", USERS))
 
 
-def test_asking_for_the_password_of_nobody_is_an_error_and_not_a_no(cloud: Cloud) -> None:
+def test_checking_the_password_of_an_unknown_user_is_an_error_and_not_a_no(cloud: Cloud) -> None:
     create(cloud)
 
     with pytest.raises(CloudApiError):
-        cloud.password_matches("acme", "db", "nobody", "x")
+        cloud.password_matches("acme", "db", "missing", "x")

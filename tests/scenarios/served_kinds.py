@@ -29,7 +29,7 @@ def serve_kinds(cluster: Access) -> None:
 
 
 def empty(cluster: Access, namespace: str) -> None:
-    """Nothing of ours is left in the namespace, and nobody was asked to clean up."""
+    """Nothing of ours is left in the namespace, and no clean-up was requested."""
     for path in (*paths(), "/api/v1/secrets"):
         group, _, plural = path.rpartition("/")
         where = f"{group}/namespaces/{namespace}/{plural}"

@@ -1,4 +1,4 @@
-"""One manifest, the command that is run on it, somebody else in the same project, and what reached the cloud."""
+"""One manifest, the command that is run on it, another writer in the same project, and what reached the cloud."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -45,7 +45,7 @@ class Stage:
         return body
 
     def others(self, method: str, path: str, body: dict[str, Any]) -> None:
-        """Somebody else sends a request, and it is carried out."""
+        """Another writer sends a request, and it is executed."""
 
         def send(cloud: LocalCloud) -> None:
             answer = cloud.call(method, path, body)

@@ -1,4 +1,4 @@
-"""A bucket in an emulator that somebody else wrote, looked at and changed with Google's own client.
+"""A bucket in an emulator by other authors, read and changed with Google's own client.
 
 The emulator answers 404 without a body, takes only the name from an insert, replaces the labels with those of a patch
 instead of merging them, and takes no null: a label or a part cannot be removed from it. It pays no attention to
@@ -43,8 +43,8 @@ def emulator() -> Iterator[str]:
 @pytest.fixture
 def client(emulator: str) -> Iterator[Any]:
     """Google's client, which knows nothing of setpoint."""
-    nobody = AnonymousCredentials()  # type: ignore[no-untyped-call]  # google-auth leaves it untyped
-    with closing(Client("some-project", credentials=nobody, client_options={"api_endpoint": emulator})) as client:
+    anonymous = AnonymousCredentials()  # type: ignore[no-untyped-call]  # google-auth leaves it untyped
+    with closing(Client("some-project", credentials=anonymous, client_options={"api_endpoint": emulator})) as client:
         yield client
 
 
@@ -76,7 +76,7 @@ def test_what_another_client_changed_is_put_back(emulator: str, client: Any, tmp
     _setpoint(tmp_path, emulator, "apply")
     theirs = client.get_bucket("some-bucket")
     theirs.versioning_enabled = False
-    theirs.labels = {"managed-by-cnrm": "true", "team": "somebody-else"}
+    theirs.labels = {"managed-by-cnrm": "true", "team": "another-team"}
     theirs.patch()
 
     assert _setpoint(tmp_path, emulator, "reconcile") == "StorageBucket team/some-bucket updated"

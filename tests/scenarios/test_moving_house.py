@@ -29,14 +29,14 @@ def cluster(api_server: Access) -> Access:
 @pytest.fixture
 def home(tmp_path: Path, cluster: Access, namespace: str) -> Iterator["Home"]:
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    # Leases of our own: others look after parts of the same cluster.
+    # Leases of our own: other processes reconcile parts of the same cluster.
     here = {"KUBECONFIG": str(cluster.kubeconfig), "POD_NAMESPACE": namespace, "PYTHONUTF8": "1"}
     with Desk(tmp_path, {**kept, **here}) as desk:
         yield Home(desk, namespace)
 
 
 class Home:
-    """Somebody with resources, a cloud, a file and a cluster."""
+    """A workspace with resources, a cloud, a file and a cluster."""
 
     def __init__(self, desk: Desk, namespace: str) -> None:
         self.desk = desk
@@ -143,7 +143,7 @@ def test_into_a_cluster_and_back_nothing_is_written_and_nothing_is_forgotten(hom
     assert home.has_passwords == (True, True)
 
 
-def test_while_somebody_looks_after_a_cluster_it_can_be_copied_but_neither_paused_nor_filled(
+def test_while_a_controller_runs_a_cluster_can_be_copied_but_neither_paused_nor_filled(
     home: Home, namespace: str
 ) -> None:
     home.declare()

@@ -197,7 +197,7 @@ def test_a_namespace_that_is_not_there_is_told_before_anything_is_written(cluste
     play(cluster, namespace, scenario)
 
 
-def test_what_somebody_changed_in_the_cluster_is_left_alone(cluster: Access, namespace: str) -> None:
+def test_a_change_by_another_writer_in_the_cluster_is_left_alone(cluster: Access, namespace: str) -> None:
     async def scenario(one: Street) -> None:
         export = await one.export()
         await one.bring(export)

@@ -14,7 +14,7 @@ LIFECYCLE: Final = {LISTED: "spec.lifecycleRule"}
 AFTER_A_MONTH: Final = {"action": {"type": "Delete"}, "condition": {"age": 30}}
 AFTER_A_YEAR: Final = {"action": {"type": "Delete"}, "condition": {"age": 365}}
 FLAG: Final = {"name": "log_connections", "value": "on"}
-# What somebody turns on in the console, some of it protected.
+# What another writer turns on in the console, some of it protected.
 BY_HAND: Final = {
     "availabilityType": "REGIONAL",
     "backupConfiguration": {"enabled": True, "pointInTimeRecoveryEnabled": True, "startTime": "03:00"},

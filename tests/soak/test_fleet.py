@@ -83,4 +83,4 @@ def test_the_time_without_a_holder_counts_from_the_end_of_the_lease() -> None:
     fleet.losses.append(Loss(frozenset({"a"}), frozenset({"setpoint-shard-0"}), 11.0, (), killed=True))
 
     assert (lateness(fleet), hand_overs(fleet)) == ([2.5], [1.0])
-    assert too_late(fleet) == ["a shard had nobody for 2.50 s after its lease"]
+    assert too_late(fleet) == ["a shard had no holder for 2.50 s after its lease"]
