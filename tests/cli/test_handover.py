@@ -179,7 +179,7 @@ def test_a_store_with_a_long_path_is_no_obstacle(desk: Desk) -> None:
     assert not (deep / "state.db.sock").is_symlink()
 
 
-# --- Without a controller -----------------------------------------------------------------------------------------------
+# --- Without a controller ---------------------------------------------------------------------------------------------
 
 
 def test_a_process_that_takes_no_orders_is_waited_for_as_before(desk: Desk) -> None:

@@ -157,7 +157,7 @@ def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Desk
     assert json.loads(user.run(*NEW, "get", "-o", "json").stdout) == []
 
 
-# --- A running controller ----------------------------------------------------------------------------------------------
+# --- A running controller ---------------------------------------------------------------------------------------------
 
 
 def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_filled(desk: Desk) -> None:
