@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
     "tests.engine.lifecycle_fields",
     "tests.engine.lifecycle_keeping",
     "tests.engine.lifecycle_memory",
+    "tests.engine.lifecycle_previewing",
     "tests.engine.lifecycle_uncontested",
     "tests.engine.lifecycle_upgrading",
     "tests.engine.lifecycle_waiting",
