@@ -64,9 +64,9 @@ def surroundings() -> dict[str, str]:
 class Desk:
     """Everything here is gone with the `with` block."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], cloud_state: Path | None = None) -> None:
         self.folder = folder
-        self._cloud = LocalCloud()
+        self._cloud = LocalCloud(state_file=cloud_state)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._programs = ExitStack()
