@@ -63,7 +63,7 @@ async def _play(shape: Shape, wire: Wire) -> list[Asked]:
     for manifest in (*shape.dependencies, shape.create, *([shape.update] if shape.update else [])):
         _expect(await _go_on((await store.apply(manifest)).ref, engine), Settled)
     before, primary = len(wire.writes), Resource(shape.create).ref
-    _expect(await _go_on(primary, engine, asked=True), Settled)
+    _expect(await _go_on(primary, engine, requested=True), Settled)
     assert wire.writes[before:] == [], "the last look wrote something"
     for ref in (primary, *(Resource(manifest).ref for manifest in reversed(shape.dependencies))):
         await store.delete(ref)
@@ -77,12 +77,12 @@ def _expect(outcome: StepOutcome, type_: type[Settled | Gone]) -> None:
         assert outcome.ready.reason == "UpToDate", outcome.ready
 
 
-async def _go_on(ref: ResourceRef, engine: EngineContext, *, asked: bool = False) -> StepOutcome:
+async def _go_on(ref: ResourceRef, engine: EngineContext, *, requested: bool = False) -> StepOutcome:
     while True:
-        outcome = await step(ref, engine, asked=asked)
+        outcome = await step(ref, engine, requested=requested)
         if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
             return outcome
-        asked = False
+        requested = False
 
 
 def secret(name: str, text: str) -> Manifest:

@@ -106,16 +106,16 @@ class Bench:
 
     # --- The engine --------------------------------------------------------------------------------------------------
 
-    async def step(self, *, asked: bool = False) -> StepOutcome:
+    async def step(self, *, requested: bool = False) -> StepOutcome:
         """One step."""
         self.clock.seconds += 1
         if self.heads is not None:
             await self.heads.hear()
-        return await step(self.stand.ref, self.engine, asked=asked)
+        return await step(self.stand.ref, self.engine, requested=requested)
 
-    async def go_on(self, *, asked: bool = False) -> StepOutcome:
+    async def go_on(self, *, requested: bool = False) -> StepOutcome:
         """Steps until there is no operation to wait for."""
-        outcome = await self.step(asked=asked)
+        outcome = await self.step(requested=requested)
         for _ in range(ENOUGH):
             if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
                 return outcome

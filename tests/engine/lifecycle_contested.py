@@ -175,7 +175,7 @@ async def a_contested_field_is_left_alone_for_a_while(bench: Bench) -> None:
     assert isinstance(outcome, Settled)
     assert outcome.plan.writes == ()
     assert [(str(change.path), change.before) for change in outcome.plan.withheld] == [(field.path, field.drifted)]
-    assert outcome.again == 59
+    assert outcome.requeue_after == 59
     status, reason, message = await ready_now(bench)
     assert (status, reason) == ("False", "Contested")
     assert message.startswith(f"{field.path}: changed after each put-back, and not put back again before 2026-01-01T00")
@@ -216,7 +216,7 @@ async def it_is_put_back_when_its_time_has_come(bench: Bench) -> None:
     outcome = await bench.go_on()
 
     assert isinstance(outcome, Settled)
-    assert outcome.again is None
+    assert outcome.requeue_after is None
     assert bench.stand.value == bench.stand.field.first
     assert await ready_now(bench) == UP_TO_DATE
     assert "was put back 4 times" in (await contested(bench) or "")

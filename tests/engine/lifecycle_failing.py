@@ -199,7 +199,7 @@ async def not_converged_is_tried_again_when_the_author_asks(bench: Bench) -> Non
     await bench.go_on()
     before = len(bench.stand.writes)
 
-    await bench.go_on(asked=True)
+    await bench.go_on(requested=True)
     await bench.go_on()
 
     assert len(bench.stand.writes) == before + 1
@@ -226,7 +226,7 @@ async def not_converged_is_over_once_the_service_follows(bench: Bench) -> None:
     await bench.go_on()
     bench.stand.calm()
 
-    await bench.go_on(asked=True)
+    await bench.go_on(requested=True)
 
     assert bench.stand.value == bench.stand.field.first
     assert (await bench.ready())[1] == "UpToDate"
@@ -257,7 +257,7 @@ async def what_the_service_insists_on_is_tried_again_when_somebody_asks(bench: B
     await bench.step()
     assert bench.stand.read(other.member) == other.theirs
 
-    await bench.go_on(asked=True)
+    await bench.go_on(requested=True)
 
     assert bench.stand.read(other.member) == other.pruned
     assert "serverDefaults" not in (await bench.resource()).status

@@ -84,7 +84,7 @@ async def whoever_asks_has_it_put_back_at_once(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=4)
 
-    await bench.go_on(asked=True)
+    await bench.go_on(requested=True)
 
     assert bench.stand.value == bench.stand.field.first
     assert await ready_now(bench) == UP_TO_DATE

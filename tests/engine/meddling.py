@@ -29,7 +29,7 @@ async def ready_now(bench: Bench) -> tuple[str, str, str]:
 
 async def counts(bench: Bench) -> list[int]:
     """How often each field on record was put back."""
-    return [contest.count for contest in StoredState.of(await bench.resource()).contests.fields]
+    return [contest.count for contest in StoredState.of(await bench.resource()).oscillations.fields]
 
 
 def updates(bench: Bench) -> int:

@@ -63,18 +63,18 @@ class Shore:
 
     # --- Whoever takes steps -----------------------------------------------------------------------------------------
 
-    async def step(self, name: str, *, asked: bool = False, anew: bool = False) -> StepOutcome:
+    async def step(self, name: str, *, requested: bool = False, restart_wait: bool = False) -> StepOutcome:
         if self._heads is not None:
             await self._heads.hear()
-        return await step(thing_ref(name), self.engine, asked=asked, anew=anew)
+        return await step(thing_ref(name), self.engine, requested=requested, restart_wait=restart_wait)
 
     async def plan(self, name: str) -> Plan:
         return await preview(thing_ref(name), self.engine)
 
-    async def run(self, *names: str, timeout: float | None = 600, asked: bool = False) -> dict[str, StepOutcome]:
+    async def run(self, *names: str, timeout: float | None = 600, requested: bool = False) -> dict[str, StepOutcome]:
         """The outcomes of one `apply` of these."""
         refs = [thing_ref(name) for name in names]
-        outcomes = await StepRunner(self.engine, self._hear, asked=asked).until_done(refs, timeout)
+        outcomes = await StepRunner(self.engine, self._hear, requested=requested).until_done(refs, timeout)
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
     async def follow(self, *names: str, timeout: float | None = 600) -> dict[str, StepOutcome]:

@@ -15,6 +15,7 @@ from setpoint.engine.drivers.follower import outcome_of
 from setpoint.engine.kind import ValueReference
 from setpoint.engine.references import output_value
 from setpoint.engine.resource import Resource, ResourceRef
+from setpoint.engine.state import StoredState, WaitState
 from setpoint.errors import (
     Blocked,
     BlockingLink,
@@ -165,3 +166,15 @@ def test_a_chain_ends_where_it_leads_back() -> None:
         output_value(ValueReference("spec.a", source.ref, Path.parse("status.x")), source, OTHER)
 
     assert [link.why for link in caught.value.links[1:]] == ["waiting for Gadget default/other"]
+
+
+def test_a_wait_of_the_version_before_goes_on_and_is_reported_anew() -> None:
+    known = {"for": "k", "uid": "u", "intent": "i", "since": NOW, "told": NOW}
+    old = StoredState.of(resource({"setpoint": {"wait": {**known, "said": "Waiting: for an address"}}}))
+    new = StoredState.of(resource({"setpoint": {"wait": {**known, "reason": "Waiting", "text": "for an address"}}}))
+
+    assert old.wait == WaitState("k", "u", "i", NOW, is_done=False, reported_at=NOW)
+    assert new.wait == WaitState("k", "u", "i", NOW, False, "Waiting", "for an address", NOW)
+    assert new.into({}, with_cookie=True) == {
+        "setpoint": {"wait": {**known, "reason": "Waiting", "text": "for an address"}}
+    }

@@ -52,7 +52,7 @@ class End(Enum):
 class Life:
     """A field, somebody who changes it, and an engine that puts it back by the rule."""
 
-    contests: Oscillations = NO_OSCILLATIONS
+    oscillations: Oscillations = NO_OSCILLATIONS
     # Moves with every change of the object, like an etag.
     mark: int = 0
     put_back_at: list[float] = field(default_factory=list)
@@ -64,21 +64,21 @@ class Life:
 
     def look(self, now: float, end: End = End.DONE, value: Json = 9) -> None:
         """A step that finds the field changed."""
-        standing = self.contests.still_active(INTENT, str(self.mark), at(now))
+        standing = self.oscillations.still_active(INTENT, str(self.mark), at(now))
         changes = (change(before=value),)
         if standing.waiting(changes, at(now)):
-            self.contests = standing
+            self.oscillations = standing
             return
-        self.contests = standing.begin(INTENT, changes, str(self.mark), at(now))
+        self.oscillations = standing.begin(INTENT, changes, str(self.mark), at(now))
         if end in (End.DONE, End.KILLED_AFTER_SENDING):
             self.put_back_at.append(now)
             self.mark += 1
         if end is End.DONE:
-            self.contests = self.contests.done(at(now))
+            self.oscillations = self.oscillations.done(at(now))
 
     @property
     def count(self) -> int:
-        return sum(contest.count for contest in self.contests.fields)
+        return sum(oscillation.count for oscillation in self.oscillations.fields)
 
 
 def most_within(seconds: float, times: Sequence[float]) -> int:
@@ -162,10 +162,10 @@ def test_nothing_is_lost_and_nothing_is_counted_twice(meddling: list[tuple[int, 
         life.meddle(now, end)
     life.mark += 1
 
-    seen = life.contests.still_active(INTENT, str(life.mark), at(now))
+    seen = life.oscillations.still_active(INTENT, str(life.mark), at(now))
 
-    assert sum(contest.count for contest in seen.fields) >= len(life.put_back_at)
-    assert not any(contest.begun for contest in seen.fields)
+    assert sum(oscillation.count for oscillation in seen.fields) >= len(life.put_back_at)
+    assert not any(oscillation.begun for oscillation in seen.fields)
 
 
 @pytest.mark.laws
@@ -195,18 +195,18 @@ def test_the_newest_values_of_others_are_remembered_first() -> None:
     for now, value in enumerate([5, 6, 5, 7, 8]):
         life.meddle(now * HOUR, value=value)
 
-    assert life.contests.fields[0].foreign_values == ("8", "7", "5")
+    assert life.oscillations.fields[0].foreign_values == ("8", "7", "5")
 
 
 def test_each_field_has_a_contest_of_its_own() -> None:
-    contests = NO_OSCILLATIONS
+    oscillations = NO_OSCILLATIONS
     for now, paths in enumerate([("spec.a", "spec.b"), ("spec.a",), ("spec.a",), ("spec.a",)]):
         changes = [change(path) for path in paths]
-        contests = contests.begin(INTENT, changes, str(now), at(now)).done(at(now))
+        oscillations = oscillations.begin(INTENT, changes, str(now), at(now)).done(at(now))
 
-    assert [(one.path, one.count) for one in contests.fields] == [("spec.a", 4), ("spec.b", 1)]
-    assert [one.path for one in contests.reported] == ["spec.a"]
-    assert [one.path for one in contests.waiting([change("spec.a"), change("spec.b")], at(5))] == ["spec.a"]
+    assert [(one.path, one.count) for one in oscillations.fields] == [("spec.a", 4), ("spec.b", 1)]
+    assert [one.path for one in oscillations.reported] == ["spec.a"]
+    assert [one.path for one in oscillations.waiting([change("spec.a"), change("spec.b")], at(5))] == ["spec.a"]
 
 
 def test_a_secret_that_is_sent_again_is_no_put_back() -> None:
@@ -232,7 +232,7 @@ def test_a_field_that_stays_as_declared_is_forgotten_in_time(meddling: list[int]
         now += gap
         life.meddle(now)
 
-    assert life.contests.still_active(INTENT, str(life.mark), at(now + EXPIRES_AFTER + more)) == NO_OSCILLATIONS
+    assert life.oscillations.still_active(INTENT, str(life.mark), at(now + EXPIRES_AFTER + more)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
@@ -243,7 +243,7 @@ def test_an_edit_of_the_author_forgets_everything(meddling: list[int]) -> None:
         now += gap
         life.meddle(now)
 
-    assert life.contests.still_active("b" * 64, str(life.mark), at(now)) == NO_OSCILLATIONS
+    assert life.oscillations.still_active("b" * 64, str(life.mark), at(now)) == NO_OSCILLATIONS
 
 
 @pytest.mark.laws
@@ -252,9 +252,9 @@ def test_until_then_it_is_remembered_and_says_how_long_yet(later: int) -> None:
     life = Life()
     life.meddle(0)
 
-    seen = life.contests.still_active(INTENT, str(life.mark), at(later))
+    seen = life.oscillations.still_active(INTENT, str(life.mark), at(later))
 
-    assert seen == life.contests
+    assert seen == life.oscillations
     assert seen.expires_in(at(later)) == EXPIRES_AFTER - later
 
 
@@ -272,7 +272,7 @@ def test_a_clock_that_was_wrong_holds_nothing_up_for_long() -> None:
 
 times = st.integers(0, 10**8).map(at)
 texts = st.text(max_size=20)
-contests = st.builds(
+oscillations = st.builds(
     Oscillation,
     texts,
     st.lists(texts, min_size=1, max_size=3).map(tuple),
@@ -284,7 +284,7 @@ contests = st.builds(
 
 
 @pytest.mark.laws
-@given(texts, st.lists(contests, min_size=1).map(tuple))
+@given(texts, st.lists(oscillations, min_size=1).map(tuple))
 def test_reading_undoes_writing(intent: str, fields: tuple[Oscillation, ...]) -> None:
     kept = Oscillations(intent, fields)
 

@@ -221,7 +221,7 @@ def test_inside_a_value_that_is_one_unit_the_unit_is_left_alone() -> None:
 
         outcome = await _meddle(bench, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
 
-        assert [one.path for one in StoredState.of(await bench.resource()).contests.reported] == ["spec.free.a.x"]
+        assert [one.path for one in StoredState.of(await bench.resource()).oscillations.reported] == ["spec.free.a.x"]
         assert _withheld(outcome) == ["spec.free.a.x", "spec.free.a.y"]
         assert (stand.read("size"), stand.read("free")) == (1, {"a": {"x": 9, "y": 9}})
 

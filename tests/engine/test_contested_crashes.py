@@ -35,7 +35,7 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
                 # Meddling between a write and the look after it reads as a service that does not follow.
                 assert put_back <= in_all
             else:
-                assert [one.count for one in StoredState.of(await bench.resource()).contests.fields] == [in_all]
+                assert [one.count for one in StoredState.of(await bench.resource()).oscillations.fields] == [in_all]
                 assert put_back in _writes(in_all, bench)
                 assert "Contested" in conditions
             return was_killed

@@ -120,7 +120,7 @@ async def _ends_as_declared(bench: Bench, *, is_to_go: bool) -> None:
     if isinstance(outcome, Settled) and outcome.ready.reason == "NotConverged":
         # Between a write and the look that follows it, a stranger's change looks like a service that does not follow.
         assert bench.stand.value == bench.stand.field.drifted
-        outcome = await bench.go_on(asked=True)
+        outcome = await bench.go_on(requested=True)
     assert isinstance(outcome, Gone if is_to_go else Settled)
     assert len(bench.stand.objects) == (0 if is_to_go else 1)
     if not is_to_go:

@@ -86,7 +86,7 @@ def test_what_is_asked_for_is_looked_at_closely() -> None:
         await bench.step()
         calls = len(bench.stand.calls)
 
-        await bench.step(asked=True)
+        await bench.step(requested=True)
 
         assert bench.stand.calls[calls:] == ["get"]
 

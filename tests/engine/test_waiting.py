@@ -157,7 +157,7 @@ def test_success_after_the_end_of_the_time_counts() -> None:
     play(scenario)
 
 
-@pytest.mark.parametrize("how", [{"anew": True}, {"asked": True}])
+@pytest.mark.parametrize("how", [{"restart_wait": True}, {"requested": True}])
 def test_whoever_asks_after_the_end_of_the_time_has_all_of_it_again(how: dict[str, bool]) -> None:
     async def scenario(shore: Shore) -> None:
         await shore.apply("a", waitFor=FOR_ADDRESS)
@@ -173,7 +173,7 @@ def test_whoever_asks_after_the_end_of_the_time_has_all_of_it_again(how: dict[st
     play(scenario)
 
 
-@pytest.mark.parametrize("how", [{"anew": True}, {"asked": True}])
+@pytest.mark.parametrize("how", [{"restart_wait": True}, {"requested": True}])
 def test_whoever_asks_before_the_end_of_the_time_has_what_is_left_of_it(how: dict[str, bool]) -> None:
     async def scenario(shore: Shore) -> None:
         await shore.apply("a", waitFor=FOR_ADDRESS)

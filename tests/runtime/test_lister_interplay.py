@@ -217,7 +217,7 @@ async def _contests(listed: ListedRig, name: str) -> int:
     found = await listed.rig.store.get(gadget_ref(name))
     assert found is not None
     assert is_ready(found)
-    return len(StoredState.of(found).contests.fields)
+    return len(StoredState.of(found).oscillations.fields)
 
 
 def test_of_two_that_claim_one_object_the_other_is_looked_at_by_itself() -> None:

@@ -108,16 +108,16 @@ class LocalExecutor:
 
     async def settle(self, refs: Sequence[ResourceRef], trigger: CommandTrigger) -> ExitCode:
         """See Executor."""
-        asked = trigger is CommandTrigger.RECONCILE
+        requested = trigger is CommandTrigger.RECONCILE
         refs = await self._with_owners_first(refs)
         with ResourceProgress(self.request.console, refs) as progress:
             if self.request.wait:
-                await StepRunner(self.engine, progress.hear, trigger.value, asked).until_done(
+                await StepRunner(self.engine, progress.hear, trigger.value, requested).until_done(
                     refs, self.request.seconds
                 )
             else:
                 for ref in refs:
-                    progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, asked=asked))
+                    progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
         return worst_exit_code(state.code for state in progress.states.values())
 
     async def _with_owners_first(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:

@@ -23,21 +23,21 @@ from setpoint.engine.state import COOKIE_ANNOTATION, StoredState
 from setpoint.errors import ManifestInvalid, SetpointError
 
 FINALIZER: Final = "cnrm.cloud.google.com/finalizer"
-# Config Connector's guard: taken off what is being deleted, unless the kind itself is, with all of its resources.
+# A finalizer of Config Connector, which it removes unless the CustomResourceDefinition itself is being deleted.
 DELETION_DEFENDER: Final = "cnrm.cloud.google.com/deletion-defender"
 DELETION_POLICY: Final = "cnrm.cloud.google.com/deletion-policy"
 MANAGEMENT: Final = "setpoint.dev/management"
 
 
 class CookieLocation(StrEnum):
-    """Where the cookie is written; both places are read."""
+    """Where the cookie is written; both are read."""
 
     STATUS = "status"
     ANNOTATION = "annotation"
 
 
 class Management(StrEnum):
-    """How far a step may go."""
+    """What a step may do: everything, observe only, or nothing."""
 
     FULL = "full"
     OBSERVE = "observe"
@@ -45,7 +45,7 @@ class Management(StrEnum):
 
 
 def management_of(annotations: Mapping[str, str]) -> Management:
-    """How far a step may go by the author's word; ManifestInvalid for one that means nothing."""
+    """The management that the author asks for; ManifestInvalid for an unknown word."""
     word = annotations.get(MANAGEMENT, Management.FULL.value)
     try:
         return Management(word)
@@ -55,35 +55,34 @@ def management_of(annotations: Mapping[str, str]) -> Management:
 
 
 class NoMetrics:
-    """Metrics that nobody reads."""
+    """Metrics that are not collected."""
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See Metrics."""
+        """See StepMetrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineContext:
-    """Where resources are kept, what time it is, and every kind by API group and name."""
+    """The dependencies of the engine: store, clock, metrics, and every kind and owner by API group and name."""
 
     store: Store
     clock: Clock
     kinds: Mapping[tuple[str, str], AnyKind]
     cookies: CookieLocation = CookieLocation.STATUS
     metrics: StepMetrics = field(default_factory=NoMetrics)
-    # What a long-running process remembers of resources at rest; a single command has nothing to remember.
+    # Idle resources of a long-running process; None in a single command.
     idle_cache: IdleCache | None = None
-    # What listings showed to that process; a single command lists nothing.
+    # What lists showed of live objects; None in a single command.
     listed_objects: ListedObjects | None = None
-    # Every owner, likewise.
     owners: Mapping[tuple[str, str], Owner] = field(default_factory=dict)
 
     @property
     def resource_types(self) -> Mapping[tuple[str, str], ResourceType]:
-        """Everything that is looked after here: kinds and owners."""
+        """Every kind and owner."""
         return {**self.kinds, **self.owners}
 
     def resource_type_of(self, resource: Resource) -> ResourceType:
-        """What looks after `resource`."""
+        """The kind or owner of `resource`; ManifestInvalid when there is none."""
         found = self.resource_types.get((resource.ref.group, resource.ref.kind))
         if found is None:
             known = ", ".join(sorted(name for _, name in self.resource_types))
@@ -91,7 +90,7 @@ class EngineContext:
         return found
 
     def kind_of(self, resource: Resource) -> AnyKind:
-        """The kind that handles `resource`."""
+        """The kind of `resource`; ManifestInvalid when there is none."""
         self.resource_type_of(resource)
         return self.kinds[resource.ref.group, resource.ref.kind]
 
@@ -100,28 +99,28 @@ class EngineContext:
 class Settled:
     """Nothing is left to do now. `plan` is what the step found and did.
 
-    `again`: the seconds until there is something to do, when a put-back waits for its time.
+    `requeue_after`: the seconds until the next step is due, before the next resync.
     """
 
     plan: Plan
     ready: ReadyCondition
-    again: float | None = None
-    # Who else has something to do now: children that are looked after here.
-    others: tuple[ResourceRef, ...] = ()
+    requeue_after: float | None = None
+    # Children that are reconciled here, and are due now.
+    due_children: tuple[ResourceRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The step ended early; the class of `error` says when to try again."""
+    """The step ended early; the class of `error` decides the retry."""
 
     error: SetpointError
     # As above.
-    others: tuple[ResourceRef, ...] = ()
+    due_children: tuple[ResourceRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The resource is no more, or not ours to look after any more."""
+    """The resource does not exist any more, or is not held by a finalizer of the engine any more."""
 
 
 StepOutcome: TypeAlias = Settled | Stopped | Gone
@@ -129,7 +128,7 @@ StepOutcome: TypeAlias = Settled | Stopped | Gone
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """A step stopped before its first write: what it would write, and the function that carries it out.
+    """A step stopped before its first write: its plan, and the function that executes it.
 
     A preview reads `plan`; a step goes on with `execute`. Nothing was written to make one.
     """
@@ -151,34 +150,34 @@ StepPlan: TypeAlias = PlannedStep | FailedStep
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """A resource in the middle of a step: as it was last read or written, and what is to be remembered of it."""
+    """A resource in the middle of a step: as it was last read or written, and the state to be stored."""
 
     engine: EngineContext
     resource: Resource
     state: StoredState
     trigger: str = "a look"
-    # Whether the author wants to see it done now, whatever waits for its time.
-    asked: bool = False
-    # Whether a wait whose time has run out has all of it again.
-    anew: bool = False
-    # What a status has to show, whatever else it does.
-    least: JsonObject = field(default_factory=dict)
-    # The finalizers that are to be there, with the next commit; None when they are.
+    # Whether a reconcile was requested: backoff and earlier attempts do not count.
+    requested: bool = False
+    # Whether a wait that timed out has all of its timeout again.
+    restart_wait: bool = False
+    # The outputs that a status always has.
+    minimum_outputs: JsonObject = field(default_factory=dict)
+    # The finalizers to set with the next commit; None when they are set.
     finalizers: tuple[str, ...] | None = None
 
     @property
     def management(self) -> Management:
-        """How far this step may go; ManifestInvalid for a word that means nothing."""
+        """What this step may do; ManifestInvalid for an unknown word."""
         return management_of(self.resource.annotations)
 
     def with_current_oscillations(self, intent: str, mark: str) -> Self:
-        """The moment with the contests that still go on, now that `mark` was seen; where nothing is written is none."""
-        contests = self.state.contests
-        if not contests.fields:
+        """The context with the oscillations that go on, now that `mark` was observed; none if nothing is written."""
+        oscillations = self.state.oscillations
+        if not oscillations.fields:
             return self
         is_held = self.management is Management.OBSERVE
-        still = NO_OSCILLATIONS if is_held else contests.still_active(intent, mark, self.engine.clock.now())
-        return replace(self, state=replace(self.state, contests=still))
+        still = NO_OSCILLATIONS if is_held else oscillations.still_active(intent, mark, self.engine.clock.now())
+        return replace(self, state=replace(self.state, oscillations=still))
 
     async def set_ready(
         self, ready: ReadyCondition, outputs: JsonObject | None = None, events: Iterable[EventRecord] = ()
@@ -188,14 +187,10 @@ class StepContext:
         Nothing is written when the status says so already. Every change of a condition is an event of its own.
         """
         base = self.resource.status if outputs is None else {**_own_members(self.resource.status), **outputs}
-        now, contests = self.engine.clock.now(), self.state.contests.reported
-        status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, contests, now)
+        now, oscillations = self.engine.clock.now(), self.state.oscillations.reported
+        status = with_conditions(self._with_state(self.state, base), self.resource.generation, ready, oscillations, now)
         news = self._condition_events(Resource({**self.resource.document, "status": status}), ready)
         return await self._commit(status, (*news, *events), self._cookie_annotation())
-
-    async def set_outputs(self, outputs: JsonObject) -> Self:
-        """The context once the status shows these outputs as well; its conditions stay."""
-        return await self._commit({**self.resource.status, **outputs})
 
     async def save_state(self, outputs: JsonObject | None = None) -> Self:
         """The context once its state is on record; the conditions stay, and a reconcile request is still open."""
@@ -217,7 +212,7 @@ class StepContext:
         events: Sequence[EventRecord] = (),
         annotations: Mapping[str, str | None] | None = None,
     ) -> Self:
-        status = {**self.least, **status}
+        status = {**self.minimum_outputs, **status}
         is_same = same(status, self.resource.status) and self.finalizers is None and not annotations
         if is_same and not events:
             return self
@@ -247,10 +242,10 @@ class StepContext:
 
 @dataclass(frozen=True, slots=True)
 class KindStepContext(StepContext):
-    """The same for a resource that stands for one object."""
+    """The step context of a resource of a kind."""
 
     kind: AnyKind = field(kw_only=True)
-    # What the service says is left to write, where it can say so.
+    # The writes that a dry run of the service says are left; None for a kind without dry runs.
     dry_run_writes: tuple[PlannedWrite, ...] | None = None
 
 
@@ -260,24 +255,24 @@ def step_context(
     state: StoredState,
     *,
     trigger: str = "a look",
-    asked: bool = False,
-    anew: bool = False,
+    requested: bool = False,
+    restart_wait: bool = False,
 ) -> StepContext:
-    """The step of `resource` as it begins: a Scene for a kind. ManifestInvalid for a kind that is not known here."""
+    """The context of a step as it begins: a KindStepContext for a kind. ManifestInvalid for an unknown kind."""
     engine.resource_type_of(resource)
     key = (resource.ref.group, resource.ref.kind)
     owner = engine.owners.get(key)
     if owner is not None:
-        return StepContext(engine, resource, state, trigger, asked, anew, owner.least)
-    return KindStepContext(engine, resource, state, trigger, asked, anew, kind=engine.kinds[key])
+        return StepContext(engine, resource, state, trigger, requested, restart_wait, owner.minimum_outputs)
+    return KindStepContext(engine, resource, state, trigger, requested, restart_wait, kind=engine.kinds[key])
 
 
 def _own_members(status: JsonObject) -> JsonObject:
-    """The members that a kind's outputs do not replace."""
+    """The members of a status that new outputs do not replace."""
     return {name: status[name] for name in ("conditions",) if name in status}
 
 
-# A clock that goes on while the machine sleeps, as leases do that run out meanwhile. Not every system has one.
+# A clock that goes on while the machine sleeps, as leases do. Not every system has one.
 _SINCE_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 

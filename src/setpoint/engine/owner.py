@@ -30,12 +30,12 @@ class ObjectKind(NamedTuple):
 class GeneratedChildren:
     """The desired children, in the order in which they are written.
 
-    `trouble` is the error that keeps further children from being generated: it is raised once these are written.
+    `error` keeps further children from being generated: it is raised once these are written.
     `warnings` go to the Warned condition.
     """
 
     children: tuple[Child, ...]
-    trouble: SetpointError | None = None
+    error: SetpointError | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -61,7 +61,7 @@ class Owner(ResourceType, Protocol):
     # The finalizer that is held while something has to be deleted before the owner; empty where nothing has to be.
     finalizer: str
     # The outputs that a status always has, even before anything is known.
-    least: JsonObject
+    minimum_outputs: JsonObject
 
     def sources(self, resource: Resource) -> Sequence[ResourceRef]:
         """The objects that the children are generated from; a change of one triggers a reconcile of the owner."""
@@ -75,7 +75,7 @@ class Owner(ResourceType, Protocol):
         """The object of a child that is created now, with what the generated one lacks, such as random keys."""
         ...
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
+    def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """The readiness and outputs; `children` are the live ones by key. A status of an older spec does not count."""
         ...
 

@@ -16,7 +16,7 @@ from setpoint.engine.resource import Resource, ResourceRef, Revision
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuery:
-    """Which resources: all that match every part that is given."""
+    """A filter of resources: all that match every part that is given."""
 
     group: str | None = None
     kind: str | None = None
@@ -29,7 +29,7 @@ EVERYTHING = ResourceQuery()
 
 @dataclass(frozen=True, slots=True)
 class ResourceList:
-    """Resources as they were at one revision; a watch from it misses nothing and repeats nothing."""
+    """Resources at one revision; a watch from it misses nothing and repeats nothing."""
 
     resources: tuple[Resource, ...]
     revision: Revision
@@ -45,9 +45,9 @@ class ResourceChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """A change, the resource right after it (right before, when deleted), and the revision to go on from.
+    """A watch event: the change, the resource after it (before it, when deleted), and the revision to resume from.
 
-    To a watcher of labels, a resource that begins to match is added, and one that stops matching is deleted.
+    To a watch with labels, a resource that begins to match is added, and one that stops matching is deleted.
     """
 
     change: ResourceChangeType
@@ -59,8 +59,9 @@ class ResourceChange:
 class Lease:
     """The right to act under `name` until `expires`, in seconds since 1970 by the clock's `now`.
 
-    `fence` grows each time the holder changes, and never shrinks. One that was given back has an empty holder. Where
-    many machines share a store, `expires` is by the clock of whoever asks: from then on the store lets another have it.
+    `fence` is the fencing token: it grows each time the holder changes, and never shrinks. A released lease has an
+    empty holder. Where many machines share a store, `expires` is by the clock of the caller: from then on the store
+    gives the lease to another holder.
     """
 
     name: str
@@ -69,13 +70,13 @@ class Lease:
     expires: float
 
     def is_held(self, now: str) -> bool:
-        """Whether nobody but its holder can have it, at the time that the clock calls `now`."""
+        """Whether no other holder can acquire it at the time `now`."""
         return bool(self.holder) and datetime.fromisoformat(now).timestamp() < self.expires
 
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """Something that people should know about a resource: what `setpoint events` shows."""
+    """An event of a resource, as `setpoint events` shows it."""
 
     ref: ResourceRef
     uid: str
@@ -95,15 +96,15 @@ class ChildWrite:
 
 
 class Store(Protocol):
-    """Where resources are kept. Whatever was acknowledged survives kill -9.
+    """Where resources are kept. A write that was acknowledged survives kill -9.
 
-    Every failure of the store is a StoreError; what an author got wrong is a UserError. Whoever is cancelled while
-    writing does not learn the outcome: the write happened wholly, or not at all. No two calls share a document.
+    Every failure of the store is a StoreError; a mistake of an author is a UserError. A caller that is cancelled during
+    a write does not learn the outcome: the write happened wholly, or not at all. No two calls share a document.
     """
 
     @property
     def collects(self) -> bool:
-        """Whether what has an owner goes by itself once its owner is gone."""
+        """Whether the store collects garbage: a child is deleted once its owner is gone."""
         ...
 
     async def get(self, ref: ResourceRef) -> Resource | None:
@@ -119,44 +120,43 @@ class Store(Protocol):
         ...
 
     def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        """The same in pieces of at most `size`, for those who keep little of each: never all of it is in memory.
+        """The same in pages of at most `size`: never all of it is in memory.
 
-        Each piece names the revision at which the first was read. A later piece may show newer states; a watch from
-        that revision misses nothing, and shows some changes again that a piece had shown.
+        Each page has the revision at which the first was read. A later page may show newer states; a watch from that
+        revision misses nothing, and may repeat changes that a page had shown.
         """
         ...
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        """Every change after `since`, in order, for ever. RevisionExpired when they are no longer on record.
+        """Every change after `since`, in order, without an end. RevisionExpired when they are no longer kept.
 
-        It is the first step of the iterator that raises, or a later one for a watcher that was too slow. After
-        `close`, the next step is a StoreError.
+        The first item raises it, or a later one for a watch that is too slow. After `close`, the next item is a
+        StoreError.
         """
         ...
 
     async def apply(self, manifest: JsonObject) -> Resource:
         """The resource after the author's part (labels, annotations, everything but metadata and status) became this.
 
-        Creates what is not there. Keeps status, finalizers, uid, what the engine annotated, and the owners that it
-        named, unless the author names others. A manifest that
-        says nothing new changes nothing, not even the revision; a new spec raises the generation. ManifestInvalid
-        for what cannot be kept. NotReady while the resource is being deleted, unless its annotations or labels are all
-        that is new: they may say how it goes.
+        Creates a resource that does not exist. Keeps status, finalizers, uid, the engine's annotations, and its owner
+        references unless the manifest has some. A manifest without a change writes nothing, not even the revision; a
+        new spec raises the generation. ManifestInvalid for a manifest that cannot be stored. NotReady while the
+        resource is being deleted, unless only annotations or labels change: they may say how it is deleted.
         """
         ...
 
     async def create(self, document: JsonObject) -> Resource:
-        """A new object as its owner makes it, of any kind: with its owner references, without a status.
+        """A new object of any kind, as its owner generates it: with its owner references, without a status.
 
-        WriteConflict when there is one of that name already; ManifestInvalid for what cannot be kept.
+        WriteConflict when one of that name exists; ManifestInvalid for an object that cannot be stored.
         """
         ...
 
     async def replace(self, seen: Resource, document: JsonObject) -> Resource:
-        """What was `seen`, of any kind, with contents, labels, annotations and owner references of `document`.
+        """The object that was `seen`, of any kind, with contents, labels, annotations and owner references of this one.
 
-        Keeps status, finalizers and uid. WriteConflict as for `update_status`, ManifestInvalid as for `create`. A
-        document that says nothing new changes nothing, not even the revision.
+        Keeps status, finalizers and uid. WriteConflict as for `update`, ManifestInvalid as for `create`. A document
+        without a change writes nothing, not even the revision.
         """
         ...
 
@@ -203,18 +203,18 @@ class Store(Protocol):
         ...
 
     async def delete(self, ref: ResourceRef) -> Resource | None:
-        """Marks for deletion what has finalizers, once, and removes what has none; any kind. None when it is gone."""
+        """Marks a resource with finalizers for deletion, once; removes one without. Any kind. None when it is gone."""
         ...
 
     async def note(self, note: EventRecord) -> None:
-        """Puts a note on record; the same again (uid, reason, message) counts up and becomes the newest.
+        """Records an event; the same again (uid, reason, message) counts up and becomes the newest.
 
-        Notes outlive their resource; the oldest are dropped when there are too many.
+        Events outlive their resource; the oldest are dropped when there are too many.
         """
         ...
 
     async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
-        """The notes on record, oldest first."""
+        """The recorded events, oldest first."""
         ...
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -222,15 +222,15 @@ class Store(Protocol):
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Gives the lease back, if it is still held by the same holder under the same fence."""
+        """Releases the lease, if it is still held by the same holder with the same fencing token."""
         ...
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        """Every lease on record whose name begins like that, sorted by name: those that ran out, or are free, too."""
+        """Every lease whose name has this prefix, sorted by name: expired and released ones, too."""
         ...
 
     async def close(self) -> None:
-        """Finishes what was begun and lets go of everything; a second time does nothing."""
+        """Finishes pending writes and releases all resources of the process; idempotent."""
         ...
 
 
@@ -279,15 +279,15 @@ def _still_there(after: Resource | None) -> Resource:
 
 @runtime_checkable
 class DryRunStore(Protocol):
-    """A store that can tell what an apply would come to."""
+    """A store that can dry-run an apply."""
 
     async def dry_run(self, manifest: JsonObject) -> Resource:
-        """What `apply` would give, or raise; nothing is written."""
+        """What `apply` would return or raise; nothing is written."""
         ...
 
 
 class Clock(Protocol):
-    """The time, so that tests can say what it is."""
+    """The time; tests replace it."""
 
     def now(self) -> str:
         """The time as RFC 3339 text in UTC, to the second."""
@@ -303,10 +303,10 @@ class Clock(Protocol):
 
 
 class StepMetrics(Protocol):
-    """What is measured of steps."""
+    """The metrics of steps."""
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """A step of this kind came to `outcome` in that time: settled, gone, or the retry that its error asks for.
+        """A step of this kind ended in that time with `outcome`: settled, gone, or the retry of its error.
 
         `decision` is empty when it did not get that far.
         """

@@ -15,10 +15,10 @@ from setpoint.engine.resource import Resource
 COOKIE: Final = "lastModifiedCookie"
 COOKIE_ANNOTATION: Final = "cnrm.cloud.google.com/last-changed-cookie"
 SERVER_DEFAULTS: Final = "serverDefaults"
-# Set by whoever wants a look now, to any text that is new; echoed in the status by the step that takes it up.
+# An annotation that requests a reconcile by any new text; the step that handles it echoes the text in the status.
 RECONCILE_REQUESTED: Final = "setpoint.dev/reconcile-requested-at"
 RECONCILE_HANDLED: Final = "lastHandledReconcileAt"
-# Everything else that only the engine reads.
+# Everything else: for the engine alone.
 ENGINE_STATE: Final = "setpoint"
 # Among it, what of the Ready condition code goes by: see ReadyDetails.
 READY_DETAILS: Final = "ready"
@@ -38,9 +38,9 @@ class WriteAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WaitState:
-    """A wait: what it is satisfied for, the object, the intent; since when it goes on, or when it was done.
+    """A wait: the key for which it is satisfied, the object, the intent; since when it goes on, or when it was done.
 
-    `said` is what was last put on record of one that goes on, its reason first, and `told` is when that was.
+    Of one that goes on: the reason and text that the Ready condition has, and when that text was set.
     """
 
     key: str
@@ -48,39 +48,42 @@ class WaitState:
     intent: str
     since: str
     is_done: bool
-    said: str = ""
-    told: str = ""
+    reason: str = ""
+    text: str = ""
+    reported_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """The engine's memory of one resource."""
+    """What the engine stores about one resource."""
 
     cookie: Cookie | None = None
     location: Location | None = None
     operation: RemoteOperation | None = None
     attempt: WriteAttempt | None = None
-    # The fields on which the service insists, each with the digest of the value that it has there.
+    # Unspecified fields that the service does not change, each with the digest of its live value.
     server_defaults: Mapping[str, str] = field(default_factory=dict)
-    # The version of each secret that was sent last.
+    # The version of each secret when it was last sent.
     secrets: Mapping[str, str] = field(default_factory=dict)
     step: JsonObject | None = None
-    # The last request for a look that was taken up.
+    # The last reconcile request that was handled.
     handled: str | None = None
-    contests: Oscillations = NO_OSCILLATIONS
-    # The digest of the bytes that the live object came in when the cookie was made: the same again need no decoding.
+    oscillations: Oscillations = NO_OSCILLATIONS
+    # The digest of the bytes of the live object when the cookie was made: the same bytes need no decoding.
     body: str | None = None
-    # The versions of the secrets that a creation under way hands over; None when there is none under way.
+    # The versions of the secrets that a creation under way sends; None when none is under way.
     creating: Mapping[str, str] | None = None
     wait: WaitState | None = None
-    # Of an owner: what is about to be written of its children, as digests; None when nothing is.
+    # Whether the output is unknown because the last read of the object failed.
+    read_failed: bool = False
+    # Of an owner: the generated state that is about to be written, as digests by child; None when nothing is.
     generating: JsonObject | None = None
     # The details of the Ready condition, as they were last written with it.
     ready_details: JsonObject | None = None
 
     @staticmethod
     def of(resource: Resource) -> "StoredState":
-        """The memory in a resource's status, or annotation; what cannot be read is forgotten, never trusted."""
+        """The state in a resource's status and annotations; what cannot be read is dropped, never trusted."""
         status = resource.status
         ours = _tree(status.get(ENGINE_STATE))
         cookie = Cookie.parse(status.get(COOKIE)) or Cookie.parse(resource.annotations.get(COOKIE_ANNOTATION))
@@ -98,12 +101,13 @@ class StoredState:
             body if isinstance(body := ours.get("body"), str) else None,
             _texts_in(ours["creating"]) if isinstance(ours.get("creating"), Mapping) else None,
             _wait(_tree(ours.get("wait"))),
+            ours.get("readFailed") is True,
             _tree(ours.get("generating")) or None,
             _tree(ours.get(READY_DETAILS)) or None,
         )
 
     def into(self, status: JsonObject, *, with_cookie: bool) -> JsonObject:
-        """`status` with this memory in it; the cookie only where the status is its place."""
+        """`status` with this state in it; the cookie only where it is kept in the status."""
         kept = {
             name: value
             for name, value in status.items()
@@ -127,9 +131,10 @@ class StoredState:
             "secrets": self.secrets or None,
             "step": self.step,
             "body": self.body,
-            "contests": self.contests.to_data() if self.contests.fields else None,
+            "contests": self.oscillations.to_data() if self.oscillations.fields else None,
             "creating": self.creating,
             "wait": None if self.wait is None else _wait_data(self.wait),
+            "readFailed": self.read_failed or None,
             "generating": self.generating,
             READY_DETAILS: self.ready_details,
         }
@@ -137,14 +142,14 @@ class StoredState:
 
 
 def location_in(status: JsonObject) -> Location | None:
-    """Where the object is, once that is on record."""
+    """The location of the object, once it is on record."""
     location = _tree(status.get(ENGINE_STATE)).get("location")
-    # One text, however many keep it.
+    # Interned: the same text is kept in several caches.
     return Location(intern(location)) if isinstance(location, str) else None
 
 
 def outputs_in(status: JsonObject) -> JsonObject:
-    """What a status shows of the live object: everything that is not the engine's own."""
+    """The outputs in a status: everything that is not the engine's own."""
     return {name: value for name, value in status.items() if name not in _ENGINE_MEMBERS}
 
 
@@ -167,9 +172,11 @@ def _wait(data: JsonObject) -> WaitState | None:
         case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since), "done": True}:
             return WaitState(key, uid, intent, since, is_done=True)
         case {"for": str(key), "uid": str(uid), "intent": str(intent), "since": str(since)}:
-            said, told = _text(data.get("said")), _text(data.get("told"))
-            is_time = _is_time(since) and _is_time(told)
-            return WaitState(key, uid, intent, since, is_done=False, said=said, told=told) if is_time else None
+            # The version before kept both in one text, as `said`: then the wait is reported anew.
+            reason, text, reported_at = (_text(data.get(name)) for name in ("reason", "text", "told"))
+            if not (_is_time(since) and _is_time(reported_at)):
+                return None
+            return WaitState(key, uid, intent, since, False, reason, text, reported_at)
         case _:
             return None
 
@@ -187,7 +194,9 @@ def _is_time(text: str) -> bool:
 
 def _wait_data(wait: WaitState) -> Json:
     data: dict[str, Json] = {"for": wait.key, "uid": wait.uid, "intent": wait.intent, "since": wait.since}
-    return {**data, "done": True} if wait.is_done else {**data, "said": wait.said, "told": wait.told}
+    if wait.is_done:
+        return {**data, "done": True}
+    return {**data, "reason": wait.reason, "text": wait.text, "told": wait.reported_at}
 
 
 def _tree(value: Json) -> JsonObject:

@@ -222,7 +222,7 @@ class ObjectSession:
         return declared_fields(of, self.manager, left_out)
 
     async def _run(self, seconds: float) -> SetpointError | None:
-        run = StepRunner(self._engine, trigger="its author's word", asked=True)
+        run = StepRunner(self._engine, trigger="its author's word", requested=True)
         outcome = (await run.until_done([self.ref], seconds)).get(self.ref)
         if outcome is None:
             return RemoteUnavailable(f"{self.ref}: nothing came of it within {seconds:g} s")

@@ -216,7 +216,7 @@ class Controller:
                 self._forget(ref)
             case Settled():
                 self.queue.forget(ref)
-                self._schedule_resync(ref, is_done=outcome.ready.status == "True", at_the_latest=outcome.again)
+                self._schedule_resync(ref, is_done=outcome.ready.status == "True", at_the_latest=outcome.requeue_after)
             case Stopped(error):
                 self._schedule_after_error(ref, error)
 

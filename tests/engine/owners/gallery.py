@@ -45,7 +45,7 @@ class GalleryOwner:
     makes: Sequence[ObjectKind] = (CONFIG_MAP,)
     reads: Sequence[ObjectKind] = ()
     finalizer: str = ""
-    least: JsonObject = field(default_factory=dict)
+    minimum_outputs: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """Any spec will do."""
@@ -69,7 +69,7 @@ class GalleryOwner:
         """It lacks nothing."""
         return child.object
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
+    def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready as soon as there is an index."""
         return OwnerStatus(UP_TO_DATE, {"pages": len(children)})
 

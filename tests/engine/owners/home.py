@@ -126,10 +126,10 @@ class Home:
 
     # --- The engine --------------------------------------------------------------------------------------------------
 
-    async def step(self, *, asked: bool = False) -> StepOutcome:
+    async def step(self, *, requested: bool = False) -> StepOutcome:
         """One step."""
         self.clock.seconds += 1
-        return await step(self.ref, self.engine, asked=asked)
+        return await step(self.ref, self.engine, requested=requested)
 
     async def settled(self) -> Settled:
         """One step, after which nothing is left to do."""

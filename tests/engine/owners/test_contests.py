@@ -23,7 +23,7 @@ def place(home: Home) -> str:
 
 
 async def counts(home: Home) -> list[int]:
-    return [one.count for one in StoredState.of(await home.resource()).contests.fields]
+    return [one.count for one in StoredState.of(await home.resource()).oscillations.fields]
 
 
 @everywhere
@@ -124,7 +124,7 @@ def test_whoever_asks_has_it_put_back_now(setting: Setting) -> None:
         await home.settle()
         await meddle(home, times=4)
 
-        outcome = await home.step(asked=True)
+        outcome = await home.step(requested=True)
 
         assert isinstance(outcome, Settled)
         assert [write.name for write in outcome.plan.writes] == [home.stand.managed.key]

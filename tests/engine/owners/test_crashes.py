@@ -177,11 +177,11 @@ def test_what_a_person_removes_right_after_it_was_made_stays_away(awaits: int) -
 
 @pytest.mark.parametrize("awaits", KILLS)
 def test_and_when_it_was_made_anew(awaits: int) -> None:
-    anew = [stepping, meddling(GALLERY, "deletes"), declaring({"captions": {"a": "two"}}), killing(awaits)]
+    restart_wait = [stepping, meddling(GALLERY, "deletes"), declaring({"captions": {"a": "two"}}), killing(awaits)]
 
-    told([*anew, writing(CAPTION, "removed")])
-    told([*anew, writing(CAPTION, "fresh")])
-    told([*anew, declaring({"captions": {"a": "one"}})])
+    told([*restart_wait, writing(CAPTION, "removed")])
+    told([*restart_wait, writing(CAPTION, "fresh")])
+    told([*restart_wait, declaring({"captions": {"a": "one"}})])
 
 
 @pytest.mark.parametrize("awaits", KILLS)

@@ -41,7 +41,7 @@ def test_how_a_child_stands_moves_the_status_of_the_owner_and_nothing_else(setti
             told.append((await home.conditions())["Ready"]["status"])
 
             assert await home.contents() == before
-            assert (outcome.again is None) == (outcome.ready.status == "True")
+            assert (outcome.requeue_after is None) == (outcome.ready.status == "True")
             revision = await home.revision()
             await home.settled()
             assert await home.revision() == revision

@@ -74,7 +74,7 @@ class WebsiteOwner:
     makes: Sequence[ObjectKind] = (CONFIG_MAP, SECRET, GALLERY)
     reads: Sequence[ObjectKind] = (SECRET,)
     finalizer: str = ""
-    least: JsonObject = field(default_factory=dict)
+    minimum_outputs: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """Any spec of its type will do."""
@@ -103,7 +103,7 @@ class WebsiteOwner:
         """The administrator's Secret with a password that nobody had before."""
         return {**child.object, "data": {"password": secrets.token_hex(8)}}
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
+    def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when its gallery is."""
         gallery = children.get(f"Gallery/{resource.ref.name}")
         is_served = gallery is not None and is_ready(gallery)

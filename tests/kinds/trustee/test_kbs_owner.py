@@ -91,8 +91,8 @@ def test_one_that_waits_for_its_names_is_taken_and_tells_what_it_lacks(spec: dic
     made = generated(**spec)
 
     assert made.children == ()
-    assert isinstance(made.trouble, ManifestInvalid)
-    assert "name hasn't been provided for volume" in str(made.trouble)
+    assert isinstance(made.error, ManifestInvalid)
+    assert "name hasn't been provided for volume" in str(made.error)
 
 
 @pytest.mark.laws
@@ -104,19 +104,19 @@ def test_nothing_is_made_until_everything_is_there(data: st.DataObject, spec: di
     made = generated(found, **spec)
 
     if len(found) == len(whole):
-        assert (len(made.children), made.trouble) == (2, None)
+        assert (len(made.children), made.error) == (2, None)
     else:
         assert made.children == ()
-        assert isinstance(made.trouble, DependencyNotFound)
-        assert all(ref.name in str(made.trouble) for ref in whole.keys() - found.keys())
+        assert isinstance(made.error, DependencyNotFound)
+        assert all(ref.name in str(made.error) for ref in whole.keys() - found.keys())
 
 
 def test_without_the_image_that_lays_out_secrets_nothing_is_made() -> None:
     made = KbsConfigOwner({}).generate(resource(), there())
 
     assert made.children == ()
-    assert isinstance(made.trouble, UserError)
-    assert "OPERATOR_IMAGE_NAME environment variable must be set" in str(made.trouble)
+    assert isinstance(made.error, UserError)
+    assert "OPERATOR_IMAGE_NAME environment variable must be set" in str(made.error)
 
 
 # --- What it makes ----------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_a_deployment_with_another_selector_is_an_error_and_no_write() -> None:
 def test_it_stands_as_its_deployment_does(live: Any, status: str, reason: str) -> None:
     children = {} if live is None else {"Deployment/trustee-deployment": Resource(live)}
 
-    found = OWNER.standing(resource(), children)
+    found = OWNER.status_of(resource(), children)
 
     assert (found.ready.status, found.ready.reason) == (status, reason)
     assert found.outputs == {"isReady": status == "True"}
@@ -246,7 +246,7 @@ def test_it_stands_as_its_deployment_does(live: Any, status: str, reason: str) -
 
 
 def test_ready_is_told_in_the_words_that_others_know() -> None:
-    found = OWNER.standing(resource(), {"Deployment/trustee-deployment": Resource(live_deployment())})
+    found = OWNER.status_of(resource(), {"Deployment/trustee-deployment": Resource(live_deployment())})
 
     assert found.ready.message == "Trustee deployment is ready"
 
@@ -257,6 +257,6 @@ def test_it_is_held_until_the_deployment_is_gone() -> None:
 
 
 def test_its_status_says_whether_it_is_ready_from_the_first_moment() -> None:
-    assert OWNER.least == {"isReady": False}
+    assert OWNER.minimum_outputs == {"isReady": False}
     assert OWNER.definition.outputs is KbsConfigStatus
     assert OWNER.definition.required == ("isReady",)

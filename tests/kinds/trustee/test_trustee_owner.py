@@ -83,7 +83,7 @@ def test_a_spec_that_a_trustee_can_have_is_taken(spec: dict[str, Any]) -> None:
 def test_a_spec_that_none_can_have_is_refused_whoever_looks_at_it(spec: dict[str, Any], told: str) -> None:
     resource = trustee_config(**spec)
 
-    for look in (OWNER.check, OWNER.sources, lambda one: OWNER.generate(one, {}), lambda one: OWNER.standing(one, {})):
+    for look in (OWNER.check, OWNER.sources, lambda one: OWNER.generate(one, {}), lambda one: OWNER.status_of(one, {})):
         with pytest.raises(ManifestInvalid, match=told):
             look(resource)
 
@@ -100,7 +100,7 @@ def test_one_secret_may_serve_both_ways() -> None:
     same = {"httpsSpec": {"tlsSecretName": "token"}, **WITH_TOKEN}
 
     assert OWNER.sources(trustee_config(**same)) == (TOKENS,)
-    assert generated(**same).trouble is None
+    assert generated(**same).error is None
 
 
 def test_all_that_it_makes_and_reads_is_said_beforehand() -> None:
@@ -114,7 +114,7 @@ def test_all_that_it_makes_and_reads_is_said_beforehand() -> None:
 
 
 def test_nothing_holds_it() -> None:
-    assert (OWNER.finalizer, OWNER.least) == ("", {})
+    assert (OWNER.finalizer, OWNER.minimum_outputs) == ("", {})
 
 
 def test_a_name_has_to_fit_into_a_label() -> None:
@@ -133,7 +133,7 @@ def test_a_name_has_to_fit_into_a_label() -> None:
 def test_every_wish_is_made_whole_with_the_kbs_config_last(spec: dict[str, Any]) -> None:
     made = generated(**spec)
 
-    assert made.trouble is None
+    assert made.error is None
     assert len(set(keys(made))) == len(made.children)
     assert [key.partition("/")[0] for key in keys(made)].index("KbsConfig") == len(made.children) - 1
     for one in made.children:
@@ -196,14 +196,14 @@ def test_what_is_missing_stops_it_there_and_the_rest_is_made(
     result = generated(there, **EVERYTHING)
 
     assert keys(result) == made
-    assert type(result.trouble) is error
-    assert told in str(result.trouble)
+    assert type(result.error) is error
+    assert told in str(result.error)
 
 
 def test_a_claim_of_ours_on_the_right_volume_is_no_trouble() -> None:
     ours = Resource(child(f"PersistentVolumeClaim/{CLAIM.name}", **WITH_IBM).object)
 
-    assert generated({**FOUND, CLAIM: ours}, **WITH_IBM).trouble is None
+    assert generated({**FOUND, CLAIM: ours}, **WITH_IBM).error is None
 
 
 @pytest.mark.laws
@@ -216,7 +216,7 @@ def test_whatever_is_there_a_kbs_config_is_made_only_when_all_is(spec: dict[str,
 
     whole = keys(generated(**spec))
     is_all = set(OWNER.sources(resource)) - {CLAIM} <= there
-    assert (made.trouble is None) is is_all
+    assert (made.error is None) is is_all
     assert keys(made) == (whole if is_all else whole[: len(made.children)])
     assert (KBS in keys(made)) is is_all
     assert [one.object for one in made.children] == [one.object for one in again.children]

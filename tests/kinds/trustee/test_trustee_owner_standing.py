@@ -39,7 +39,7 @@ def standing(status: Any = None, text: str | None = None, spec: Any = None, **me
     if text is not None:
         live[SETTINGS] = {**live[SETTINGS], "data": {"kbs-config.toml": text}}
     children = {key: Resource(one) for key, one in live.items()}
-    return TrusteeConfigOwner().standing(trustee_config(**(spec or {})), children)
+    return TrusteeConfigOwner().status_of(trustee_config(**(spec or {})), children)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_kbs_config_on_its_way_out_serves_nobody() -> None:
 
 
 def test_a_kbs_config_that_is_not_there_is_waited_for() -> None:
-    found = TrusteeConfigOwner().standing(trustee_config(), {})
+    found = TrusteeConfigOwner().status_of(trustee_config(), {})
 
     assert found.ready.message == "KbsConfig trust/tc-kbs-config is not there yet"
     assert found.outputs == WAITING

@@ -5,6 +5,7 @@ Only a `field` wait makes an output: the object pruned to the path that was wait
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, TypeAlias, assert_never
 
 from setpoint.core.unstructured import without_volatile
@@ -26,8 +27,18 @@ from setpoint.core.wait.judge import (
 from setpoint.core.wait.wait_for import FieldWait, WaitCriterion
 from setpoint.errors import Blocked, ManifestInvalid, NotJson
 
-# The reason of an output whose value was known and is gone.
-DISAPPEARED: Final = "disappeared"
+
+class UnknownCause(Enum):
+    """Why a value is unknown; for code, where `Unknown.reason` is for people."""
+
+    NOT_FOUND = auto()
+    # The value was known, and is gone.
+    DISAPPEARED = auto()
+    UNSATISFIED = auto()
+    UNSATISFIABLE = auto()
+    READ_FAILED = auto()
+    TIMED_OUT = auto()
+    NOT_STORABLE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +51,13 @@ class Unknown:
     """Tracked, and without a value: dependants are blocked.
 
     `since` is when it became unknown, and stays while `reason` changes; "" when that is not known. `last` is the value
-    that was known before, to be shown; dependants never get it.
+    that was known before, to be shown; dependants never get it. `cause` is not stored.
     """
 
     reason: str
     since: str
     last: Json | Missing = MISSING
+    cause: UnknownCause | None = None
 
     # Compared as JSON: for Python, Unknown(…, 1) equals Unknown(…, True).
     def __eq__(self, other: object) -> bool:
@@ -141,49 +153,55 @@ def _wrap(pruned: Json, step: PathStep, parent: Json) -> Json:
 # --- From an observation to an output --------------------------------------------------------------------------------
 
 
+_Why: TypeAlias = tuple[UnknownCause, str]
+_DISAPPEARED: Final[_Why] = (UnknownCause.DISAPPEARED, "disappeared")
+
+
 def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous: OutputState, now: str) -> OutputState:
     """The output of a resource after this observation; `previous` is its output before."""
     if not isinstance(wait, FieldWait):
         return Null()
     last = _last_value(previous, wait.path)
+    found: Known | _Why
     match observation:
         case ObjectFound(live):
             found = _found(wait, live, last)
         case ObjectNotFound(what):
-            found = f"{what} does not exist yet" if last is MISSING else DISAPPEARED
+            found = (UnknownCause.NOT_FOUND, f"{what} does not exist yet") if last is MISSING else _DISAPPEARED
         case ReadFailed(why):
-            found = f"the read failed: {why}"
+            found = (UnknownCause.READ_FAILED, f"the read failed: {why}")
         case TimedOut(why):
-            found = f"the wait timed out: {why}"
+            found = (UnknownCause.TIMED_OUT, f"the wait timed out: {why}")
         case _:
             assert_never(observation)
     if isinstance(found, Known):
         return found
+    cause, reason = found
     since = previous.since if isinstance(previous, Unknown) else now
-    return Unknown(found, since or now, last)
+    return Unknown(reason, since or now, last, cause)
 
 
-def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | str:
-    """The value, or the reason why it is unknown."""
+def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | _Why:
+    """The value, or why it is unknown."""
     match judge(wait, live):
         case Satisfied():
             return _storable(prune(live, wait.path))
         case Unsatisfiable(reason, message):
-            return f"{reason}: {message}"
+            return UnknownCause.UNSATISFIABLE, f"{reason}: {message}"
         case Unsatisfied(missing):
             gone = last is not MISSING and not is_present_at(live, wait.path)
-            return DISAPPEARED if gone else missing
+            return _DISAPPEARED if gone else (UnknownCause.UNSATISFIED, missing)
         case verdict:
             assert_never(verdict)
 
 
-def _storable(value: Json | Missing) -> Known | str:
+def _storable(value: Json | Missing) -> Known | _Why:
     assert value is not MISSING
     known = Known(without_volatile(value, Path(())))
     try:
         canonical(to_data(known))
     except NotJson as error:
-        return f"the value cannot be stored: {error}"
+        return UnknownCause.NOT_STORABLE, f"the value cannot be stored: {error}"
     return known
 
 

@@ -43,7 +43,7 @@ class StepRunner:
     engine: EngineContext
     listener: OutcomeListener = _ignore
     trigger: str = "a look"
-    asked: bool = False
+    requested: bool = False
     outcomes: dict[ResourceRef, StepOutcome] = field(default_factory=dict)
     # The resources that are not done.
     _open: set[ResourceRef] = field(default_factory=set)
@@ -96,8 +96,8 @@ class StepRunner:
         delays, is_first = RequeueDelays(), True
         while True:
             seen = self._progress_for(ref)
-            asked = self.asked and is_first
-            outcome = await step(ref, self.engine, trigger=self.trigger, asked=asked, anew=is_first)
+            requested = self.requested and is_first
+            outcome = await step(ref, self.engine, trigger=self.trigger, requested=requested, restart_wait=is_first)
             is_first = False
             await self._record(ref, outcome)
             if await self._may_be_too_early(ref, outcome) and await self._wait_for_progress(ref, seen):
@@ -117,7 +117,7 @@ class StepRunner:
 
     def _start_children(self, outcome: StepOutcome) -> bool:
         """Whether `outcome` names children to reconcile; those that are not in the run yet join it."""
-        children = () if isinstance(outcome, Gone) else outcome.others
+        children = () if isinstance(outcome, Gone) else outcome.due_children
         for ref in children:
             if ref not in self._has_outcome:
                 self._open.add(ref)

@@ -67,29 +67,29 @@ def child_ref(child: Child) -> ResourceRef:
 
 @dataclass(frozen=True, slots=True)
 class ChildPlans:
-    """The plans of all children, in order; `trouble` is the error that keeps further children from being planned."""
+    """The plans of all children, in order; `error` keeps further children from being planned."""
 
-    each: tuple[ChildPlan, ...] = ()
-    trouble: SetpointError | None = None
+    plans: tuple[ChildPlan, ...] = ()
+    error: SetpointError | None = None
     # The last generated state of the live children, by key.
     known: Mapping[str, LastGenerated] = field(default_factory=dict)
 
 
-def plan_children(family: OwnerObservation, begun: JsonObject | None) -> ChildPlans:
+def plan_children(observation: OwnerObservation, begun: JsonObject | None) -> ChildPlans:
     """The plan of each child up to the first error. `begun` is what an earlier step was about to write."""
-    owner, each, known = family.owner, list[ChildPlan](), dict[str, LastGenerated]()
+    owner, plans, known = observation.owner, list[ChildPlan](), dict[str, LastGenerated]()
     is_two_way = is_two_way_merge(owner.annotations)
-    for child in family.generated.children:
-        live = family.live.get(child.key)
+    for child in observation.generated.children:
+        live = observation.live.get(child.key)
         tree = None if live is None else live.document
         last = None if tree is None else _last_generated(child, tree, owner, begun)
         if last is not None:
             known[child.key] = last
         try:
-            each.append(plan_child(child, tree, owner.document, None if is_two_way else last))
+            plans.append(plan_child(child, tree, owner.document, None if is_two_way else last))
         except SetpointError as error:
-            return ChildPlans(tuple(each), error, known)
-    return ChildPlans(tuple(each), family.generated.trouble, known)
+            return ChildPlans(tuple(plans), error, known)
+    return ChildPlans(tuple(plans), observation.generated.error, known)
 
 
 def _last_generated(child: Child, live: JsonObject, owner: Resource, begun: JsonObject | None) -> LastGenerated | None:
@@ -118,7 +118,7 @@ def _intent(
             "annotations": {key: annotations[key] for key in (MERGE, *owner.annotations) if key in annotations},
             "revision": owner.revision,
             "generated": list(_without_secrets(generated.children)),
-            "trouble": None if generated.trouble is None else str(generated.trouble),
+            "trouble": None if generated.error is None else str(generated.error),
             # A Secret counts by its version, never by its values.
             "sources": {str(ref): f"{one.uid}/{one.revision}" for ref, one in found.items() if is_secret(one.document)},
         }
@@ -149,8 +149,8 @@ def _value_at(live: Resource, path: Path) -> Json:
 class OwnerPlan:
     """The plan of an owner's step: the observation, the plans of its children, and the plan as a whole."""
 
-    family: OwnerObservation
-    reviews: ChildPlans
+    observation: OwnerObservation
+    children: ChildPlans
     plan: Plan
     # The keys of the children that differ and are not written now: a field of theirs oscillates.
     withheld: frozenset[str] = frozenset()
@@ -158,35 +158,35 @@ class OwnerPlan:
     @property
     def to_write(self) -> tuple[ChildPlan, ...]:
         """The plans of the children that are written, in order."""
-        return tuple(one for one in self.reviews.each if one.write is not None and one.child.key not in self.withheld)
+        return tuple(one for one in self.children.plans if one.write is not None and one.child.key not in self.withheld)
 
 
-def owner_plan(context: StepContext, family: OwnerObservation) -> OwnerPlan:
+def owner_plan(context: StepContext, observation: OwnerObservation) -> OwnerPlan:
     """The plan of an owner's step; nothing is written when both digests match."""
     memory = context.state
-    decision = decide(memory.cookie, family.intent, family.live_digest)
+    decision = decide(memory.cookie, observation.intent, observation.live_digest)
     if decision is Decision.IN_SYNC and memory.generating is None:
-        return OwnerPlan(family, ChildPlans(), Plan(decision))
-    reviews = plan_children(family, memory.generating)
-    writes = tuple(one.write for one in reviews.each if one.write is not None)
-    kept = tuple(change for one in reviews.each for change in one.kept)
-    work = OwnerPlan(family, reviews, Plan(decision, writes, kept))
-    waiting = () if context.asked else memory.contests.waiting(work.plan.changes, context.engine.clock.now())
-    return _withholding(waiting, work) if waiting else work
+        return OwnerPlan(observation, ChildPlans(), Plan(decision))
+    children = plan_children(observation, memory.generating)
+    writes = tuple(one.write for one in children.plans if one.write is not None)
+    kept = tuple(change for one in children.plans for change in one.kept)
+    planned = OwnerPlan(observation, children, Plan(decision, writes, kept))
+    waiting = () if context.requested else memory.oscillations.waiting(planned.plan.changes, context.engine.clock.now())
+    return _withholding(waiting, planned) if waiting else planned
 
 
-def _withholding(waiting: tuple[Oscillation, ...], work: OwnerPlan) -> OwnerPlan:
+def _withholding(waiting: tuple[Oscillation, ...], planned: OwnerPlan) -> OwnerPlan:
     """The plan without the children that have a field in backoff because another writer keeps changing it."""
     paths = {oscillation.path for oscillation in waiting}
     keys = frozenset(
-        write.name for write in work.plan.writes if any(str(change.path) in paths for change in write.changes)
+        write.name for write in planned.plan.writes if any(str(change.path) in paths for change in write.changes)
     )
-    left = tuple(write for write in work.plan.writes if write.name not in keys)
-    held = tuple(change for write in work.plan.writes if write.name in keys for change in write.changes)
+    left = tuple(write for write in planned.plan.writes if write.name not in keys)
+    held = tuple(change for write in planned.plan.writes if write.name in keys for change in write.changes)
     because = conditions.withheld_message(
         [str(one.path) for one in held], min(oscillation.not_before for oscillation in waiting)
     )
-    return replace(work, plan=replace(work.plan, writes=left, withheld=held, because=because), withheld=keys)
+    return replace(planned, plan=replace(planned.plan, writes=left, withheld=held, because=because), withheld=keys)
 
 
 def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
@@ -219,21 +219,21 @@ async def related_objects(resource: Resource, engine: EngineContext) -> tuple[Re
     if owner is None:
         return ()
     try:
-        family = await observe_children(resource, owner, engine.store)
+        observation = await observe_children(resource, owner, engine.store)
         sources = await engine.store.get_many([ref for ref in owner.sources(resource) if _is_in_namespace(ref, owner)])
     except (NotReady, UserError):
         # The status of the resource has the error.
         return ()
-    found = {one.ref: one for one in (*_children_with_contents(family), *sources) if one is not None}
+    found = {one.ref: one for one in (*_children_with_contents(observation), *sources) if one is not None}
     return tuple(one for ref, one in found.items() if is_unreconciled(ref, engine))
 
 
-def _children_with_contents(family: OwnerObservation) -> Iterator[Resource]:
-    for child in family.generated.children:
-        live = family.live.get(child.key)
+def _children_with_contents(observation: OwnerObservation) -> Iterator[Resource]:
+    for child in observation.generated.children:
+        live = observation.live.get(child.key)
         if live is None or child.update_policy not in _EDITABLE:
             continue
-        if ownership(live.document, family.owner.document) is not Ownership.OTHER_OWNER:
+        if ownership(live.document, observation.owner.document) is not Ownership.OTHER_OWNER:
             yield live
 
 

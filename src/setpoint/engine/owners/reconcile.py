@@ -48,188 +48,198 @@ from setpoint.engine.state import StoredState
 from setpoint.engine.step.finish import as_observed_plan, plan_paused, step_record
 from setpoint.errors import ChildRefused, OperationRunning
 
-# How soon an owner that is not ready is looked at again, whatever its children tell.
+# How soon an owner that is not ready is reconciled again, even without a change of its children.
 NOT_READY_SECONDS: Final = 10.0
 
 
 async def plan_owner_step(context: StepContext, owner: Owner) -> StepPlan:
-    """The step of an owner that is to be there, stopped before it writes: the list of verbs."""
+    """The step of an owner that is not being deleted, stopped before it writes: the list of verbs."""
     if context.management is Management.PAUSED:
         return plan_paused(context)
-    family = await observe_children(context.resource, owner, context.engine.store)
-    context = context.with_current_oscillations(family.intent, _mark(family))
-    work = owner_plan(context, family)
+    observation = await observe_children(context.resource, owner, context.engine.store)
+    context = context.with_current_oscillations(observation.intent, _mark(observation))
+    planned = owner_plan(context, observation)
     if context.management is Management.OBSERVE:
-        return _plan_observed_owner(context, work)
-    trouble = work.reviews.trouble
-    if trouble is None:
-        return PlannedStep(work.plan, lambda: _execute_owner_plan(context, owner, work))
-    if not work.plan.writes:
-        return FailedStep(trouble, lambda: _execute_owner_plan(context, owner, work))
-    begun = replace(work, plan=replace(work.plan, because=f"after this it stops: {trouble}"))
+        return _plan_observed_owner(context, planned)
+    error = planned.children.error
+    if error is None:
+        return PlannedStep(planned.plan, lambda: _execute_owner_plan(context, owner, planned))
+    if not planned.plan.writes:
+        return FailedStep(error, lambda: _execute_owner_plan(context, owner, planned))
+    begun = replace(planned, plan=replace(planned.plan, because=f"after this it stops: {error}"))
     return PlannedStep(begun.plan, lambda: _execute_owner_plan(context, owner, begun))
 
 
-async def _execute_owner_plan(context: StepContext, owner: Owner, work: OwnerPlan) -> StepOutcome:
-    context = await _record_before_write(_with_finalizers(context, owner), work)
-    return await _settle(context, owner, work, await _write_children(context, owner, work))
+async def _execute_owner_plan(context: StepContext, owner: Owner, planned: OwnerPlan) -> StepOutcome:
+    context = await _record_before_write(_with_finalizers(context, owner), planned)
+    return await _settle(context, owner, planned, await _write_children(context, owner, planned))
 
 
 # --- Before anything is written ---------------------------------------------------------------------------------------
 
 
 def _with_finalizers(context: StepContext, owner: Owner) -> StepContext:
-    """With every finalizer that has to be on record before there is a child."""
+    """With every finalizer that has to be on record before a child is created."""
     held = context.resource.finalizers
     missing = [one for one in finalizers_of(owner, context.engine.store) if one not in held]
     return replace(context, finalizers=(*held, *missing)) if missing else context
 
 
-async def _record_before_write(context: StepContext, work: OwnerPlan) -> StepContext:
+async def _record_before_write(context: StepContext, planned: OwnerPlan) -> StepContext:
     """The context with all that a later step has to know if this one is killed in the middle, in one commit."""
     before = context.state
-    generating = _generating(context, work)
-    contests = before.contests
-    if _is_drift_correction(context, work.plan):
-        contests = contests.begin(work.family.intent, work.plan.changes, _mark(work.family), context.engine.clock.now())
-    is_claimed = context.finalizers is None or not work.to_write
-    if is_claimed and generating == before.generating and contests is before.contests:
+    generating = _generating(context, planned)
+    oscillations = before.oscillations
+    if _is_drift_correction(context, planned.plan):
+        oscillations = oscillations.begin(
+            planned.observation.intent, planned.plan.changes, _mark(planned.observation), context.engine.clock.now()
+        )
+    is_claimed = context.finalizers is None or not planned.to_write
+    if is_claimed and generating == before.generating and oscillations is before.oscillations:
         return context
-    # What an earlier step wrote, and could not say so, is known by now. Of what is made anew, the old says nothing.
-    new = {one.child.key for one in work.to_write if one.child.key not in work.family.live}
-    last = {key: memory for key, memory in _last(context).items() if key not in new}
-    known = {**last, **{key: last_generated_to_data(one) for key, one in work.reviews.known.items()}}
-    context = replace(context, state=replace(before, generating=generating, contests=contests))
+    # What a killed step wrote is the last generated state by now; that of a child that is created again is dropped.
+    new = {one.child.key for one in planned.to_write if one.child.key not in planned.observation.live}
+    last = {key: memory for key, memory in _last_generated(context).items() if key not in new}
+    known = {**last, **{key: last_generated_to_data(one) for key, one in planned.children.known.items()}}
+    context = replace(context, state=replace(before, generating=generating, oscillations=oscillations))
     return await context.save_state({LAST_GENERATED: known} if known else {})
 
 
-def _generating(context: StepContext, work: OwnerPlan) -> JsonObject | None:
-    """What is about to be generated and was not before, or is made anew, as digests by child."""
-    new, last, live = last_generated_status([one.child for one in work.to_write]), _last(context), work.family.live
+def _generating(context: StepContext, planned: OwnerPlan) -> JsonObject | None:
+    """The generated state that is about to be written and is new, as digests by child."""
+    new, last, live = (
+        last_generated_status([one.child for one in planned.to_write]),
+        _last_generated(context),
+        planned.observation.live,
+    )
     assert isinstance(new, dict)
     found = {key: memory for key, memory in new.items() if key not in live or not same(memory, last.get(key))}
-    return {**_unsettled(context, work), **found} or None
+    return {**_unsettled(context, planned), **found} or None
 
 
-def _unsettled(context: StepContext, work: OwnerPlan) -> JsonObject:
-    """What an earlier step was about to write of children that this one, in trouble, does not look at."""
-    if work.reviews.trouble is None:
+def _unsettled(context: StepContext, planned: OwnerPlan) -> JsonObject:
+    """What an earlier step was about to write of children that this one does not plan because of an error."""
+    if planned.children.error is None:
         return {}
-    seen = {one.child.key for one in work.reviews.each}
+    seen = {one.child.key for one in planned.children.plans}
     return {key: memory for key, memory in (context.state.generating or {}).items() if key not in seen}
 
 
 def _is_drift_correction(context: StepContext, plan: Plan) -> bool:
-    """Whether what differs is somebody else's doing: a step ended for this very intent, and something moved since."""
-    is_drift = plan.decision is Decision.DRIFTED or bool(context.state.contests.fields)
+    """Whether the plan corrects drift: a step settled for this intent, and another writer changed something since."""
+    is_drift = plan.decision is Decision.DRIFTED or bool(context.state.oscillations.fields)
     return is_drift and bool(plan.writes)
 
 
-def _last(context: StepContext) -> Mapping[str, Json]:
+def _last_generated(context: StepContext) -> Mapping[str, Json]:
     found = context.resource.status.get(LAST_GENERATED)
     return found if isinstance(found, Mapping) else {}
 
 
-def _mark(family: OwnerObservation) -> str:
-    seen = family.live_digest
+def _mark(observation: OwnerObservation) -> str:
+    seen = observation.live_digest
     return "" if isinstance(seen, Missing) else seen
 
 
 # --- Writing, and after -----------------------------------------------------------------------------------------------
 
 
-async def _write_children(context: StepContext, owner: Owner, work: OwnerPlan) -> Mapping[str, Resource]:
+async def _write_children(context: StepContext, owner: Owner, planned: OwnerPlan) -> Mapping[str, Resource]:
     """The children that differ after their writes, by key; a refusal is an event as well as raised."""
-    planned = work.to_write
-    if not planned:
+    differing = planned.to_write
+    if not differing:
         return {}
-    writes = [_child_write(one, owner, work.family.live.get(one.child.key)) for one in planned]
+    writes = [_child_write(one, owner, planned.observation.live.get(one.child.key)) for one in differing]
     try:
         written = await context.engine.store.write_children(writes)
     except ChildRefused as error:
-        refused = planned[error.index]
-        verb = "Create" if refused.child.key not in work.family.live else "Update"
+        refused = differing[error.index]
+        verb = "Create" if refused.child.key not in planned.observation.live else "Update"
         reason = f"{child_ref(refused.child).kind}{verb}Failed"
         await context.engine.store.note(context.event(reason, str(error), is_warning=True))
         raise
-    return {one.child.key: resource for one, resource in zip(planned, written, strict=True)}
+    return {one.child.key: resource for one, resource in zip(differing, written, strict=True)}
 
 
-def _child_write(planned: ChildPlan, owner: Owner, live: Resource | None) -> ChildWrite:
-    child = planned.child
+def _child_write(child_plan: ChildPlan, owner: Owner, live: Resource | None) -> ChildWrite:
+    child = child_plan.child
     if live is not None:
-        return ChildWrite(planned.document, live)
+        return ChildWrite(child_plan.document, live)
     return ChildWrite(owner.completed(child) if child.filled_on_create else child.object)
 
 
-async def _settle(context: StepContext, owner: Owner, work: OwnerPlan, made: Mapping[str, Resource]) -> StepOutcome:
-    """On record what was done and how it stands; with trouble, why the rest could not be done."""
-    before, trouble = context.resource, work.reviews.trouble
-    family = replace(work.family, live={**work.family.live, **made})
-    context = replace(context, state=_remembered(context, work, family))
-    others = _reconciled_children(context, work)
-    if trouble is not None:
-        outputs = owner_outputs(context, work, None)
-        failed = conditions.failure(trouble, deleting=False)
-        await context.set_ready(failed, outputs, owner_events(context, work, outputs))
-        return Stopped(trouble, others)
-    stands = owner.standing(before, family.live)
-    ready = conditions.contested(work.plan.because) if work.withheld else stands.ready
-    outputs = owner_outputs(context, work, stands.outputs)
-    events = [*owner_events(context, work, outputs)]
+async def _settle(context: StepContext, owner: Owner, planned: OwnerPlan, made: Mapping[str, Resource]) -> StepOutcome:
+    """Writes status, state and events in one commit; with an error, the reason why the rest was not done."""
+    before, error = context.resource, planned.children.error
+    observation = replace(planned.observation, live={**planned.observation.live, **made})
+    context = replace(context, state=_state_after(context, planned, observation))
+    due_children = _reconciled_children(context, planned)
+    if error is not None:
+        outputs = owner_outputs(context, planned, None)
+        failed = conditions.failure(error, deleting=False)
+        await context.set_ready(failed, outputs, owner_events(context, planned, outputs))
+        return Stopped(error, due_children)
+    status = owner.status_of(before, observation.live)
+    ready = conditions.contested(planned.plan.because) if planned.withheld else status.ready
+    outputs = owner_outputs(context, planned, status.outputs)
+    events = [*owner_events(context, planned, outputs)]
     if ready.status != "True" and is_ready(before):
-        events.append(context.event(ConditionReason.NOT_READY, stands.lost, is_warning=True))
+        events.append(context.event(ConditionReason.NOT_READY, status.lost, is_warning=True))
     context = await context.set_ready(ready, outputs, events)
-    return Settled(work.plan, ready, _requeue_after(context, work, ready), others)
+    return Settled(planned.plan, ready, _requeue_after(context, planned, ready), due_children)
 
 
-def _requeue_after(context: StepContext, work: OwnerPlan, ready: ReadyCondition) -> float | None:
-    """The seconds until there is something to do: a child to put back, or one that may be ready by then."""
-    if work.withheld:
-        return context.state.contests.next_in(work.plan.withheld, context.engine.clock.now())
+def _requeue_after(context: StepContext, planned: OwnerPlan, ready: ReadyCondition) -> float | None:
+    """The seconds until the next step: a field may be reverted, or a child may be ready by then."""
+    if planned.withheld:
+        return context.state.oscillations.next_in(planned.plan.withheld, context.engine.clock.now())
     return None if ready.status == "True" else NOT_READY_SECONDS
 
 
-def _remembered(context: StepContext, work: OwnerPlan, family: OwnerObservation) -> StoredState:
-    """The memory after the step: a cookie only where nothing is left to do."""
-    before, live = context.state, family.live_digest
+def _state_after(context: StepContext, planned: OwnerPlan, observation: OwnerObservation) -> StoredState:
+    """The state after the step: a cookie only where nothing is left to do."""
+    before, live = context.state, observation.live_digest
     at = before.cookie
-    if work.reviews.trouble is not None:
+    if planned.children.error is not None:
         at = None
-    elif not work.withheld and not isinstance(live, Missing):
-        at = Cookie(family.intent, live)
-    contests = before.contests.done(context.engine.clock.now()) if before.contests.fields else before.contests
-    left = _unsettled(context, work) or None
-    return replace(before, cookie=at, step=step_record(context, work.plan, at), contests=contests, generating=left)
+    elif not planned.withheld and not isinstance(live, Missing):
+        at = Cookie(observation.intent, live)
+    oscillations = (
+        before.oscillations.done(context.engine.clock.now()) if before.oscillations.fields else before.oscillations
+    )
+    left = _unsettled(context, planned) or None
+    return replace(
+        before, cookie=at, step=step_record(context, planned.plan, at), oscillations=oscillations, generating=left
+    )
 
 
-def _reconciled_children(context: StepContext, work: OwnerPlan) -> tuple[ResourceRef, ...]:
-    """The children that have steps of their own."""
-    refs = (child_ref(child) for child in work.family.generated.children)
+def _reconciled_children(context: StepContext, planned: OwnerPlan) -> tuple[ResourceRef, ...]:
+    """The children that are reconciled here."""
+    refs = (child_ref(child) for child in planned.observation.generated.children)
     return tuple(ref for ref in refs if (ref.group, ref.kind) in context.engine.resource_types)
 
 
-def _plan_observed_owner(context: StepContext, work: OwnerPlan) -> PlannedStep:
+def _plan_observed_owner(context: StepContext, planned: OwnerPlan) -> PlannedStep:
     """Drift of the children is reported, and nothing is written."""
-    if work.reviews.trouble is not None:
-        raise work.reviews.trouble
-    plan = as_observed_plan(work.plan)
+    if planned.children.error is not None:
+        raise planned.children.error
+    plan = as_observed_plan(planned.plan)
 
     async def execute() -> StepOutcome:
         paths = tuple(str(change.path) for change in plan.withheld)
-        ready = conditions.observed(paths, is_there=bool(work.family.live))
+        ready = conditions.observed(paths, is_there=bool(planned.observation.live))
         await context.set_ready(ready)
         return Settled(plan, ready)
 
     return PlannedStep(plan, execute)
 
 
-# Held where nobody else removes the children of what is gone.
+# The finalizer of an owner in a store that does not collect garbage.
 CHILDREN_FINALIZER: Final = "setpoint.dev/children"
 
 
 def finalizers_of(owner: Owner, store: Store) -> tuple[str, ...]:
-    """What holds a resource of this owner until its children are dealt with."""
+    """The finalizers of a resource of this owner, which hold it until its children are deleted."""
     own = (owner.finalizer,) if owner.finalizer else ()
     return own if store.collects else (*own, CHILDREN_FINALIZER)
 
@@ -241,7 +251,7 @@ async def plan_owner_deletion(context: StepContext, owner: Owner) -> PlannedStep
         return PlannedStep(_release_plan(()), _already_gone)
     if context.management is Management.PAUSED:
         return plan_paused(context)
-    # Where nothing is ever written, the children stay.
+    # A resource that is only observed keeps its children.
     going = () if context.management is Management.OBSERVE else await _children_to_delete(context, owner)
     return PlannedStep(_release_plan(going), lambda: _delete_children_and_release(context, owner, going))
 
@@ -253,7 +263,7 @@ def _release_plan(going: Sequence[Resource]) -> Plan:
 
 
 async def _delete_children_and_release(context: StepContext, owner: Owner, going: Sequence[Resource]) -> StepOutcome:
-    """Deletes what has to go first, and lets the resource go once that is done. What is gone already is done."""
+    """Deletes the children that have to go first, and removes the finalizers once they are gone."""
     store = context.engine.store
     for child in going:
         if not child.is_deleting:
@@ -262,10 +272,10 @@ async def _delete_children_and_release(context: StepContext, owner: Owner, going
     left = [child for child in seen if not (store.collects and child.is_deleting)]
     if left:
         names = join_names(str(child.ref) for child in left)
-        others = tuple(
+        due_children = tuple(
             child.ref for child in left if (child.ref.group, child.ref.kind) in context.engine.resource_types
         )
-        return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), others)
+        return Stopped(OperationRunning(f"{names} has to go first, and is still there", after=1), due_children)
     ours = finalizers_of(owner, store)
     rest = tuple(one for one in context.resource.finalizers if one not in ours)
     await store.set_finalizers(context.resource, rest)
@@ -277,7 +287,7 @@ async def _already_gone() -> StepOutcome:
 
 
 async def _children_to_delete(context: StepContext, owner: Owner) -> Sequence[Resource]:
-    """The children that have to go first: where nobody else removes them, all that are its own."""
+    """The children that have to be deleted first: without garbage collection, all of them."""
     resource, store = context.resource, context.engine.store
     if store.collects:
         found = list(await store.get_many(list(owner.deleted_first(resource))))

@@ -32,21 +32,21 @@ from setpoint.engine.ports import EventRecord
 from setpoint.engine.state import outputs_in
 
 
-def owner_outputs(context: StepContext, work: OwnerPlan, shown: JsonObject | None) -> JsonObject:
+def owner_outputs(context: StepContext, planned: OwnerPlan, shown: JsonObject | None) -> JsonObject:
     """The outputs of the status after a step; `shown` is the owner's own part, or None when that is unknown."""
     status = context.resource.status
     own = outputs_in(status) if shown is None else shown
     memory, conflicts = status.get(LAST_GENERATED), status.get(CONFLICTS)
     conditions = conditions_from_data(status.get("conditions"))
-    if work.plan.decision is not Decision.IN_SYNC or work.reviews.each:
-        memory = _last_generated_after(context, work)
+    if planned.plan.decision is not Decision.IN_SYNC or planned.children.plans:
+        memory = _last_generated_after(context, planned)
         holding = persistent_resolutions(
-            [one for review in work.reviews.each for one in review.resolutions], _recorded_conflicts(context)
+            [one for review in planned.children.plans for one in review.resolutions], _recorded_conflicts(context)
         )
-        conflicts = [*_unobserved_conflicts(context, work), *conflicting_fields(holding)]
-        if work.reviews.trouble is None or find_condition(conditions, ConditionType.EDITED) is None:
+        conflicts = [*_unobserved_conflicts(context, planned), *conflicting_fields(holding)]
+        if planned.children.error is None or find_condition(conditions, ConditionType.EDITED) is None:
             conditions = set_condition(conditions, edits_condition(holding), context.engine.clock.now())
-    warnings = work.family.generated.warnings
+    warnings = planned.observation.generated.warnings
     if warnings:
         warned = Condition(ConditionType.WARNED, "True", ConditionReason.INCOMPLETE, "; ".join(warnings))
         conditions = set_condition(conditions, warned, context.engine.clock.now())
@@ -57,15 +57,15 @@ def owner_outputs(context: StepContext, work: OwnerPlan, shown: JsonObject | Non
     return {**bare, **kept, "conditions": conditions_to_data(conditions)}
 
 
-def _last_generated_after(context: StepContext, work: OwnerPlan) -> Json:
+def _last_generated_after(context: StepContext, planned: OwnerPlan) -> Json:
     """The last generated state after the step; of children that were not written, what is recorded stays."""
     found = context.resource.status.get(LAST_GENERATED)
     before = found if isinstance(found, Mapping) else {}
-    done = [one.child for one in work.reviews.each if one.child.key not in work.withheld]
+    done = [one.child for one in planned.children.plans if one.child.key not in planned.withheld]
     now = last_generated_status(done)
     assert isinstance(now, dict)
-    is_whole = work.reviews.trouble is None
-    kept = {key: memory for key, memory in before.items() if not is_whole or key in work.withheld}
+    is_whole = planned.children.error is None
+    kept = {key: memory for key, memory in before.items() if not is_whole or key in planned.withheld}
     return {**kept, **now}
 
 
@@ -75,29 +75,29 @@ def _recorded_conflicts(context: StepContext) -> list[str]:
     return [one for one in recorded if isinstance(one, str)] if isinstance(recorded, list | tuple) else []
 
 
-def _unobserved_conflicts(context: StepContext, work: OwnerPlan) -> list[str]:
+def _unobserved_conflicts(context: StepContext, planned: OwnerPlan) -> list[str]:
     """Those of them in children that were not planned because of an error: they stay recorded."""
-    seen = tuple(f"{display_name(one.child.object)} " for one in work.reviews.each)
+    seen = tuple(f"{display_name(one.child.object)} " for one in planned.children.plans)
     return (
         []
-        if work.reviews.trouble is None
+        if planned.children.error is None
         else [one for one in _recorded_conflicts(context) if not one.startswith(seen)]
     )
 
 
-def owner_events(context: StepContext, work: OwnerPlan, outputs: JsonObject) -> Iterator[EventRecord]:
+def owner_events(context: StepContext, planned: OwnerPlan, outputs: JsonObject) -> Iterator[EventRecord]:
     """The events of a step: what it wrote, and which edits it found; `context` is from before the status changes."""
     before = context.resource
-    written = [one.write for one in work.to_write if one.write is not None]
-    for reason, message in _write_events(written, work.plan.decision):
+    written = [one.write for one in planned.to_write if one.write is not None]
+    for reason, message in _write_events(written, planned.plan.decision):
         yield context.event(reason, message)
     # Only a step that was completed sets this condition: what a killed one created was never reported.
     has_ended = condition_of(before, ConditionType.EDITED) is not None and LAST_GENERATED in before.status
-    for one in work.to_write:
-        if one.child.filled_on_create and has_ended and one.child.key not in work.family.live:
-            anew = f"{one.child.key} was gone and is made anew, with {one.child.filled_on_create}"
-            yield context.event("MadeAnew", f"{anew}: tell the users of the old one", is_warning=True)
-    findings = [finding for one in work.to_write for finding in one.resolutions]
+    for one in planned.to_write:
+        if one.child.filled_on_create and has_ended and one.child.key not in planned.observation.live:
+            what = f"{one.child.key} was gone and is made anew, with {one.child.filled_on_create}"
+            yield context.event("MadeAnew", f"{what}: tell the users of the old one", is_warning=True)
+    findings = [finding for one in planned.to_write for finding in one.resolutions]
     for resolution, reason in ((Resolution.REVERTED, "Reverted"), (Resolution.RETIRED, "Retired")):
         mine = [one for one in findings if one.resolution is resolution]
         if mine:

@@ -32,7 +32,7 @@ _NEVER_MADE: Final = "nothing was made for it yet: there is nothing to delete"
 
 
 async def plan_deletion(context: KindStepContext) -> PlannedStep:
-    """The step that deletes the object, or leaves it where it is to stay, and then releases the resource."""
+    """The step that deletes the object, or abandons it, and then removes the finalizer."""
     location = context.state.location
     if FINALIZER not in context.resource.finalizers:
         return PlannedStep(_nothing_to_delete(_NEVER_MADE), _already_gone)
@@ -44,20 +44,20 @@ async def plan_deletion(context: KindStepContext) -> PlannedStep:
         kept = _nothing_to_delete(f"the resource goes, and {location} stays as it is")
         return PlannedStep(kept, lambda: _remove_finalizer(context))
     _require_deletable(context.resource)
-    look = await observe_decoded(location, context.kind)
-    if isinstance(look, Absent):
+    observed = await observe_decoded(location, context.kind)
+    if isinstance(observed, Absent):
         return PlannedStep(_nothing_to_delete(f"{location} is gone already"), lambda: _record_deleted(context))
-    return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, look))
+    return PlannedStep(plan_delete(Decision.INTENT_CHANGED), lambda: _delete(context, location, observed))
 
 
 def may_resume_deletion(context: KindStepContext) -> bool:
-    """Whether the step of a resource being deleted asks about an operation that is still on record."""
+    """Whether the step of a resource that is being deleted polls an operation that is still on record."""
     is_kept = context.state.location is None or is_abandoned(context.resource, context.kind)
     return FINALIZER in context.resource.finalizers and not is_kept and not is_deletion_held(context.resource)
 
 
-async def _delete(context: KindStepContext, location: Location, look: Present[Any]) -> StepOutcome:
-    operation = await context.kind.delete(location, look, context.resource)
+async def _delete(context: KindStepContext, location: Location, observed: Present[Any]) -> StepOutcome:
+    operation = await context.kind.delete(location, observed, context.resource)
     if operation is not None:
         context = replace(context, state=replace(context.state, operation=operation))
         await stop_for_operation(operation, context)
@@ -80,14 +80,14 @@ async def _already_gone() -> StepOutcome:
 
 
 def is_abandoned(resource: Resource, kind: AnyKind) -> bool:
-    """Whether the object is to stay: by its deletion policy, or because nothing is ever written."""
+    """Whether the object is kept: by its deletion policy, or because it is only observed."""
     by_annotation = resource.annotations.get(DELETION_POLICY) == "abandon"
     is_observed = management_of(resource.annotations) is Management.OBSERVE
     return by_annotation or kind.abandons(resource) or is_observed
 
 
 def is_deletion_held(resource: Resource) -> bool:
-    """Whether it may be that nobody wants this one deleted: its whole kind goes, as when something is uninstalled."""
+    """Whether the deletion may be a side effect: its CustomResourceDefinition is deleted, as in an uninstall."""
     return resource.is_deleting and DELETION_DEFENDER in resource.finalizers
 
 
@@ -95,8 +95,7 @@ def _require_deletable(resource: Resource) -> None:
     if is_deletion_held(resource):
         raise DeletionHeld(
             f"the finalizer {DELETION_DEFENDER} says that nothing may be deleted yet. Config Connector takes it off, "
-            "unless its "
-            "kind is being deleted altogether; where Config Connector is gone, `setpoint migrate --from "
+            "unless its kind is being deleted altogether; where Config Connector is gone, `setpoint migrate --from "
             "config-connector --finish` takes it off. To let go of the resource and leave the object alone, annotate "
             f"it with {DELETION_POLICY}: abandon"
         )
@@ -109,7 +108,7 @@ async def _remove_finalizer(context: KindStepContext) -> StepOutcome:
 
 
 async def must_replace(context: KindStepContext, intent: Intent) -> bool:
-    """Whether the object of before is there, is another one, and is to go. LocationChanged when it may not."""
+    """Whether the object at the location on record has to be replaced. LocationChanged when it must not be."""
     before = context.state.location
     if before is None or before == intent.location:
         return False
@@ -123,7 +122,7 @@ async def must_replace(context: KindStepContext, intent: Intent) -> bool:
         and kind.may_replace(context.resource)
         and context.management is Management.FULL
     ):
-        # What is to outlive its resource outlives its place in it, too.
+        # An abandoned object is kept when its resource moves on, too.
         return _was_written(context.state) and not is_abandoned(context.resource, kind)
     raise LocationChanged(
         f"{context.resource.ref} stands for {before} and cannot move to {intent.location}: "
@@ -131,24 +130,24 @@ async def must_replace(context: KindStepContext, intent: Intent) -> bool:
     )
 
 
-def _was_written(memory: StoredState) -> bool:
-    """Whether anything was sent to the object on record: one that was only meant to be taken over is another's."""
-    is_under_way = memory.creating is not None or memory.operation is not None
-    return memory.cookie is not None or memory.attempt is not None or is_under_way
+def _was_written(state: StoredState) -> bool:
+    """Whether anything was sent to the object on record: otherwise it was never adopted."""
+    is_under_way = state.creating is not None or state.operation is not None
+    return state.cookie is not None or state.attempt is not None or is_under_way
 
 
 def plan_replacement(context: KindStepContext, plan: Plan) -> PlannedStep:
-    """The step of a resource whose object has to go before the other is made; `plan` is for that other."""
+    """The step that deletes the old object before the new one is created; `plan` is for the new one."""
     return PlannedStep(_as_replace_plan(plan), lambda: _delete_replaced(context))
 
 
 async def _delete_replaced(context: KindStepContext) -> NoReturn:
-    """Deletes the object of before, and ends the step: the next one makes the other, once this one is gone."""
+    """Deletes the old object, and ends the step: the next one creates the new object."""
     before = context.state.location
     assert before is not None
-    look = await observe_decoded(before, context.kind)
-    if isinstance(look, Present):
-        operation = await context.kind.delete(before, look, context.resource)
+    observed = await observe_decoded(before, context.kind)
+    if isinstance(observed, Present):
+        operation = await context.kind.delete(before, observed, context.resource)
         if operation is not None:
             context = replace(context, state=replace(context.state, operation=operation))
             await stop_for_operation(operation, context)
@@ -156,6 +155,6 @@ async def _delete_replaced(context: KindStepContext) -> NoReturn:
 
 
 def _as_replace_plan(plan: Plan) -> Plan:
-    """The plan of a step for an object in the place of another: that one goes even where nothing else is left to do."""
+    """The plan of a replacement, which is written even where nothing else is left to do."""
     writes = plan.writes or (PlannedWrite(Action.REPLACE, "replace"),)
     return replace(plan, writes=tuple(replace(write, action=Action.REPLACE, name="replace") for write in writes))

@@ -32,81 +32,86 @@ from setpoint.errors import SetpointError, StillWaiting
 
 @dataclass(frozen=True, slots=True)
 class _Residual:
-    """What still differs: fields that the author specified, fields that nobody did, and whether some have to wait."""
+    """What still differs: specified fields, unspecified ones with their digests, and whether some are in backoff."""
 
-    said: tuple[str, ...]
-    unsaid: Mapping[str, str]
-    waits: bool
+    specified: tuple[str, ...]
+    unspecified: Mapping[str, str]
+    has_backoff: bool
 
 
-async def settle(context: KindStepContext, look: LiveObservation, plan: Plan, planned: EffectivePlan) -> StepOutcome:
-    """On record that nothing is left to do now. `plan` is what the step began with, `planned` what it ended with."""
-    assert isinstance(look, Present)
-    # What was withheld in the end is what is still to be put back.
+async def settle(
+    context: KindStepContext, observed: LiveObservation, plan: Plan, planned: EffectivePlan
+) -> StepOutcome:
+    """Records that nothing is left to do now. `plan` is what the step began with, `planned` what it ended with."""
+    assert isinstance(observed, Present)
+    # What is withheld in the end is still to be reverted.
     plan = replace(plan, withheld=planned.plan.withheld, because=planned.plan.because, held=planned.plan.held)
-    intent, left = planned.followed, _residual(context, look, planned)
-    at = Cookie(intent.digest, digest(look.live))
-    wait = wait_result(context, intent, look)
+    intent, left = planned.followed, _residual(context, observed, planned)
+    at = Cookie(intent.digest, digest(observed.live))
+    wait = wait_result(context, intent, observed)
     ready = _ready(left, plan)
-    trouble = wait.trouble if wait is not None and ready is conditions.UP_TO_DATE else None
-    if wait is not None and trouble is not None:
+    error = wait.error if wait is not None and ready is conditions.UP_TO_DATE else None
+    if wait is not None and error is not None:
         ready = wait.ready
     found = _after(context, left, at)
     state = replace(
         found,
-        body=body_digest_to_keep(context, found, look),
+        body=body_digest_to_keep(context, found, observed),
         operation=None,
         secrets=intent.resolved.versions,
         step=step_record(context, plan, at),
-        contests=_done(context),
+        oscillations=_done(context),
         creating=None,
-        wait=None if wait is None else wait.memory,
+        wait=None if wait is None else wait.state,
+        read_failed=False,
     )
-    shown = look.outputs if wait is None else {**look.outputs, **wait.shown}
+    shown = observed.outputs if wait is None else {**observed.outputs, **wait.outputs}
     events = (context.event(*plan_event(plan)),) if plan.writes else ()
     context = await replace(context, state=state).set_ready(ready, shown, events)
     if ready is conditions.UP_TO_DATE and _is_stateful(context):
-        cache_as_idle(context, intent, look.body, _until(context))
-    if trouble is not None:
-        return Stopped(_with_begun_action(trouble, plan))
-    return Settled(plan, ready, _again(context, plan))
+        cache_as_idle(context, intent, observed.body, _until(context))
+    if error is not None:
+        return Stopped(_with_begun_action(error, plan))
+    return Settled(plan, ready, _requeue_after(context, plan))
 
 
-def _with_begun_action(trouble: SetpointError, plan: Plan) -> SetpointError:
-    if isinstance(trouble, StillWaiting) and plan.writes:
-        return StillWaiting(str(trouble), trouble.left, plan.writes[0].action.value)
-    return trouble
+def _with_begun_action(error: SetpointError, plan: Plan) -> SetpointError:
+    if isinstance(error, StillWaiting) and plan.writes:
+        return StillWaiting(str(error), error.left, plan.writes[0].action.value)
+    return error
 
 
-def _residual(context: KindStepContext, look: LiveObservation, planned: EffectivePlan) -> _Residual:
-    """On the fast path nothing can differ but what was accepted before."""
+def _residual(context: KindStepContext, observed: LiveObservation, planned: EffectivePlan) -> _Residual:
+    """On the fast path, nothing differs but the known server defaults."""
     if planned.plan.decision is Decision.IN_SYNC:
-        return _Residual((), context.state.server_defaults, waits=False)
-    return _Residual(*residual(planned.followed, look, context), waits=bool(planned.plan.withheld))
+        return _Residual((), context.state.server_defaults, has_backoff=False)
+    return _Residual(*residual(planned.followed, observed, context), has_backoff=bool(planned.plan.withheld))
 
 
 def _ready(left: _Residual, plan: Plan) -> ReadyCondition:
-    if left.said:
-        return conditions.not_converged(left.said)
-    return conditions.contested(plan.because) if left.waits else conditions.UP_TO_DATE
+    if left.specified:
+        return conditions.not_converged(left.specified)
+    return conditions.contested(plan.because) if left.has_backoff else conditions.UP_TO_DATE
 
 
 def _after(context: KindStepContext, left: _Residual, at: Cookie) -> StoredState:
-    """The memory of what was found: a cookie only where nothing differs that somebody minds."""
+    """The state after the step: a cookie only where nothing differs but server defaults."""
     before = context.state
-    if left.said:
+    if left.specified:
         attempt = replace(before.attempt or WriteAttempt(at.intent), intent=at.intent)
-        # With something left to send, the attempt is not over yet.
-        return replace(before, attempt=attempt if left.waits else replace(attempt, unconverged_at=at), cookie=None)
-    if left.waits:
-        # The cookie of before stays: it says that the author has not moved, and matches once the field is as it was.
-        return replace(before, attempt=None, server_defaults=left.unsaid)
-    return replace(before, attempt=None, cookie=at if _is_stateful(context) else None, server_defaults=left.unsaid)
+        # With fields in backoff, the attempt is not over yet.
+        return replace(
+            before, attempt=attempt if left.has_backoff else replace(attempt, unconverged_at=at), cookie=None
+        )
+    if left.has_backoff:
+        # The cookie stays: the intent is the same, and it matches once the fields are reverted.
+        return replace(before, attempt=None, server_defaults=left.unspecified)
+    return replace(before, attempt=None, cookie=at if _is_stateful(context) else None, server_defaults=left.unspecified)
 
 
 def _done(context: KindStepContext) -> Oscillations:
-    contests = context.state.contests
-    return contests.done(context.engine.clock.now()) if contests.fields else contests
+    oscillations = context.state.oscillations
+    return oscillations.done(context.engine.clock.now()) if oscillations.fields else oscillations
 
 
 def _is_stateful(context: KindStepContext) -> bool:
@@ -114,17 +119,17 @@ def _is_stateful(context: KindStepContext) -> bool:
 
 
 def _until(context: KindStepContext) -> float:
-    """When there is something to forget."""
-    contests, clock = context.state.contests, context.engine.clock
-    expires_in = contests.expires_in(clock.now()) if contests.fields else None
+    """The monotonic time at which an oscillation expires."""
+    oscillations, clock = context.state.oscillations, context.engine.clock
+    expires_in = oscillations.expires_in(clock.now()) if oscillations.fields else None
     return inf if expires_in is None else clock.monotonic() + expires_in
 
 
-def _again(context: KindStepContext, plan: Plan) -> float | None:
-    """The seconds until the first of what is withheld may be put back."""
+def _requeue_after(context: KindStepContext, plan: Plan) -> float | None:
+    """The seconds until the first withheld field may be reverted."""
     if not plan.withheld:
         return None
-    return context.state.contests.next_in(plan.withheld, context.engine.clock.now())
+    return context.state.oscillations.next_in(plan.withheld, context.engine.clock.now())
 
 
 OBSERVE_ONLY: Final = f"nothing is written: {MANAGEMENT} is {Management.OBSERVE}"
@@ -135,18 +140,18 @@ def plan_paused(context: StepContext) -> PlannedStep:
     plan = Plan(Decision.IN_SYNC, because=conditions.PAUSED.message, held=Hold.PAUSED)
 
     async def execute() -> StepOutcome:
-        # A field that is not put back any more is not contested any more.
-        forgetting = replace(context.state, contests=NO_OSCILLATIONS)
-        await replace(context, state=forgetting).set_ready(conditions.PAUSED)
+        # A field that is not reverted any more does not oscillate any more.
+        state = replace(context.state, oscillations=NO_OSCILLATIONS)
+        await replace(context, state=state).set_ready(conditions.PAUSED)
         return Settled(plan, conditions.PAUSED)
 
     return PlannedStep(plan, execute)
 
 
-def plan_observed(context: KindStepContext, intent: Intent, look: LiveObservation, plan: Plan) -> PlannedStep:
+def plan_observed(context: KindStepContext, intent: Intent, observed: LiveObservation, plan: Plan) -> PlannedStep:
     """The step of an observed resource: drift is reported in the condition, and nothing is written to the service."""
     held = as_observed_plan(plan)
-    return PlannedStep(held, lambda: _report_drift(context, intent, look, held))
+    return PlannedStep(held, lambda: _report_drift(context, intent, observed, held))
 
 
 def as_observed_plan(plan: Plan) -> Plan:
@@ -154,22 +159,24 @@ def as_observed_plan(plan: Plan) -> Plan:
     return plan.hold(Hold.OBSERVED, OBSERVE_ONLY)
 
 
-async def _report_drift(context: KindStepContext, intent: Intent, look: LiveObservation, plan: Plan) -> StepOutcome:
-    ready = conditions.observed(tuple(str(change.path) for change in plan.withheld), is_there=isinstance(look, Present))
-    wait = wait_result(context, intent, look)
+async def _report_drift(context: KindStepContext, intent: Intent, observed: LiveObservation, plan: Plan) -> StepOutcome:
+    ready = conditions.observed(
+        tuple(str(change.path) for change in plan.withheld), is_there=isinstance(observed, Present)
+    )
+    wait = wait_result(context, intent, observed)
     if wait is None:
         await context.set_ready(ready)
         return Settled(plan, ready)
-    trouble = wait.trouble if ready.status == "True" else None
-    if trouble is not None:
+    error = wait.error if ready.status == "True" else None
+    if error is not None:
         ready = wait.ready
-    context = replace(context, state=replace(context.state, wait=wait.memory))
-    await context.set_ready(ready, {**outputs_in(context.resource.status), **wait.shown})
-    return Settled(plan, ready) if trouble is None else Stopped(trouble)
+    context = replace(context, state=replace(context.state, wait=wait.state, read_failed=False))
+    await context.set_ready(ready, {**outputs_in(context.resource.status), **wait.outputs})
+    return Settled(plan, ready) if error is None else Stopped(error)
 
 
 def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> JsonObject | None:
-    """The last step that did or found something; an idle one, or one that waits on, changes nothing."""
+    """The record of this step; an idle step, or one that still waits, keeps the last record."""
     last, before = context.state.step, context.state.cookie
     if last is not None and not plan.writes and (_is_idle(context, plan) or _waits_on(last, plan)):
         return last
@@ -179,14 +186,17 @@ def step_record(context: StepContext, plan: Plan, at: Cookie | None = None) -> J
 
 def _is_idle(context: StepContext, plan: Plan) -> bool:
     is_end_of_another = context.state.attempt is not None
-    # An owner may have to wait before it can make anything.
+    # An owner may have to wait before it can create anything.
     is_look = is_end_of_another or plan.decision in (Decision.IN_SYNC, Decision.FIRST_LOOK, Decision.CREATE)
     return is_look and not plan.withheld
 
 
 def _waits_on(last: JsonObject, plan: Plan) -> bool:
-    """Whether the same is withheld for the same reason, whatever others have made of it since."""
-    return bool(plan.withheld) and last.get("because") == plan.because
+    """Whether the same fields are withheld as in the last record, whatever another writer has made of them since."""
+    paths = [str(change.path) for change in plan.withheld]
+    withheld = last.get("withheld")
+    recorded = withheld if isinstance(withheld, list | tuple) else ()
+    return bool(paths) and [one.get("path") for one in recorded if isinstance(one, Mapping)] == paths
 
 
 def _text(cookie: Cookie | None) -> str | None:
@@ -194,7 +204,7 @@ def _text(cookie: Cookie | None) -> str | None:
 
 
 def records_creation(step: JsonObject | None) -> bool:
-    """Whether a record is of a step that made an object."""
+    """Whether a record is of a step that created an object."""
     match step:
         case {"writes": [{"action": Action.CREATE}, *_]}:
             return True
@@ -203,10 +213,10 @@ def records_creation(step: JsonObject | None) -> bool:
 
 
 def plan_event(plan: Plan) -> tuple[str, str]:
-    """What a step did: the reason and the fields, values left out."""
+    """The event of a step that wrote: its reason, and the fields without their values."""
     fields = join_names(str(change.path) for change in plan.changes)
     created = plan.writes[0].action is Action.CREATE
     if created:
-        # One that an earlier step began, and could not tell of, has no fields left to name.
+        # A creation that a killed step began has no fields left to name.
         return "Created", f"created with {fields}" if fields else "created"
     return "Updated", f"{plan.decision.value}: set {fields}"

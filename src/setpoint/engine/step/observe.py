@@ -12,31 +12,31 @@ from setpoint.engine.state import StoredState, outputs_in
 
 
 async def observe_unless_unchanged(intent: Intent, context: KindStepContext) -> LiveObservation | Unchanged:
-    """The live object; Unmoved when it is as it was when the cookie was made, and everything else is, too."""
+    """The live object; Unchanged when nothing changed since the step that made the cookie."""
     known = context.state.body if _is_settled(intent, context) else None
     return await context.kind.observe(intent.location, known)
 
 
 def is_listed_unchanged(intent: Intent, context: KindStepContext) -> bool:
-    """Whether a listing showed the live object, and nothing is left to do or to say about what it showed."""
+    """Whether a list showed the live object, and nothing has changed since the step that made the cookie."""
     listed_objects, cookie = context.engine.listed_objects, context.state.cookie
-    shown = None if listed_objects is None else listed_objects.take(context.resource.ref)
-    if shown is None or cookie is None or not _is_settled(intent, context):
+    listed = None if listed_objects is None else listed_objects.take(context.resource.ref)
+    if listed is None or cookie is None or not _is_settled(intent, context):
         return False
-    return shown == ListedObject(intent.location, state_digest(cookie.live, outputs_in(context.resource.status)))
+    return listed == ListedObject(intent.location, state_digest(cookie.live, outputs_in(context.resource.status)))
 
 
 def _is_settled(intent: Intent, context: KindStepContext) -> bool:
-    """Whether nothing is left to do or to say if the live object has not changed."""
-    memory, cookie = context.state, context.state.cookie
+    """Whether nothing is left to write or to report if the live object has not changed."""
+    stored, cookie = context.state, context.state.cookie
     return (
         cookie is not None
         and cookie.intent == intent.digest
-        and memory.location == intent.location
-        and memory.attempt is None
-        and memory.creating is None
-        and not memory.contests.fields
-        and not context.asked
+        and stored.location == intent.location
+        and stored.attempt is None
+        and stored.creating is None
+        and not stored.oscillations.fields
+        and not context.requested
         and context.kind.reconciliation is Reconciliation.STATEFUL
         and context.management is Management.FULL
         and is_ready(context.resource)
@@ -45,7 +45,7 @@ def _is_settled(intent: Intent, context: KindStepContext) -> bool:
 
 
 def _is_output_settled(resource: Resource) -> bool:
-    """Whether what others get is settled: a read that failed leaves it unknown, though nothing has moved."""
+    """Whether the output is settled: a read that failed leaves it unknown, though nothing has changed."""
     match resource.status.get(OUTPUT, {"state": "null"}):
         case {"state": "null" | "known"}:
             return True
@@ -53,21 +53,21 @@ def _is_output_settled(resource: Resource) -> bool:
             return False
 
 
-def body_digest_to_keep(context: KindStepContext, after: StoredState, look: Present[Any]) -> str | None:
-    """The digest of the bytes to remember. Bytes that changed without anybody noticing are not worth a write."""
+def body_digest_to_keep(context: KindStepContext, after: StoredState, observed: Present[Any]) -> str | None:
+    """The digest of the body to store. New bytes with the same digests and outputs are not worth a write."""
     if after.cookie is None:
         return None
-    # What others are offered comes from more than the look.
-    shown = {name: value for name, value in outputs_in(context.resource.status).items() if name != OUTPUT}
-    is_same = after.cookie == context.state.cookie and same(look.outputs, shown)
-    return context.state.body if is_same else look.body
+    # The output of a wait comes from more than the observation.
+    outputs = {name: value for name, value in outputs_in(context.resource.status).items() if name != OUTPUT}
+    is_same = after.cookie == context.state.cookie and same(observed.outputs, outputs)
+    return context.state.body if is_same else observed.body
 
 
 def cache_as_idle(context: KindStepContext, intent: Intent, body: str | None, until: float) -> None:
-    """Remembered by this process, so that the next step need not read what has not changed."""
-    idle_cache, resource, memory = context.engine.idle_cache, context.resource, context.state
-    if idle_cache is None or body is None or memory.cookie is None or memory.location != intent.location:
+    """Keeps the inputs of this step in the idle cache, so that the next step need not read them."""
+    idle_cache, resource, stored = context.engine.idle_cache, context.resource, context.state
+    if idle_cache is None or body is None or stored.cookie is None or stored.location != intent.location:
         return
     dependencies = tuple(intent.resolved.seen.items())
-    state = state_digest(memory.cookie.live, outputs_in(resource.status))
-    idle_cache.keep(resource.ref, IdleEntry(resource.revision, dependencies, memory.location, body, state, until))
+    state = state_digest(stored.cookie.live, outputs_in(resource.status))
+    idle_cache.keep(resource.ref, IdleEntry(resource.revision, dependencies, stored.location, body, state, until))

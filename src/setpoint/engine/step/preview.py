@@ -38,38 +38,38 @@ from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, StoreEr
 
 @dataclass(frozen=True, slots=True)
 class OverlayStore(DerivedStoreOperations):
-    """Reads the drafts first, then the store behind them."""
+    """A store with some resources replaced: reads them first, then the store behind. Writes are refused."""
 
     behind: Store
     resources: Mapping[ResourceRef, Resource]
 
     @property
     def collects(self) -> bool:
-        """As the store does."""
+        """See Store."""
         return self.behind.collects
 
     async def get(self, ref: ResourceRef) -> Resource | None:
-        """The draft, or what the store has."""
+        """The replaced resource, or that of the store."""
         return self.resources.get(ref) or await self.behind.get(ref)
 
     async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
-        """What the store has."""
+        """See Store; without the replaced resources."""
         return await self.behind.list(query)
 
     def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        """What the store has."""
+        """See Store; without the replaced resources."""
         return self.behind.pages(query, size)
 
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        """What happens in the store."""
+        """See Store; without the replaced resources."""
         return self.behind.watch(since, query)
 
     async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
-        """What the store has."""
+        """See Store; without the replaced resources."""
         return await self.behind.notes(ref)
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        """What the store has."""
+        """See Store; without the replaced resources."""
         return await self.behind.leases(prefix)
 
     async def apply(self, manifest: JsonObject) -> Resource:
@@ -117,7 +117,7 @@ class OverlayStore(DerivedStoreOperations):
         _refuse("release")
 
     async def close(self) -> None:
-        """The store behind is its opener's to close."""
+        """The store behind stays open."""
 
 
 def _refuse(what: str) -> NoReturn:
@@ -126,12 +126,12 @@ def _refuse(what: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class CurrentDigests:
-    """What a look finds. `live` is None where there is no object, and `body` where its bytes do not count."""
+    """The digests of intent and live object now, whatever is on record. `live` is None when there is no object."""
 
     intent: str
     live: str | None
     body: str | None = None
-    # Of each value that nobody may see, by the field that it is for.
+    # The version of each secret, by its field.
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -141,48 +141,48 @@ class CurrentDigests:
 
 
 async def current_digests(resource: Resource, engine: EngineContext) -> CurrentDigests:
-    """How `resource` stands. What it refers to has to be there, and counts as it is."""
+    """The current digests of `resource`. Its dependencies have to exist, and count as ready."""
     owner = engine.owners.get((resource.ref.group, resource.ref.kind))
     if owner is not None:
-        family = await observe_children(resource, owner, engine.store)
-        seen = family.live_digest
-        return CurrentDigests(family.intent, None if isinstance(seen, Missing) else seen)
+        observation = await observe_children(resource, owner, engine.store)
+        live = observation.live_digest
+        return CurrentDigests(observation.intent, None if isinstance(live, Missing) else live)
     intent = await resolve_ignoring_readiness(resource, engine)
-    look = await observe_decoded(intent.location, engine.kind_of(resource))
-    if isinstance(look, Absent):
+    observed = await observe_decoded(intent.location, engine.kind_of(resource))
+    if isinstance(observed, Absent):
         return CurrentDigests(intent.digest, None, None, intent.resolved.versions)
-    live = live_digest(look)
+    live = live_digest(observed)
     assert not isinstance(live, Missing)
-    return CurrentDigests(intent.digest, live, look.body, intent.resolved.versions)
+    return CurrentDigests(intent.digest, live, observed.body, intent.resolved.versions)
 
 
 _log: Final = logging.getLogger(__name__)
 
 
 class PreviewFinding(StrEnum):
-    """What became of a resource under both looks, the quietest first."""
+    """What both previews of a resource come to, the least important first."""
 
     IN_SYNC = "in sync"
-    # The cookie cannot vouch for it any more, and nothing is to be written: a close look, and it is fast again.
+    # The cookie does not match any more, and nothing is to be written: one full comparison, and it matches again.
     ONE_TIME = "one-time"
-    # Something differs and is not written: by the author's word, because others contest it, or because it is of no use.
+    # Something differs and is not written: it is unmanaged, oscillates, or did not converge.
     HELD = "held"
-    # What it needs is not there yet; then it is written.
+    # It waits for a dependency, and is written after that.
     WAITING = "waiting"
     WRITES = "writes"
-    # Nothing is to be written, and the look after the next is a close one again.
+    # Nothing is to be written, and the next cookie will not match either.
     UNSETTLED = "unsettled"
-    # The cookie says that nothing is to be done, and there is.
+    # The cookie matches, and hides a difference.
     MASKED = "masked"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewResult:
-    """One resource: what was found, both plans, and why there is none where there is none.
+    """The preview of one resource: the finding, and both plans, or the error that prevents one.
 
-    `plan` is what the next step would do; `whole` is what it would do without a cookie. Where only that is missing,
-    `trouble` is why the service, or the kind, would refuse it.
+    `plan` is that of the next step; `whole` is the plan without a cookie. Where only that is missing, `trouble` is the
+    error with which the service, or the kind, would refuse it.
     """
 
     ref: ResourceRef
@@ -193,7 +193,7 @@ class PreviewResult:
 
     @property
     def told(self) -> Plan | None:
-        """The plan that somebody should look at."""
+        """The plan to show."""
         return self.whole if self.finding is PreviewFinding.MASKED else self.plan
 
     @property
@@ -205,14 +205,14 @@ class PreviewResult:
 
     @property
     def writes_nothing(self) -> bool:
-        """Whether nothing is written, now or once its time has come."""
+        """Whether nothing is written, neither now nor after a backoff."""
         is_observed = self.plan is not None and self.plan.held is Hold.OBSERVED
         return self.finding in (PreviewFinding.IN_SYNC, PreviewFinding.ONE_TIME) or (
             self.finding is PreviewFinding.HELD and is_observed
         )
 
     def to_data(self) -> dict[str, Json]:
-        """All of it as plain JSON: stable member names, what there is none of left out."""
+        """The result as JSON with stable member names; what is empty is left out."""
         group, kind, namespace, name = self.ref
         data: dict[str, Json] = {"group": group, "kind": kind, "namespace": namespace, "name": name}
         data |= {"finding": self.finding.value, "fields": list(self.fields)}
@@ -221,33 +221,33 @@ class PreviewResult:
         data["plan"] = self.plan.to_data()
         if self.whole is None:
             return {**data, "withoutCookieError": self.trouble}
-        # What would be done without a cookie is told where it is something else.
+        # The plan without a cookie is shown where it differs.
         return data if _does_the_same(self.plan, self.whole) else {**data, "withoutCookie": self.whole.to_data()}
 
 
 async def preview_with_and_without_cookie(ref: ResourceRef, engine: EngineContext) -> PreviewResult:
-    """Both plans of `ref`, and what they come to. Whatever stops them is a finding: others are looked at still."""
+    """Both plans of `ref`, and the finding. An error is a finding, too, so that other resources are previewed."""
     try:
         plan = await preview(ref, engine)
         try:
             whole = await preview(ref, engine, trust_cookie=False)
         except (UserError, RemoteRefused) as error:
-            # To find that out, something had to differ.
+            # Only a difference can lead to this error.
             return PreviewResult(ref, _without_whole(plan), plan, None, str(error))
         return PreviewResult(ref, await _finding(ref, engine, plan, whole), plan, whole)
     except NotReady as error:
         return PreviewResult(ref, PreviewFinding.WAITING, trouble=str(error))
     except SetpointError as error:
         return PreviewResult(ref, PreviewFinding.FAILED, trouble=str(error))
-    except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to leave the others out
+    except Exception as error:  # noqa: BLE001 - a bug, and no reason to leave out other resources
         _log.exception("preview broke", extra={"ref": str(ref)})
-        # Without its text, which may hold what nobody should see.
+        # Without its text, which may contain a secret.
         bug = Bug(f"{type(error).__name__} in the preview of {ref}: a bug of ours; the log has its traceback")
         return PreviewResult(ref, PreviewFinding.FAILED, trouble=str(bug))
 
 
 def _without_whole(plan: Plan) -> PreviewFinding:
-    """What it means that the step could do something, or nothing, and that without a cookie it could not."""
+    """The finding when the plan without a cookie is refused."""
     if plan.writes:
         return PreviewFinding.WRITES
     return PreviewFinding.HELD if plan.withheld else PreviewFinding.MASKED
@@ -271,11 +271,11 @@ async def _finding(ref: ResourceRef, engine: EngineContext, plan: Plan, whole: P
 
 
 async def _finding_without_cookie(resource: Resource, engine: EngineContext) -> PreviewFinding:
-    """What it means that nothing is to be written though no cookie said so."""
+    """The finding when nothing is to be written, and the cookie does not match."""
     seen = await current_digests(resource, engine)
     attempt = StoredState.of(resource).attempt
     if attempt is not None and attempt.unconverged_at is not None and attempt.unconverged_at == seen.cookie:
-        # All of it was sent, and the service did not keep it: nothing is sent again until something moves.
+        # Everything was sent, and the service did not converge: nothing is sent again until something changes.
         return PreviewFinding.HELD
     if seen.cookie is None or not _keeps_a_cookie(resource, engine):
         return PreviewFinding.IN_SYNC
@@ -290,13 +290,13 @@ def _keeps_a_cookie(resource: Resource, engine: EngineContext) -> bool:
 
 
 async def _is_fast_after(seen: CurrentDigests, resource: Resource, engine: EngineContext) -> bool:
-    """Whether the cookie that the next step makes vouches for what the step after it sees."""
+    """Whether the cookie that the next step makes matches in the step after it."""
     settled = with_cookie(resource, seen.cookie, seen.body)
     second = replace(engine, store=OverlayStore(engine.store, {resource.ref: settled}))
     return (await preview(resource.ref, second)).decision is Decision.IN_SYNC
 
 
 def with_cookie(resource: Resource, cookie: Cookie | None, body: str | None = None) -> Resource:
-    """The resource as if its last step had left this cookie, and nothing else to do."""
-    memory = replace(StoredState.of(resource), cookie=cookie, body=body, attempt=None)
-    return Resource({**resource.document, "status": memory.into(resource.status, with_cookie=True)})
+    """The resource as if its last step had settled with this cookie."""
+    state = replace(StoredState.of(resource), cookie=cookie, body=body, attempt=None)
+    return Resource({**resource.document, "status": state.into(resource.status, with_cookie=True)})

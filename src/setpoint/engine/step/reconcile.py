@@ -54,43 +54,51 @@ _log: Final = logging.getLogger(__name__)
 
 
 async def step(
-    ref: ResourceRef, engine: EngineContext, *, trigger: str = "a look", asked: bool = False, anew: bool = False
+    ref: ResourceRef,
+    engine: EngineContext,
+    *,
+    trigger: str = "a look",
+    requested: bool = False,
+    restart_wait: bool = False,
 ) -> StepOutcome:
-    """One step for `ref`. `asked`: the author wants another try at what the service, or somebody else, does not follow.
+    """One step for `ref`.
 
-    `trigger` is for people: what made somebody take this step. `anew`: a wait that ran out has all of its time again.
+    `trigger` is for the step record: what caused this step. `requested`: a reconcile was requested, and earlier
+    attempts and backoff do not count. `restart_wait`: a wait that timed out has all of its timeout again.
     """
     started = engine.clock.monotonic()
     try:
-        outcome = await _step(ref, engine, trigger, asked=asked, anew=anew)
+        outcome = await _step(ref, engine, trigger, requested=requested, restart_wait=restart_wait)
     except StoreError as error:
         outcome = Stopped(error)
-    except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
+    except Exception as error:  # noqa: BLE001 - a bug, and no reason to stop the process
         _log.exception("step broke", extra={"ref": str(ref)})
-        # Without its text, which may hold what nobody should see.
+        # Without its text, which may contain a secret.
         outcome = Stopped(Bug(f"{type(error).__name__} in the step of {ref}: a bug of ours; the log has its traceback"))
     decision = outcome.plan.decision.value if isinstance(outcome, Settled) else ""
     seconds = engine.clock.monotonic() - started
-    engine.metrics.step_finished(ref.kind, _word(outcome), decision, seconds)
+    engine.metrics.step_finished(ref.kind, _outcome_label(outcome), decision, seconds)
     return outcome
 
 
-def _word(outcome: StepOutcome) -> str:
+def _outcome_label(outcome: StepOutcome) -> str:
     return outcome.error.retry.name.lower() if isinstance(outcome, Stopped) else type(outcome).__name__.lower()
 
 
-async def _step(ref: ResourceRef, engine: EngineContext, trigger: str, *, asked: bool, anew: bool) -> StepOutcome:
-    undisturbed = None if asked else await _idle_outcome(ref, engine)
-    if undisturbed is not None:
-        return undisturbed
+async def _step(
+    ref: ResourceRef, engine: EngineContext, trigger: str, *, requested: bool, restart_wait: bool
+) -> StepOutcome:
+    idle = None if requested else await _idle_outcome(ref, engine)
+    if idle is not None:
+        return idle
     if engine.idle_cache is not None:
-        # From here on something may be written: what was remembered before then must not be gone by after.
+        # From here on the step may write: an entry from before must not be used after that.
         engine.idle_cache.drop(ref)
     resource = await engine.store.get(ref)
     if resource is None:
         return Gone()
     try:
-        context = _begin_step(resource, engine, trigger, asked=asked, anew=anew)
+        context = _begin_step(resource, engine, trigger, requested=requested, restart_wait=restart_wait)
     except UserError as error:
         return Stopped(error)
     try:
@@ -102,20 +110,24 @@ async def _step(ref: ResourceRef, engine: EngineContext, trigger: str, *, asked:
         return await _stop(context, error)
 
 
-def _begin_step(resource: Resource, engine: EngineContext, trigger: str, *, asked: bool, anew: bool) -> StepContext:
-    """The step of `resource` as it begins; ManifestInvalid for a kind that is not known here."""
+def _begin_step(
+    resource: Resource, engine: EngineContext, trigger: str, *, requested: bool, restart_wait: bool
+) -> StepContext:
+    """The context of the step as it begins; ManifestInvalid for an unknown kind."""
     state = StoredState.of(resource)
     request = resource.annotations.get(RECONCILE_REQUESTED)
-    asked = asked or state.handled != request
-    if asked:
-        # What the service insists on is compared again, and a cookie that covers it would stand in the way.
+    requested = requested or state.handled != request
+    if requested:
+        # Server defaults are compared again, which a cookie that covers them would prevent.
         cookie = None if state.server_defaults else state.cookie
         state = replace(state, attempt=None, server_defaults={}, cookie=cookie, handled=request)
-    return step_context(resource, engine, state, trigger=trigger, asked=asked, anew=anew or asked)
+    return step_context(
+        resource, engine, state, trigger=trigger, requested=requested, restart_wait=restart_wait or requested
+    )
 
 
 async def _resume(context: StepContext) -> StepContext:
-    """The moment once an operation that an earlier step began is done; what nothing is done for now asks nothing."""
+    """The context once an operation of an earlier step is done; a paused or kept object is not polled."""
     if not isinstance(context, KindStepContext) or context.management is Management.PAUSED:
         return context
     if context.resource.is_deleting and not may_resume_deletion(context):
@@ -124,32 +136,32 @@ async def _resume(context: StepContext) -> StepContext:
 
 
 async def _idle_outcome(ref: ResourceRef, engine: EngineContext) -> StepOutcome | None:
-    """The outcome when everything that a step goes by is what it was when the last one found nothing left to do."""
-    rest = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
-    if rest is None or engine.clock.monotonic() >= rest.until:
+    """The outcome if every input of the step is what it was when the last step settled."""
+    entry = engine.idle_cache.of(ref) if engine.idle_cache is not None else None
+    if entry is None or engine.clock.monotonic() >= entry.until:
         return None
     kind = engine.kinds[ref.group, ref.kind]
     try:
-        found = await kind.observe(rest.location, rest.body)
+        found = await kind.observe(entry.location, entry.body)
     except SetpointError as error:
         if isinstance(error, RemoteUnavailable) and not isinstance(kind, SupportsWait):
             return Stopped(error)
-        # The step that follows looks again, and puts on record whatever this was.
+        # The full step that follows observes again, and reports the error.
         return None
     return Settled(Plan(Decision.IN_SYNC), conditions.UP_TO_DATE) if isinstance(found, Unchanged) else None
 
 
 async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool = True) -> Plan:
-    """The plan of the next step, stopped before it writes. What would stop the step is raised.
+    """The plan of the next step, stopped before it writes. An error that would stop the step is raised.
 
-    Without trust in cookies, everything is compared.
+    Without `trust_cookie`, everything is compared.
     """
     resource = await engine.store.get(ref)
     if resource is None:
         raise ManifestInvalid(f"{ref} is not declared: apply it first, or name its file with -f")
     state = StoredState.of(resource)
     state = state if trust_cookie else replace(state, cookie=None, body=None)
-    # What a listing showed is for the step alone.
+    # What a list showed is for the step alone.
     found = await plan_step(step_context(resource, replace(engine, listed_objects=None), state))
     match found:
         case PlannedStep():
@@ -161,7 +173,7 @@ async def preview(ref: ResourceRef, engine: EngineContext, *, trust_cookie: bool
 
 
 async def plan_step(context: StepContext) -> StepPlan:
-    """The step as far as it goes without writing: kinds and owners, kept or deleted."""
+    """The step up to its first write: for kinds and owners, reconciled or deleted."""
     resource = context.resource
     if isinstance(context, KindStepContext):
         return await (plan_deletion(context) if resource.is_deleting else _plan_object(context))
@@ -170,38 +182,44 @@ async def plan_step(context: StepContext) -> StepPlan:
 
 
 async def _plan_object(context: KindStepContext) -> StepPlan:
-    """The step of a resource that is to be there, stopped before it writes: the list of verbs."""
+    """The step of a resource that is not being deleted, stopped before it writes: the list of verbs."""
     if context.management is Management.PAUSED:
         return plan_paused(context)
     intent = await resolve_intent(context.resource, context.engine)
     _require_valid(context, intent)
     is_replaced = await must_replace(context, intent)
     try:
-        look = Unchanged() if is_listed_unchanged(intent, context) else await observe_unless_unchanged(intent, context)
+        observed = (
+            Unchanged() if is_listed_unchanged(intent, context) else await observe_unless_unchanged(intent, context)
+        )
     except RemoteError as error:
         return _plan_read_failure(context, error)
-    if isinstance(look, Unchanged):
+    if isinstance(observed, Unchanged):
         return _plan_idle(context, intent)
-    begun = InterruptedCreation.of(context, intent, look)
-    context = replace(context, state=begun.state).with_current_oscillations(intent.digest, live_mark(look))
-    decision = _decide(intent, look, context)
-    context = await with_dry_run(decision, intent, look, context)
-    planned = effective_plan(decision, intent, look, context)
+    begun = InterruptedCreation.of(context, intent, observed)
+    context = replace(context, state=begun.state).with_current_oscillations(intent.digest, live_mark(observed))
+    decision = _decide(intent, observed, context)
+    context = await with_dry_run(decision, intent, observed, context)
+    planned = effective_plan(decision, intent, observed, context)
     if is_replaced:
         return plan_replacement(context, planned.plan)
     if context.management is Management.OBSERVE:
-        return plan_observed(context, intent, look, planned.plan)
-    return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, look, planned, begun))
+        return plan_observed(context, intent, observed, planned.plan)
+    return PlannedStep(begun.shown(planned.plan), lambda: _execute(context, intent, observed, planned, begun))
 
 
 async def _execute(
-    context: KindStepContext, intent: Intent, look: LiveObservation, planned: EffectivePlan, begun: InterruptedCreation
+    context: KindStepContext,
+    intent: Intent,
+    observed: LiveObservation,
+    planned: EffectivePlan,
+    begun: InterruptedCreation,
 ) -> StepOutcome:
-    """The only verbs that write for a resource that is to be there."""
-    context = await begun.finish(intent, look, context)
+    """The verbs that write for a resource that is not being deleted."""
+    context = await begun.finish(intent, observed, context)
     context = _claim(context, intent)
-    context, look, left = await execute_plan(planned, intent, look, context)
-    return await settle(context, look, begun.shown(planned.plan), left)
+    context, observed, left = await execute_plan(planned, intent, observed, context)
+    return await settle(context, observed, begun.shown(planned.plan), left)
 
 
 def _plan_idle(context: KindStepContext, intent: Intent) -> PlannedStep:
@@ -222,13 +240,13 @@ def _plan_read_failure(context: KindStepContext, error: RemoteError) -> FailedSt
     return FailedStep(error, execute)
 
 
-def _decide(intent: Intent, look: LiveObservation, context: KindStepContext) -> Decision:
+def _decide(intent: Intent, observed: LiveObservation, context: KindStepContext) -> Decision:
     stateful = context.kind.reconciliation is Reconciliation.STATEFUL
-    return decide(context.state.cookie if stateful else None, intent.digest, live_digest(look))
+    return decide(context.state.cookie if stateful else None, intent.digest, live_digest(observed))
 
 
 def _require_valid(context: KindStepContext, intent: Intent) -> None:
-    """ManifestInvalid for a spec that cannot mean anything; one that was carried out before means something."""
+    """ManifestInvalid for an invalid spec; one that was settled before is valid."""
     cookie = context.state.cookie
     if cookie is None or cookie.intent != intent.digest:
         _ = intent.declared
@@ -241,16 +259,16 @@ def _claim(context: KindStepContext, intent: Intent) -> KindStepContext:
         context = replace(context, finalizers=(*finalizers, FINALIZER))
     if context.state.location == intent.location:
         return context
-    # What was begun elsewhere came to nothing, and what was settled there says nothing of this object.
-    here = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
-    return replace(context, state=here)
+    # The state of an object at another location says nothing about this one.
+    state = replace(context.state, location=intent.location, creating=None, cookie=None, attempt=None)
+    return replace(context, state=state)
 
 
 async def _stop(context: StepContext, error: SetpointError) -> StepOutcome:
-    """The step ends with `error` in the status, unless nothing is wrong with the resource: then another look is due."""
+    """Ends the step with `error` in the status, unless the error is not about the resource: then it is only retried."""
     if isinstance(error, RemoteUnavailable) or error.retry is Retry.STEP_AGAIN:
         return Stopped(error)
-    # Read again, for the step may have written since.
+    # Read again: the step may have written since.
     resource = await context.engine.store.get(context.resource.ref)
     if resource is not None:
         state = replace(StoredState.of(resource), handled=context.state.handled)

@@ -315,7 +315,7 @@ def translate_state(state: StoredState, translation: StateTranslation) -> Stored
         cookie=None if state.cookie is None else translation.cookie(state.cookie),
         attempt=None if state.attempt is None else _attempt(state.attempt, translation),
         secrets=translation.secrets(state.secrets),
-        contests=_oscillations(state.contests, translation),
+        oscillations=_oscillations(state.oscillations, translation),
         body=None if state.body is None else translation.live(state.body),
         creating=None if state.creating is None else translation.secrets(state.creating),
         wait=None if state.wait is None else replace(state.wait, intent=translation.intent(state.wait.intent)),

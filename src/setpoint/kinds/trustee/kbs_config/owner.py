@@ -81,7 +81,7 @@ class KbsConfigOwner:
     makes: Sequence[ObjectKind] = (_DEPLOYMENT_KIND, _SERVICE_KIND)
     reads: Sequence[ObjectKind] = (CONFIG_MAP, SECRET)
     finalizer: str = FINALIZER
-    least: JsonObject = field(default_factory=lambda: {"isReady": False})
+    minimum_outputs: JsonObject = field(default_factory=lambda: {"isReady": False})
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no pod can have.
@@ -111,7 +111,7 @@ class KbsConfigOwner:
         """The object as it is: it lacks nothing."""
         return child.object
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
+    def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when all pods that were asked for run what was asked for."""
         live = children.get(f"{_DEPLOYMENT_KIND.kind}/{DEPLOYMENT}")
         verdict = deployment_readiness(None if live is None else live.document)

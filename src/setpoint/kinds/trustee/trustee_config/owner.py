@@ -119,7 +119,7 @@ class TrusteeConfigOwner:
     reads: Sequence[ObjectKind] = (SECRET, _VOLUME)
     # Everything that it makes goes by itself.
     finalizer: str = ""
-    least: JsonObject = field(default_factory=dict)
+    minimum_outputs: JsonObject = field(default_factory=dict)
 
     def check(self, resource: Resource) -> None:
         """ManifestInvalid for a spec that no Trustee can have, or a name that no label can."""
@@ -156,7 +156,7 @@ class TrusteeConfigOwner:
         """The object; the administrator's Secret with a pair of keys that nobody had before."""
         return {**child.object, "data": generate_key_pair()} if child.filled_on_create == KEY_PAIR else child.object
 
-    def standing(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
+    def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:
         """Ready when the KbsConfig is, for what it is now, and its settings are in order."""
         spec, name = _spec(resource), ChildNames(resource.ref.name).kbs_config
         generated = kbs_toml(spec.profile, tls_settings(spec.tlsConfig or None))
