@@ -61,9 +61,9 @@ class Told:
     pauses: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.note()
+        self.record_event()
 
-    def note(self) -> None:
+    def record_event(self) -> None:
         self.rates.append((self.now, self.rate.per_second))
 
     def tell(self, part: Wait | Calls | TooMany) -> None:
@@ -76,7 +76,7 @@ class Told:
             case TooMany(after):
                 self.rate.throttled(self.went[-1] if self.went else self.now, self.now, after)
                 self.pauses.append((self.now, self.now + min(after or 0.0, MAX_RETRY_AFTER)))
-        self.note()
+        self.record_event()
 
     def call(self, seconds: float) -> None:
         while (wait := self.rate.seconds_until_token(self.now)) > 0.0:
@@ -86,7 +86,7 @@ class Told:
         self.went.append(self.now)
         self.now += seconds
         self.rate.succeeded(self.went[-1], self.now)
-        self.note()
+        self.record_event()
 
     def allowed(self, since: float, until: float) -> float:
         """The calls that the rates from `since` to `until` add up to."""

@@ -65,7 +65,7 @@ async def the_beginning_is_noted_for_people_once(bench: Bench) -> None:
     bench.stand.drift()
     await bench.go_on()
 
-    notes = [note for note in await bench.store.notes(bench.stand.ref) if note.reason == "Contested"]
+    notes = [note for note in await bench.store.events(bench.stand.ref) if note.reason == "Contested"]
     assert [(note.severity, note.count) for note in notes] == [("Warning", 1)]
     assert "was put back 3 times" in notes[0].message
 
@@ -94,7 +94,7 @@ async def a_contest_shows_no_secret(bench: Bench) -> None:
 
     assert await contested(bench) is not None
     kept = canonical((await bench.resource()).document).decode()
-    shown = (str(plan.to_data()), str(plan), kept, str(await bench.store.notes()))
+    shown = (str(plan.to_data()), str(plan), kept, str(await bench.store.events()))
     assert [text for text in shown if "hunter" in text] == []
 
 
@@ -186,26 +186,26 @@ async def a_contested_field_is_left_alone_for_a_while(bench: Bench) -> None:
 async def waiting_for_its_time_writes_nothing_at_all(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=4)
-    before, notes = await bench.resource(), await bench.store.notes()
+    before, notes = await bench.resource(), await bench.store.events()
 
     for _ in range(20):
         await bench.step()
 
     assert await bench.resource() == before
-    assert await bench.store.notes() == notes
+    assert await bench.store.events() == notes
     assert updates(bench) == 3
 
 
 async def a_put_back_that_held_writes_nothing_more(bench: Bench) -> None:
     await bench.settle()
     await meddle(bench, times=3)
-    before, notes = await bench.resource(), await bench.store.notes()
+    before, notes = await bench.resource(), await bench.store.events()
 
     for _ in range(20):
         await bench.step()
 
     assert await bench.resource() == before
-    assert await bench.store.notes() == notes
+    assert await bench.store.events() == notes
 
 
 async def it_is_put_back_when_its_time_has_come(bench: Bench) -> None:

@@ -15,7 +15,7 @@ UP_TO_DATE = ("True", "UpToDate", "The resource is up to date")
 
 async def creates_then_rests(bench: Bench) -> None:
     revision = (await bench.settle()).revision
-    notes = await bench.store.notes()
+    notes = await bench.store.events()
 
     outcomes = [await bench.step() for _ in range(3)]
 
@@ -23,7 +23,7 @@ async def creates_then_rests(bench: Bench) -> None:
     assert bench.stand.value == bench.stand.field.first
     assert await bench.ready() == UP_TO_DATE
     assert (await bench.resource()).revision == revision
-    assert await bench.store.notes() == notes
+    assert await bench.store.events() == notes
     assert [outcome.plan.writes for outcome in outcomes if isinstance(outcome, Settled)] == [(), (), ()]
 
 

@@ -207,7 +207,7 @@ async def what_was_written_is_noted_for_people(bench: Bench) -> None:
     await bench.go_on()
     await bench.step()
 
-    notes = [note for note in await bench.store.notes(bench.stand.ref) if note.reason in ("Created", "Updated")]
+    notes = [note for note in await bench.store.events(bench.stand.ref) if note.reason in ("Created", "Updated")]
     assert [note.reason for note in notes] == ["Created", "Updated"]
     assert bench.stand.field.path in notes[1].message
 

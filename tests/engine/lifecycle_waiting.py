@@ -97,7 +97,7 @@ async def a_secret_shows_nowhere(bench: Bench) -> None:
 
     assert plan.writes
     kept = canonical((await bench.resource()).document).decode()
-    shown = (str(plan.to_data()), str(plan), str(outcome), kept, str(await bench.store.notes()))
+    shown = (str(plan.to_data()), str(plan), str(outcome), kept, str(await bench.store.events()))
     assert [text for text in shown if "hunter" in text] == []
 
 

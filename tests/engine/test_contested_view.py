@@ -29,7 +29,7 @@ def _seen() -> dict[str, str]:
         for _ in range(4):
             bench.stand.drift()
             await bench.go_on()
-        resource, notes = await bench.resource(), await bench.store.notes()
+        resource, notes = await bench.resource(), await bench.store.events()
         return {
             "describe": _printed(description_of(resource, notes, NOW)),
             "wide": _printed(ResourceTable(wide=True).lines([resource], NOW)),

@@ -13,10 +13,10 @@ from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.stores.samples import REF, instance
 
-READS = ("close", "get", "leases", "list", "notes", "pages", "watch")
+READS = ("close", "events", "get", "leases", "list", "pages", "watch")
 WRITES = (
-    *("acquire", "annotate", "apply", "create", "delete", "note"),
-    *("release", "replace", "set_finalizers", "update", "update_status", "write_children"),
+    *("acquire", "annotate", "apply", "create", "delete"),
+    *("record_event", "release", "replace", "set_finalizers", "update", "update_status", "write_children"),
 )
 # Updates of one part are updates.
 PARTS = ("annotate", "set_finalizers", "update_status")

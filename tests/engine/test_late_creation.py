@@ -48,7 +48,7 @@ def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
 
 
 async def _told(bench: Bench) -> list[str]:
-    return [note.message for note in await bench.store.notes(bench.stand.ref) if note.reason in ("Created", "Updated")]
+    return [note.message for note in await bench.store.events(bench.stand.ref) if note.reason in ("Created", "Updated")]
 
 
 def test_it_is_told_as_created_by_the_step_that_finds_it() -> None:

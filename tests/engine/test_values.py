@@ -65,7 +65,7 @@ def test_a_value_for_a_secret_field_shows_neither_in_the_plan_nor_in_the_status_
         outcome = await shore.step("b")
 
         shown = str(plan) + str(outcome) + canonical((await shore.resource("b")).document).decode()
-        shown += str(await shore.store.notes(thing_ref("b")))
+        shown += str(await shore.store.events(thing_ref("b")))
         assert shore.live("b") == {"secret": "hunter2"}
         assert "hunter2" not in shown
 

@@ -293,7 +293,7 @@ def test_a_password_shows_nowhere() -> None:
         await engine.apply(instance({**POSTGRES, "rootPassword": {"value": "n3w"}}))
         plan = await preview(REF, engine.engine)
         await engine.go_on(REF)
-        return f"{plan.to_data()} {(await engine.resource(REF)).status} {await engine.store.notes()}"
+        return f"{plan.to_data()} {(await engine.resource(REF)).status} {await engine.store.events()}"
 
     shown = played(scenario)
 

@@ -253,7 +253,7 @@ def test_a_password_shows_nowhere(caplog: pytest.LogCaptureFixture) -> None:
         plan = await preview(REF, engine.engine)
         engine.cloud.inject(FailRequest(400, method="PUT"))
         refused, updated = await engine.go_on(REF), await engine.go_on(REF)
-        kept, notes = await engine.resource(REF), await engine.store.notes()
+        kept, notes = await engine.resource(REF), await engine.store.events()
         texts = [created, plan, plan.to_data(), refused, updated, canonical(kept.document).decode(), notes]
         return plan, [str(text) for text in texts]
 

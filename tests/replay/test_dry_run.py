@@ -76,7 +76,7 @@ def test_a_step_reads_back_its_own_status_and_nothing_is_captured() -> None:
     async def verb(scratch: WriteCaptureStore, resource: Resource) -> Any:
         seen = await scratch.update_status(resource, {"s": 2})
         seen = await scratch.annotate(seen, {"a": None, "e": "f"})
-        await scratch.note(EventRecord(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
+        await scratch.record_event(EventRecord(resource.ref, "1", "Normal", "r", "m", "2026-01-01T00:00:00Z"))
         return await scratch.set_finalizers(seen, ("f", "g"))
 
     _, record, seen = scratched(verb)

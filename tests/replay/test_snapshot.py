@@ -40,7 +40,7 @@ def test_it_reads_as_the_store_did_whatever_happens_later() -> None:
         assert await taken.get(OTHER) is None
         assert (await taken.list(ResourceQuery(kind="Secret"))).resources == ()
         assert (await taken.list(ResourceQuery(labels={"no": "such"}))).resources == ()
-        assert (await taken.notes(), await taken.leases("")) == ((), ())
+        assert (await taken.events(), await taken.leases("")) == ((), ())
         await taken.close()
 
     asyncio.run(scenario())
@@ -78,7 +78,7 @@ def test_nothing_happens_in_it() -> None:
 def _argument(name: str) -> Any:
     document = instance()
     examples = {
-        "note": EventRecord(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
+        "event": EventRecord(REF, "uid", "Normal", "Updated", "updated", "2026-01-01T00:00:00Z"),
         "ref": REF,
         "finalizers": (),
         "writes": [ChildWrite(document)],

@@ -18,8 +18,8 @@ from tests.stores.samples import REF, instance
 
 # Updates of one part are updates.
 PARTS = ("annotate", "set_finalizers", "update_status")
-WRITES = (*PARTS, "apply", "create", "delete", "note", "replace", "update", "write_children")
-OTHERS = ("acquire", "close", "get", "leases", "list", "notes", "pages", "release", "watch")
+WRITES = (*PARTS, "apply", "create", "delete", "record_event", "replace", "update", "write_children")
+OTHERS = ("acquire", "close", "get", "leases", "list", "events", "pages", "release", "watch")
 NOTE = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
 
@@ -42,7 +42,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "apply": (instance(),),
         "create": (instance("another"),),
         "delete": (REF,),
-        "note": (NOTE,),
+        "record_event": (NOTE,),
         "replace": (resource, instance(spec={"settings": {"tier": "large"}})),
         "set_finalizers": (resource, ("x.dev/f",)),
         "update": (resource,),
@@ -53,7 +53,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "leases": ("",),
         "get": (REF,),
         "list": (),
-        "notes": (),
+        "events": (),
         "close": (),
     }[name]
 
@@ -69,11 +69,11 @@ def test_a_write_without_a_permit_does_not_reach_the_store(name: str) -> None:
     verb = "update" if name in PARTS else name
 
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
-        before, notes = await store.list(), await store.notes()
+        before, notes = await store.list(), await store.events()
         with fenced_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{verb} SQLInstance.* refused"):
             await getattr(fenced, name)(*arguments_of(name, resource))
 
-        assert (await store.list(), await store.notes()) == (before, notes)
+        assert (await store.list(), await store.events()) == (before, notes)
 
     play(scenario)
 
@@ -88,7 +88,7 @@ def test_a_write_with_a_permit_or_outside_of_a_step_is_the_store_s(name: str) ->
             await getattr(FencedStore(other), name)(*arguments_of(name, again))
 
         assert (await store.list()).resources == (await other.list()).resources
-        assert await store.notes() == await other.notes()
+        assert await store.events() == await other.events()
 
     play(scenario)
 

@@ -117,12 +117,12 @@ def play(scenario: Callable[[Rig], Awaitable[None]], file: File | None = None) -
 def test_a_family_comes_to_rest_and_then_nothing_is_written(is_on_sqlite: bool, tmp_path: File) -> None:
     async def scenario(rig: Rig) -> None:
         assert (await rig.get(INDEX)).document["data"] == {"pictures": "p"}
-        revision, notes = (await rig.store.list()).revision, await rig.store.notes()
+        revision, notes = (await rig.store.list()).revision, await rig.store.events()
 
         await rig.clock.sleep(24 * 3600)
 
         assert (await rig.store.list()).revision == revision
-        assert await rig.store.notes() == notes
+        assert await rig.store.events() == notes
 
     play(scenario, tmp_path / "state.db" if is_on_sqlite else None)
 

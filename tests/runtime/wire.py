@@ -26,7 +26,7 @@ T = TypeVar("T")
 # By process, what is done, and to what.
 Witness = Callable[[str, str, ResourceRef], None]
 
-READS = ("get", "list", "notes", "leases")
+READS = ("get", "list", "events", "leases")
 LEASES = ("acquire", "release")
 
 

@@ -90,25 +90,25 @@ class Notes:
         other = replace(NOTE, message="another message")
         later = replace(NOTE, at="2026-01-01T00:01:00Z")
         for note in (NOTE, other, later):
-            loop.run(store.note(note))
+            loop.run(store.record_event(note))
 
-        assert loop.run(store.notes()) == (other, replace(later, count=2))
+        assert loop.run(store.events()) == (other, replace(later, count=2))
 
     def test_notes_are_found_by_the_resource_they_are_about(self, store: Store, loop: asyncio.Runner) -> None:
         elsewhere = replace(NOTE, ref=SECRET_REF, uid="uid-2")
         for note in (NOTE, elsewhere):
-            loop.run(store.note(note))
+            loop.run(store.record_event(note))
 
-        assert loop.run(store.notes(SECRET_REF)) == (elsewhere,)
-        assert loop.run(store.notes()) == (NOTE, elsewhere)
+        assert loop.run(store.events(SECRET_REF)) == (elsewhere,)
+        assert loop.run(store.events()) == (NOTE, elsewhere)
 
     def test_notes_outlive_their_resource(self, store: Store, loop: asyncio.Runner) -> None:
         note = replace(NOTE, uid=loop.run(store.apply(instance())).uid)
-        loop.run(store.note(note))
+        loop.run(store.record_event(note))
 
         loop.run(store.delete(REF))
 
-        assert loop.run(store.notes(REF)) == (note,)
+        assert loop.run(store.events(REF)) == (note,)
 
 
 class Leases:

@@ -39,7 +39,7 @@ class Updating:
         assert after.document == {**created.document, "metadata": metadata, "status": READY}
         assert after.revision != created.revision
         assert loop.run(store.get(REF)) == after
-        assert loop.run(store.notes(REF)) == (event,)
+        assert loop.run(store.events(REF)) == (event,)
 
     def test_a_part_that_is_not_given_stays(self, store: Store, loop: asyncio.Runner) -> None:
         before = loop.run(
@@ -74,7 +74,7 @@ class Updating:
         after = loop.run(store.update(created, events=events))
 
         assert after == created
-        assert loop.run(store.notes(REF)) == events
+        assert loop.run(store.events(REF)) == events
 
     def test_annotations_are_the_engine_s_until_the_author_changes_them(
         self, store: Store, loop: asyncio.Runner
@@ -98,7 +98,7 @@ class Updating:
 
         assert after is None
         assert loop.run(store.get(REF)) is None
-        assert loop.run(store.notes(REF)) == (event,)
+        assert loop.run(store.events(REF)) == (event,)
 
 
 class RefusedUpdates:
@@ -112,7 +112,7 @@ class RefusedUpdates:
             loop.run(store.update(seen, status={"size": 1}, finalizers=FINALIZER, events=[event_about(seen)]))
 
         assert loop.run(store.get(REF)) == now
-        assert loop.run(store.notes()) == ()
+        assert loop.run(store.events()) == ()
 
     def test_an_update_of_what_is_gone_is_a_conflict(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))
@@ -121,7 +121,7 @@ class RefusedUpdates:
         with pytest.raises(WriteConflict, match="SQLInstance default/db is gone"):
             loop.run(store.update(seen, status=READY, annotations={"a": "1"}, events=[event_about(seen)]))
 
-        assert loop.run(store.notes()) == ()
+        assert loop.run(store.events()) == ()
 
     def test_no_finalizer_is_added_during_deletion(self, store: Store, loop: asyncio.Runner) -> None:
         loop.run(store.set_finalizers(loop.run(store.apply(instance())), FINALIZER))
@@ -132,7 +132,7 @@ class RefusedUpdates:
             loop.run(store.update(marked, status=READY, finalizers=("x.dev/g",), events=[event_about(marked)]))
 
         assert loop.run(store.get(REF)) == marked
-        assert loop.run(store.notes()) == ()
+        assert loop.run(store.events()) == ()
 
     def test_of_several_concurrent_updates_one_succeeds(self, store: Store, loop: asyncio.Runner) -> None:
         seen = loop.run(store.apply(instance()))

@@ -220,7 +220,7 @@ class Closing:
             store.replace(created, instance(labels={"a": "1"})),
             store.delete(REF),
             store.update_status(created, {"a": 1}),
-            store.notes(),
+            store.events(),
             store.acquire("a", "b", 1),
             take(store.watch(created.revision), 1),
         ):

@@ -160,7 +160,7 @@ class Run:
                 found = [self._child(document, ago) for document, ago in writes]
                 return [self._noticed(one) for one in await self.store.write_children(found)]
             case Tell(note):
-                await self.store.note(note)
+                await self.store.record_event(note)
             case Acquire(holder, seconds):
                 return await self.store.acquire("shard", holder, seconds)
             case Release(lease):

@@ -96,12 +96,12 @@ class TestRevisions:
 class TestForgetting:
     def test_the_oldest_of_one_resource_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
         for number in range(5):
-            loop.run(store.note(replace(NOTE, reason=str(number))))
+            loop.run(store.record_event(replace(NOTE, reason=str(number))))
 
-        assert [note.reason for note in loop.run(store.notes())] == ["2", "3", "4"]
+        assert [note.reason for note in loop.run(store.events())] == ["2", "3", "4"]
 
     def test_the_oldest_of_all_are_dropped(self, store: Store, loop: asyncio.Runner) -> None:
         for number in range(10):
-            loop.run(store.note(replace(NOTE, uid=f"uid-{number}")))
+            loop.run(store.record_event(replace(NOTE, uid=f"uid-{number}")))
 
-        assert [note.uid for note in loop.run(store.notes())] == [f"uid-{number}" for number in range(2, 10)]
+        assert [note.uid for note in loop.run(store.events())] == [f"uid-{number}" for number in range(2, 10)]

@@ -30,7 +30,7 @@ def test_whatever_was_acknowledged_survives_kill_9(
         acknowledged = killed_after(random.randint(1, 300), path, begin=attempt * 100_000)
         store = loop.run(open_sqlite(path, clock, new_uid, OpenMode.READ))
         kept = loop.run(store.list(ResourceQuery(kind="SQLInstance"))).resources
-        events = {(event.ref, event.message) for event in loop.run(store.notes())}
+        events = {(event.ref, event.message) for event in loop.run(store.events())}
         loop.run(store.close())
 
         assert lost(acknowledged, kept) == []

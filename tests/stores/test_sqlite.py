@@ -53,7 +53,7 @@ def test_everything_is_there_after_opening_again(path: Path, opened: Opener, loo
     store = opened(path)
     kept = loop.run(store.annotate(loop.run(store.apply(instance())), {"cookie": "c"}))
     note = EventRecord(REF, kept.uid, "Normal", "r", "m", "2026-01-01T00:00:00Z")
-    loop.run(store.note(note))
+    loop.run(store.record_event(note))
     lease = loop.run(store.acquire("shard", "me", 15))
     loop.run(store.close())
 
@@ -65,7 +65,7 @@ def test_everything_is_there_after_opening_again(path: Path, opened: Opener, loo
     assert listing.resources == (kept,)
     assert brief(events) == [("added", "db"), ("modified", "db")]
     assert same == kept
-    assert loop.run(store.notes()) == (note,)
+    assert loop.run(store.events()) == (note,)
     assert lease is not None
     assert loop.run(store.acquire("shard", "me", 15)) == lease
     loop.run(store.close())
@@ -117,11 +117,11 @@ def test_a_reader_sees_what_is_written_beside_it_and_writes_nothing(
     reader = opened(path, OpenMode.READ)
 
     created = loop.run(writer.apply(instance()))
-    loop.run(writer.note(EventRecord(REF, "u", "Normal", "r", "m", "")))
+    loop.run(writer.record_event(EventRecord(REF, "u", "Normal", "r", "m", "")))
 
     assert loop.run(reader.get(REF)) == created
     assert loop.run(reader.list()).resources == (created,)
-    assert len(loop.run(reader.notes())) == 1
+    assert len(loop.run(reader.events())) == 1
     refused: tuple[Coroutine[Any, Any, object], ...] = (
         reader.apply(instance()),
         reader.delete(REF),

@@ -172,7 +172,7 @@ async def on_sqlite(path: Path, program: list[Operation], reopened: set[int]) ->
 
 async def views(store: Store) -> list[object]:
     """All that can be seen of a store."""
-    shown: list[object] = [await store.notes()]
+    shown: list[object] = [await store.events()]
     for query in QUERIES:
         events = await everything(store, query)
         listing = await store.list(query)

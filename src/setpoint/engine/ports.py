@@ -206,14 +206,14 @@ class Store(Protocol):
         """Marks a resource with finalizers for deletion, once; removes one without. Any kind. None when it is gone."""
         ...
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """Records an event; the same again (uid, reason, message) counts up and becomes the newest.
 
         Events outlive their resource; the oldest are dropped when there are too many.
         """
         ...
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """The recorded events, oldest first."""
         ...
 

@@ -61,7 +61,7 @@ class WriteCaptureStore(OverlayStore):
             ]
         )
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """Dropped."""
 
     async def create(self, document: JsonObject) -> Resource:

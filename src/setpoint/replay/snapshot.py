@@ -74,7 +74,7 @@ class StoreSnapshot(DerivedStoreOperations):
         """StoreError: a snapshot does not change."""
         raise StoreError("a moment that is past does not change: there is nothing to watch")
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """None: events have no effect on a plan."""
         return ()
 
@@ -121,9 +121,9 @@ class StoreSnapshot(DerivedStoreOperations):
         """Blocked."""
         self._block("delete", str(ref))
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """Blocked."""
-        self._block("note", str(note.ref), {"reason": note.reason, "message": note.message})
+        self._block("record_event", str(event.ref), {"reason": event.reason, "message": event.message})
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Blocked."""

@@ -62,21 +62,21 @@ class MemoryStore(RecordStore):
     def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
         return follow_journal(self._page, self._bell, since, query)
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         self._require_open()
-        self._record_event(note)
+        self._record_event(event)
 
-    def _record_event(self, note: EventRecord) -> None:
-        key = (note.uid, note.reason, note.message)
+    def _record_event(self, event: EventRecord) -> None:
+        key = (event.uid, event.reason, event.message)
         old = self._notes.pop(key, None)
-        self._notes[key] = note if old is None else replace(note, count=old.count + note.count)
-        siblings = [key for key in self._notes if key[0] == note.uid]
+        self._notes[key] = event if old is None else replace(event, count=old.count + event.count)
+        siblings = [key for key in self._notes if key[0] == event.uid]
         for extra in siblings[: -self._limits.notes_per_resource]:
             del self._notes[extra]
         for extra in list(self._notes)[: -self._limits.notes]:
             del self._notes[extra]
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         self._require_open()
         return tuple(note for note in self._notes.values() if ref is None or note.ref == ref)
 

@@ -130,13 +130,13 @@ class Plot:
         found: list[Any] = []
 
         def is_there() -> bool:
-            found[:] = [one for one in self.notes(kind, name) if one["reason"] == reason]
+            found[:] = [one for one in self.events(kind, name) if one["reason"] == reason]
             return bool(found)
 
         until(is_there)
         return found[-1]
 
-    def notes(self, kind: str, name: str) -> list[Any]:
+    def events(self, kind: str, name: str) -> list[Any]:
         """The Events about an object."""
         items = self.kubectl.access.call("GET", f"/api/v1/namespaces/{self.namespace}/events").body["items"]
         about = ((one["involvedObject"]["kind"].lower(), one["involvedObject"]["name"], one) for one in items)

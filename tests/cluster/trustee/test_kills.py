@@ -72,4 +72,4 @@ def _is_whole(plot: Plot, when: str) -> None:
     edited = told(plot.see(TRUSTEE), "Edited")
     assert (edited.status, edited.reason) == ("False", "AsGenerated"), (when, edited)
     assert "conflicts" not in plot.see(TRUSTEE)["status"], when
-    assert [one["reason"] for one in plot.notes("trusteeconfig", "tc") if one["type"] == "Warning"] == [], when
+    assert [one["reason"] for one in plot.events("trusteeconfig", "tc") if one["type"] == "Warning"] == [], when

@@ -22,7 +22,7 @@ def test_nothing_of_ours_is_taken_for_an_edit(estate: Estate, plot: Plot) -> Non
         assert one.see(KBS)["spec"] == PERMISSIVE_SPEC
         assert told(one.see(TRUSTEE), "Edited").status == "False"
         assert "conflicts" not in one.see(TRUSTEE)["status"]
-        reasons = {note["reason"] for note in one.notes("trusteeconfig", "tc")}
+        reasons = {note["reason"] for note in one.events("trusteeconfig", "tc")}
         assert not reasons & {"Reverted", "MadeAnew", "EditsKept", "Conflicting"}
         estate.hold(one, *ALL)
 

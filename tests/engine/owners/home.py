@@ -196,7 +196,7 @@ class Home:
 
     async def reasons(self) -> list[str]:
         """The reasons of all notes about the owner."""
-        return [one.reason for one in await self.store.notes(self.ref)]
+        return [one.reason for one in await self.store.events(self.ref)]
 
 
 def _controller_uid(resource: Resource) -> Any:

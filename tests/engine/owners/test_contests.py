@@ -53,13 +53,13 @@ def test_while_it_waits_nothing_is_written(setting: Setting) -> None:
     async def scenario(home: Home) -> None:
         await home.settle()
         await meddle(home, times=4)
-        revision, notes = await home.revision(), await home.store.notes()
+        revision, notes = await home.revision(), await home.store.events()
 
         for _ in range(20):
             await home.settled()
 
         assert await home.revision() == revision
-        assert await home.store.notes() == notes
+        assert await home.store.events() == notes
         home.clock.seconds += FIRST_BACKOFF
         assert [write.name for write in (await home.settled()).plan.writes] == [home.stand.managed.key]
         assert await counts(home) == [4]

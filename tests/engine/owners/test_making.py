@@ -45,13 +45,13 @@ def test_the_first_step_makes_every_child_and_each_is_its_own(setting: Setting) 
 def test_a_hundred_steps_that_find_nothing_to_do_write_nothing(setting: Setting) -> None:
     async def scenario(home: Home) -> None:
         await home.settle()
-        revision, notes = await home.revision(), await home.store.notes()
+        revision, notes = await home.revision(), await home.store.events()
 
         for _ in range(100):
             assert (await home.settled()).plan.is_empty
 
         assert await home.revision() == revision
-        assert await home.store.notes() == notes
+        assert await home.store.events() == notes
 
     setting.play(scenario)
 
@@ -161,7 +161,7 @@ def test_values_of_secrets_are_in_no_plan_and_no_status(setting: Setting) -> Non
         told.append(str((await home.preview()).to_data()))
         await home.settled()
 
-        told += [str((await home.resource()).status), str(await home.store.notes())]
+        told += [str((await home.resource()).status), str(await home.store.events())]
 
         every: list[Any] = [one.document for one in (await home.store.list()).resources if one.ref.kind == "Secret"]
         values = {value for one in every for value in one.get("data", {}).values()}

@@ -76,7 +76,7 @@ async def describe(request: CommandRequest) -> ExitCode:
     """Shows everything on record about the named resources."""
 
     async def show(resource: Resource, engine: EngineContext) -> _Rendered:
-        notes = await engine.store.notes(resource.ref)
+        notes = await engine.store.events(resource.ref)
         data = {**view.redacted_document(resource), "notes": [view.event_data(note) for note in notes]}
         return data, view.description_of(resource, notes, _now())
 
@@ -139,7 +139,7 @@ async def events(request: CommandRequest) -> ExitCode:
 
         async def show() -> None:
             notes = [
-                one for one in await engine.store.notes() if one not in shown and (not wanted or one.ref in wanted)
+                one for one in await engine.store.events() if one not in shown and (not wanted or one.ref in wanted)
             ]
             shown.update(notes)
             data: list[Json] = [view.event_data(note) for note in notes]

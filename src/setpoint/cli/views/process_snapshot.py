@@ -138,7 +138,7 @@ async def summarize_store(manager: Manager, most: int) -> StoreSummary:
         if number % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
     troubles = [await _unready_resource(ref, manager) for ref in unready]
-    notes = await manager.engine.store.notes()
+    notes = await manager.engine.store.events()
     return StoreSummary(counts, tuple(troubles), notes[-most:])
 
 

@@ -156,7 +156,7 @@ async def _write_children(context: StepContext, owner: Owner, planned: OwnerPlan
         refused = differing[error.index]
         verb = "Create" if refused.child.key not in planned.observation.live else "Update"
         reason = f"{child_ref(refused.child).kind}{verb}Failed"
-        await context.engine.store.note(context.event(reason, str(error), is_warning=True))
+        await context.engine.store.record_event(context.event(reason, str(error), is_warning=True))
         raise
     return {one.child.key: resource for one, resource in zip(differing, written, strict=True)}
 

@@ -64,9 +64,9 @@ class OverlayStore(DerivedStoreOperations):
         """See Store; without the replaced resources."""
         return self.behind.watch(since, query)
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store; without the replaced resources."""
-        return await self.behind.notes(ref)
+        return await self.behind.events(ref)
 
     async def leases(self, prefix: str) -> tuple[Lease, ...]:
         """See Store; without the replaced resources."""
@@ -104,9 +104,9 @@ class OverlayStore(DerivedStoreOperations):
         """Refused."""
         _refuse("delete")
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """Refused."""
-        _refuse("note")
+        _refuse("record_event")
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """Refused."""

@@ -130,9 +130,9 @@ class FencedStore(DerivedStoreOperations):
         """See Store."""
         return self.behind.watch(since, query)
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store."""
-        return await self.behind.notes(ref)
+        return await self.behind.events(ref)
 
     async def apply(self, manifest: JsonObject) -> Resource:
         """See Store."""
@@ -172,9 +172,9 @@ class FencedStore(DerivedStoreOperations):
         """See Store."""
         return await _fenced(FencedWrite("delete", str(ref)), lambda: self.behind.delete(ref))
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """See Store."""
-        return await _fenced(FencedWrite("note", str(note.ref)), lambda: self.behind.note(note))
+        return await _fenced(FencedWrite("record_event", str(event.ref)), lambda: self.behind.record_event(event))
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store. Without a permit: permits come from leases."""

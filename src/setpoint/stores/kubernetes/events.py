@@ -121,31 +121,33 @@ class EventRecorder:
         self._client = client
         self._scope = cluster_scope
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """A new Event, or one more of the same.
 
         One that the cluster does not take, such as in a namespace that is being deleted, is told in the log and given
         up: what it is about is in the status, and the step that tells it goes on.
         """
         try:
-            await self._note(note)
+            await self._note(event)
         except RemoteError as error:
-            _log.warning("event not written", extra={"ref": str(note.ref), "reason": note.reason, "why": str(error)})
+            _log.warning("event not written", extra={"ref": str(event.ref), "reason": event.reason, "why": str(error)})
 
-    async def _note(self, note: EventRecord) -> None:
-        place = _EVENTS.named(event_name(note), note.ref.namespace)
+    async def _note(self, event: EventRecord) -> None:
+        place = _EVENTS.named(event_name(event), event.ref.namespace)
         for _ in range(_WRITE_ATTEMPTS):
             raw = await self._client.get(place)
             try:
                 if raw is None:
-                    await self._client.create(place, event_for(note, self._version_of(note.ref)), ENGINE_WRITE)
+                    await self._client.create(place, event_for(event, self._version_of(event.ref)), ENGINE_WRITE)
                 else:
-                    await self._client.patch(place, count_patch(decode_event(raw), note), PatchType.MERGE, ENGINE_WRITE)
+                    await self._client.patch(
+                        place, count_patch(decode_event(raw), event), PatchType.MERGE, ENGINE_WRITE
+                    )
             except (AlreadyExists, RemoteConflict):
                 continue
             return
 
-    async def notes(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
         """Those of one resource, or all, oldest first."""
         place = self._scope.namespace if ref is None else ref.namespace
         endpoint = Endpoint("", "v1", "events", place)

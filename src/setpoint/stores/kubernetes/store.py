@@ -200,7 +200,7 @@ class KubernetesStore(DerivedStoreOperations):
         if after is not None and status is not None and not same(status, after.status):
             after = await self._patch(after, status_patch(after, status), PatchType.JSON, "status")
         for event in events:
-            await self.note(event)
+            await self.record_event(event)
         return after
 
     async def _update_metadata(self, resource: Resource, changes: Mapping[str, Json]) -> Resource | None:
@@ -233,17 +233,17 @@ class KubernetesStore(DerivedStoreOperations):
 
     # --- Notes and leases ---------------------------------------------------------------------------------------------
 
-    async def note(self, note: EventRecord) -> None:
+    async def record_event(self, event: EventRecord) -> None:
         """See Store."""
         self._require_open()
         with store_errors():
-            await self._notes.note(note)
+            await self._notes.record_event(event)
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         """See Store."""
         self._require_open()
         with store_errors():
-            return await self._notes.notes(ref)
+            return await self._notes.events(ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         """See Store."""

@@ -159,12 +159,12 @@ class SqliteStore(RecordStore):
         alarm: ChangeSignal = PollingSignal(self._clock, _POLL_SECONDS) if self._writing is None else self._writing.bell
         return follow_journal(self._page, alarm, since, query)
 
-    async def note(self, note: EventRecord) -> None:
-        await self._write(lambda side: side.ledger.note(note))
+    async def record_event(self, event: EventRecord) -> None:
+        await self._write(lambda side: side.ledger.record_event(event))
 
-    async def notes(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
+    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
         with self._snapshot():
-            return self._reading.ledger.notes(ref)
+            return self._reading.ledger.events(ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
         # By the time of asking: a write that has to wait makes the lease shorter, never longer.
@@ -194,7 +194,7 @@ class SqliteStore(RecordStore):
         def work(side: _Connected) -> tuple[ResourceRecord | None, ...]:
             records = tuple(side.tables.change(ref, mutation) for ref, mutation in changes)
             for event in events:
-                side.ledger.note(event)
+                side.ledger.record_event(event)
             return records
 
         return await self._write(work)

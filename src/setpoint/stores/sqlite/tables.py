@@ -216,24 +216,32 @@ class NoteAndLeaseTables:
         self._execute = connection.execute
         self._limits = limits
 
-    def note(self, note: EventRecord) -> None:
+    def record_event(self, event: EventRecord) -> None:
         """Adds `note` as the newest, with the count of the same before it; drops the oldest beyond the limits."""
-        same = (note.uid, note.reason, note.message)
+        same = (event.uid, event.reason, event.message)
         where = "uid = ? AND reason = ? AND message = ?"
         old = self._execute(f"SELECT count FROM notes WHERE {where}", same).fetchone()
         if old is not None:
             self._execute(f"DELETE FROM notes WHERE {where}", same)
-        ref = (note.ref.group, note.ref.kind, note.ref.namespace, note.ref.name)
+        ref = (event.ref.group, event.ref.kind, event.ref.namespace, event.ref.name)
         self._execute(
             "INSERT INTO notes (grp, kind, namespace, name, uid, severity, reason, message, at, count)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*ref, note.uid, note.severity, note.reason, note.message, note.at, note.count + (old[0] if old else 0)),
+            (
+                *ref,
+                event.uid,
+                event.severity,
+                event.reason,
+                event.message,
+                event.at,
+                event.count + (old[0] if old else 0),
+            ),
         )
         if old is None:
-            self._drop_oldest("WHERE uid = ?", (note.uid,), self._limits.notes_per_resource)
+            self._drop_oldest("WHERE uid = ?", (event.uid,), self._limits.notes_per_resource)
             self._drop_oldest("", (), self._limits.notes)
 
-    def notes(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
+    def events(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
         """The notes about `ref`, or all; oldest first."""
         where = "" if ref is None else "WHERE grp = ? AND kind = ? AND namespace = ? AND name = ?"
         values = () if ref is None else (ref.group, ref.kind, ref.namespace, ref.name)
