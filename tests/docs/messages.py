@@ -17,7 +17,15 @@ HOLE: Final = "…"
 # Where the message stands among the arguments. Besides our errors: what becomes a part of one, or stands in a status.
 CARRIERS: Final = {
     **{name: 0 for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)},
-    **{"ValueError": 0, "_Problem": 0, "Unknown": 0, "Unsatisfied": 0, "Unsatisfiable": 1, "ReadyCondition": 2},
+    **{
+        "ValueError": 0,
+        "_Problem": 0,
+        "Unknown": 0,
+        "Unsatisfied": 0,
+        "Unsatisfiable": 1,
+        "ReadyCondition": 2,
+        "BlockingLink": 1,
+    },
 }
 # What these return is a part that varies: the type of a value in words.
 VARYING: Final = frozenset({"json_type"})
