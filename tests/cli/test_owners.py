@@ -204,7 +204,9 @@ def test_an_edit_is_known_as_one_in_another_store(keeper: Keeper) -> None:
 def test_the_keys_of_an_owner_go_along_with_secrets_only(keeper: Keeper) -> None:
     elsewhere, told = _moved(keeper)
 
-    assert told[0].startswith("the Secrets of owners are not exported, and keys that were made for one are made anew")
+    assert told[0].startswith(
+        "the Secrets of owners are not exported, and keys that were generated for one are generated anew"
+    )
     assert "+ Secret/trustee-auth-secret created" in _words(list(elsewhere.changes()))
 
 

@@ -171,7 +171,7 @@ def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -
     outcome, blocked = asyncio.run(main())
 
     assert isinstance(outcome, Stopped)
-    assert blocked[0] == "update_status StorageBucket default/logs (store)"
+    assert blocked[0] == "update StorageBucket default/logs (store)"
     assert writes(fleet) == []
 
 

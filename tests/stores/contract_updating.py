@@ -7,7 +7,7 @@ import pytest
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.ports import ChildWrite, Store
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import ManifestInvalid, StoreError, WriteConflict
+from setpoint.errors import ChildRefused, ManifestInvalid, StoreError, WriteConflict
 from tests.stores.contract_owning import OWNER, edited
 from tests.stores.samples import FINALIZER, REF, event_about, instance, metadata_of
 
@@ -198,7 +198,26 @@ class WritingChildren:
         assert loop.run(store.list()).resources == (there,)
 
     def test_a_document_that_cannot_be_kept_is_named(self, store: Store, loop: asyncio.Runner) -> None:
-        with pytest.raises(ManifestInvalid, match=r"^SQLInstance My_DB: metadata.name cannot be 'My_DB'"):
+        with pytest.raises(ChildRefused, match=r"^SQLInstance My_DB: metadata.name cannot be 'My_DB'") as refused:
             loop.run(store.write_children([ChildWrite(instance("My_DB")), ChildWrite(instance())]))
 
+        assert refused.value.index == 0
+        assert isinstance(refused.value.__cause__, ManifestInvalid)
         assert loop.run(store.list()).resources == ()
+
+    def test_a_refusal_says_which_of_the_writes_it_is_about(self, store: Store, loop: asyncio.Runner) -> None:
+        with pytest.raises(ChildRefused) as refused:
+            loop.run(store.write_children([ChildWrite(instance()), ChildWrite(instance("My_DB"))]))
+
+        assert refused.value.index == 1
+
+    def test_many_are_read_in_the_order_of_their_refs_and_none_where_there_is_none(
+        self, store: Store, loop: asyncio.Runner
+    ) -> None:
+        first, second = (loop.run(store.apply(instance(name))) for name in ("a", "b"))
+        absent = child_ref("absent")
+
+        found = loop.run(store.get_many([second.ref, absent, first.ref]))
+
+        assert found == (second, None, first)
+        assert loop.run(store.get_many([])) == ()
