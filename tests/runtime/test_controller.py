@@ -287,10 +287,10 @@ def test_a_process_that_lost_its_lease_stops() -> None:
         rig = new_rig()
         lost = LeaseLost("another process has the lease")
 
-        async def refuse(*_: object) -> None:
+        async def refuse(*_: object, **__: object) -> None:
             raise lost
 
-        rig.store.set_finalizers = refuse  # type: ignore[method-assign,assignment] # as if another had it by now
+        rig.store.update = refuse  # type: ignore[method-assign] # as if another process had it by now
         await rig.apply("a")
         with pytest.raises(LeaseLost, match="another process has the lease"):
             await rig.manager.run()
