@@ -13,6 +13,9 @@ UV_VERSION := 0.13.7
 
 BIN := .venv/bin
 CODE := $(wildcard src tests benchmarks checks soak)
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+# The folders below tests whose tests start other processes: commands, servers, Terraform.
+OTHER_PROCESSES := benchmarks cli cluster conformance deployment forking scenarios soak terraform
 
 define find_python
 for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -59,7 +62,8 @@ check: setup ## Format, lint, types, layers, budgets, hygiene: no test is run
 quick: setup ## What to run after each edit, in less than a minute: format, lint, tests that need no other process
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
-	HYPOTHESIS_PROFILE=glance $(BIN)/pytest -n auto -m "not slow" $(ARGS)
+	HYPOTHESIS_PROFILE=glance $(BIN)/pytest -n $(CORES) $(addprefix --ignore=tests/,$(OTHER_PROCESSES)) \
+	  -m "not slow and not needs_cluster" $(ARGS)
 
 # Tracing makes Python several times slower, so it is done for the tests that are about the core and no others.
 cover: setup ## The tests of the core, and whether they reach every branch of it

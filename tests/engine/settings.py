@@ -1,4 +1,4 @@
-"""Where the lifecycle contract is played: every kind on the store in memory, and some on SQLite."""
+"""Where the lifecycle contract is played: every kind on the store in memory, and every way to keep a resource."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -37,6 +37,11 @@ class Setting:
     def __str__(self) -> str:
         return self.stand.title if self.kept is Kept.IN_MEMORY else f"{self.stand.title} {self.kept}"
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether the resource is kept as most tests keep theirs."""
+        return self.kept is Kept.IN_MEMORY
+
     @asynccontextmanager
     async def bench(self, folder: Path) -> AsyncIterator[Bench]:
         """A new world in this setting; what has to be in files is in `folder`."""
@@ -49,6 +54,8 @@ class Setting:
             yield bench
 
 
+# Kinds and stores do not know each other, as the contracts on imports say: each kind is tried on the store in memory,
+# each way to keep a resource on the gadget, and a kind with references and a Secret where resources rest.
 SETTINGS: Final = (
     Setting(GadgetStand, gadget_stand),
     Setting(StatelessGadgetStand, stateless_gadget_stand),
@@ -58,11 +65,7 @@ SETTINGS: Final = (
     Setting(UserStand, user_stand),
     Setting(GadgetStand, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
     Setting(GadgetStand, gadget_stand, Kept.ON_SQLITE),
-    Setting(BucketStand, bucket_stand, Kept.ON_SQLITE),
-    Setting(InstanceStand, instance_stand, Kept.ON_SQLITE),
     Setting(GadgetStand, gadget_stand, Kept.FOR_EVER),
     Setting(StatelessGadgetStand, stateless_gadget_stand, Kept.FOR_EVER),
-    Setting(BucketStand, bucket_stand, Kept.FOR_EVER),
-    Setting(DatabaseStand, database_stand, Kept.FOR_EVER),
     Setting(UserStand, user_stand, Kept.FOR_EVER),
 )

@@ -12,6 +12,8 @@ from tests.engine.settings import SETTINGS, Setting
 from tests.kinds.lifecycle_database import DatabaseStand
 from tests.kinds.lifecycle_user import UserStand
 
+pytestmark = pytest.mark.slow
+
 # Put-backs before the one that is interrupted, and put-backs in all once somebody has gone on meddling for a while.
 CASES = ((0, 3), (2, 3), (3, 4))
 

@@ -10,6 +10,8 @@ from tests.engine.interruptions import Doing, Interruption, Killed, Pace, after_
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.stand import Part
 
+pytestmark = pytest.mark.slow
+
 # What is interrupted, and which parts a kind must have for that.
 SITUATIONS = {
     (Doing.CREATING, Pace.AT_ONCE): (),

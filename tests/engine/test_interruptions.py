@@ -13,6 +13,8 @@ from tests.engine.interruptions import Doing, Interruption, Side, after_any_awai
 from tests.engine.settings import SETTINGS, Setting
 from tests.engine.stand import Part
 
+pytestmark = pytest.mark.slow
+
 Happening = Callable[[Bench], Awaitable[None]]
 
 

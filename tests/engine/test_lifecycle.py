@@ -12,7 +12,7 @@ from tests.engine.lifecycle import CHAPTERS, CLAIMS
 from tests.engine.settings import SETTINGS, Setting
 
 CASES = [
-    pytest.param(setting, claim, id=f"{setting}: {claim.name}")
+    pytest.param(setting, claim, id=f"{setting}: {claim.name}", marks=() if setting.is_usual else pytest.mark.slow)
     for setting in SETTINGS
     for claim in CLAIMS
     if claim.fits(setting.stand)

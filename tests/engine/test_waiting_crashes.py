@@ -20,6 +20,8 @@ from tests.engine.shore import ADDRESS, Shore
 from tests.engine.things import Thing, ThingKind, thing_ref, value_of
 from tests.runtime.virtual_time import run
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 # No run here has more awaits than this.
 ENOUGH = 300

@@ -9,6 +9,8 @@ from setpoint.engine.state import StoredState
 from tests.engine.owners.home import Home
 from tests.engine.owners.settings import Setting, everywhere, in_memory, where_edits_are_told
 
+pytestmark = pytest.mark.slow
+
 
 async def meddle(home: Home, times: int) -> Settled:
     """Somebody changes what is managed, and a step follows; so many times."""

@@ -25,6 +25,8 @@ from tests.engine.owners.model import GALLERY
 from tests.engine.owners.settings import Setting, everywhere
 from tests.engine.owners.stands import STANDS, WEBSITE, OwnerStand
 
+pytestmark = pytest.mark.slow
+
 Doing = Callable[[Home], Awaitable[None]]
 
 

@@ -11,6 +11,8 @@ from tests.engine.interruptions import Interruption, after_any_await
 from tests.engine.owners.home import Home, home_of
 from tests.engine.owners.stands import STANDS, OwnerStand
 
+pytestmark = pytest.mark.slow
+
 Happening = Callable[[Home], Awaitable[None]]
 
 

@@ -1,0 +1,142 @@
+"""A command that is forked behaves as one that is started: streams, exit codes, signals, and its end."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.children import GONE, Child, state
+from tests.cluster.polling import until
+from tests.forking.processes import SETPOINT, Start, forked_now, is_forked, run, write_launcher
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the sockets that a fork server needs")
+PATIENCE = 120.0
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": str(folder), "PYTHONUTF8": "1"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("version",),
+        ("get",),
+        ("run", "--help"),
+        ("plan", "-f", "nowhere.yaml"),
+        ("get", "Nothing/a"),
+        ("no-such-command",),
+    ],
+    ids=" ".join,
+)
+def test_it_prints_and_ends_as_the_command_does(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    start = Start((SETPOINT, *arguments), tmp_path, _environment(tmp_path))
+    usual = subprocess.run(
+        start.command, cwd=tmp_path, env=start.environment, capture_output=True, encoding="utf-8", check=False
+    )
+    forked = run(start, PATIENCE)
+
+    assert is_forked(start)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (usual.returncode, usual.stdout, usual.stderr)
+
+
+@pytest.mark.parametrize(
+    ("command", "more"), [("/bin/true", {}), (SETPOINT, {"PYTHONOPTIMIZE": "1"}), (SETPOINT, {"PYTHONUTF8": "0"})]
+)
+def test_what_needs_another_interpreter_is_started_as_usual(command: str, more: dict[str, str], tmp_path: Path) -> None:
+    assert not is_forked(Start((command,), tmp_path, _environment(tmp_path) | more))
+
+
+def _running(folder: Path) -> Child:
+    child = Child((SETPOINT, "run", "--log-format", "json"), folder / "log", folder, _environment(folder))
+    child.start()
+    until(lambda: '"event":"running"' in child.tail())
+    return child
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_hears_signals(number: signal.Signals, tmp_path: Path) -> None:
+    child = _running(tmp_path)
+    assert child.pid is not None
+    os.kill(child.pid, number)
+    until(lambda: child.code is not None)
+
+    assert child.code == 0, child.tail()
+
+
+def test_it_is_killed_at_once(tmp_path: Path) -> None:
+    child = _running(tmp_path)
+    pid = child.pid
+    assert pid is not None
+    child.kill()
+
+    assert (child.code, state(pid)) == (-signal.SIGKILL, "")
+
+
+def test_it_is_a_process_of_its_own(tmp_path: Path) -> None:
+    child = _running(tmp_path)
+    pid = child.pid
+    assert pid is not None
+    session, is_known = os.getsid(pid), str(pid) in forked_now()
+    child.kill()
+
+    assert (session, is_known) == (pid, True)
+    assert str(pid) not in forked_now()
+
+
+def test_a_launcher_stands_for_the_program(tmp_path: Path) -> None:
+    launcher = tmp_path / "setpoint"
+    write_launcher(launcher, SETPOINT, "get")
+    environment = _environment(tmp_path)
+    shown = subprocess.run([launcher], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        [launcher, "Nothing/a"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert (shown.returncode, shown.stdout.split()[:3]) == (0, ["KIND", "NAMESPACE", "NAME"])
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Nothing" in refused.stderr
+
+
+def test_what_was_launched_is_killed_with_its_launcher(tmp_path: Path) -> None:
+    launcher = tmp_path / "setpoint"
+    write_launcher(launcher, SETPOINT, "run", "--log-format", "json")
+    before = set(forked_now())
+    child = Child((str(launcher),), tmp_path / "log", tmp_path, _environment(tmp_path))
+    child.start()
+    until(lambda: '"event":"running"' in child.tail())
+    (launched,) = (int(one) for one in forked_now() if one not in before)
+    child.kill()
+
+    until(lambda: state(launched) in GONE)
+
+
+_STARTS_A_COMMAND = """
+import os, sys
+from pathlib import Path
+from tests.forking.processes import SETPOINT, Start, fork
+folder = Path(sys.argv[1])
+environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONUTF8": "1"}
+started = fork(Start((SETPOINT, "run"), folder, environment))
+print(started.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_it_ends_with_the_tests_even_after_kill_9(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _STARTS_A_COMMAND, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": "."}
+    ) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        before = state(pid)
+        starter.kill()
+    until(lambda: state(pid) in GONE)
+
+    assert before not in GONE

@@ -1,0 +1,38 @@
+"""Tests are handed out by folders and files, and those that wait are spread among those that compute."""
+
+from typing import Any
+
+import pytest
+
+from tests.scheduling import mixed, unit_of
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "unit"),
+    [
+        ("tests/core/test_paths.py::test_a[x::y]", "tests/core/test_paths.py"),
+        ("tests/stores/test_contract.py::TestApplying::test_a", "tests/stores/test_contract.py"),
+        ("tests/stores/kubernetes/test_leases.py::test_a", "tests/stores/kubernetes/"),
+        ("tests/cluster/trustee/test_story.py::test_a", "tests/cluster/trustee/"),
+    ],
+)
+def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, unit: str) -> None:
+    assert unit_of(nodeid) == unit
+
+
+@pytest.mark.parametrize(
+    ("waiting", "others", "order"),
+    [
+        ("", "", ""),
+        ("ab", "", "ab"),
+        ("", "123", "123"),
+        ("a", "1234", "a1234"),
+        ("ab", "12345678", "a12b345678"),
+        ("abcd", "1234", "ab1cd234"),
+    ],
+)
+def test_what_waits_is_spread_over_the_first_half_of_what_computes(waiting: str, others: str, order: str) -> None:
+    some: Any = [[letter] for letter in waiting]
+    rest: Any = [[letter] for letter in others]
+
+    assert "".join(str(unit[0]) for unit in mixed(some, rest)) == order
