@@ -87,7 +87,7 @@ class _Process:
 
     def __init__(self, order: Order, google: GoogleClient) -> None:
         self.http, clock, kinds = _Tally(), SystemClock(), kinds_of(google)
-        cluster_scope = ClusterScope(served_kinds(kinds, lasting=True), SYSTEM_NAMESPACE, order.namespace)
+        cluster_scope = ClusterScope(served_kinds(kinds, long_running=True), SYSTEM_NAMESPACE, order.namespace)
         self.store = _Held(client_for(order, self.http), cluster_scope)
         self.telemetry = Telemetry([google.budgets])
         engine = EngineContext(

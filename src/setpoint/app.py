@@ -305,7 +305,7 @@ def _open_cluster(
     # The kinds that owners make and read need RBAC only where an owner is reconciled.
     related = {one for owner in handled if isinstance(owner, Owner) for one in (*owner.makes, *owner.reads)}
     return open_kubernetes(
-        address, client, (*resource_types.values(), *related), settings.clock, lasting=access is StoreAccess.RUN
+        address, client, (*resource_types.values(), *related), settings.clock, long_running=access is StoreAccess.RUN
     )
 
 

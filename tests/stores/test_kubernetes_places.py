@@ -31,11 +31,11 @@ class Empty(HttpClient):
         )
 
 
-def _looked_at(url: str, environment: Mapping[str, str], *, lasting: bool) -> list[str]:
+def _looked_at(url: str, environment: Mapping[str, str], *, long_running: bool) -> list[str]:
     """The namespaces whose leases are read."""
     http = Empty()
     client = KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)
-    store = open_kubernetes(cluster_address_in(url, environment), client, (), FakeClock(), lasting=lasting)
+    store = open_kubernetes(cluster_address_in(url, environment), client, (), FakeClock(), long_running=long_running)
     asyncio.run(_leases(store))
     return [path.split("/")[5] for path in http.paths]
 
@@ -57,12 +57,12 @@ async def _leases(store: Store) -> None:
 def test_whoever_runs_has_its_leases_where_its_pod_is_or_where_its_work_is(
     url: str, environment: dict[str, str], namespace: str
 ) -> None:
-    assert _looked_at(url, environment, lasting=True) == [namespace]
+    assert _looked_at(url, environment, long_running=True) == [namespace]
 
 
 def test_whoever_wants_to_know_whether_somebody_runs_looks_where_it_may_be() -> None:
-    assert _looked_at("kubernetes", {}, lasting=False) == ["setpoint-system"]
-    assert _looked_at("kubernetes?namespace=team-a", {}, lasting=False) == ["team-a", "setpoint-system"]
+    assert _looked_at("kubernetes", {}, long_running=False) == ["setpoint-system"]
+    assert _looked_at("kubernetes?namespace=team-a", {}, long_running=False) == ["team-a", "setpoint-system"]
 
 
 SECRET = ObjectKind("", "v1", "Secret", "secrets")
@@ -72,8 +72,8 @@ GADGET = ObjectKind("test.setpoint.dev", "v1", "Gadget", "gadgets")
 KINDS = (GadgetKind(Service()), SECRET, CONFIG_MAP, VOLUME, GADGET)
 
 
-def _scope(namespace: str | None = None, *, lasting: bool) -> ClusterScope:
-    return ClusterScope(served_kinds(KINDS, namespace, lasting=lasting), "leases", namespace)
+def _scope(namespace: str | None = None, *, long_running: bool) -> ClusterScope:
+    return ClusterScope(served_kinds(KINDS, namespace, long_running=long_running), "leases", namespace)
 
 
 def _listed(cluster_scope: ClusterScope, query: ResourceQuery = EVERYTHING) -> list[str]:
@@ -82,7 +82,7 @@ def _listed(cluster_scope: ClusterScope, query: ResourceQuery = EVERYTHING) -> l
 
 
 def test_whoever_runs_hears_of_what_owners_make_without_reading_any() -> None:
-    cluster_scope = _scope(lasting=True)
+    cluster_scope = _scope(long_running=True)
 
     assert _listed(cluster_scope) == [
         "/api/v1/configmaps",
@@ -95,7 +95,7 @@ def test_whoever_runs_hears_of_what_owners_make_without_reading_any() -> None:
 
 
 def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() -> None:
-    assert _listed(_scope("team-a", lasting=True)) == [
+    assert _listed(_scope("team-a", long_running=True)) == [
         "/api/v1/namespaces/team-a/configmaps",
         "/api/v1/namespaces/team-a/secrets",
         "/apis/test.setpoint.dev/v1/namespaces/team-a/gadgets",
@@ -104,7 +104,7 @@ def test_whoever_looks_after_one_namespace_hears_of_nothing_that_is_in_none() ->
 
 @pytest.mark.parametrize("namespace", [None, "team-a"])
 def test_a_command_lists_only_what_is_looked_after(namespace: str | None) -> None:
-    cluster_scope = _scope(namespace, lasting=False)
+    cluster_scope = _scope(namespace, long_running=False)
 
     assert [kind.kind for kind in cluster_scope.kinds_for(EVERYTHING)] == ["Gadget"]
     assert _listed(cluster_scope, ResourceQuery(kind="PersistentVolume")) == ["/api/v1/persistentvolumes"]
@@ -113,7 +113,7 @@ def test_a_command_lists_only_what_is_looked_after(namespace: str | None) -> Non
 
 
 def test_nothing_that_is_in_no_namespace_is_in_one() -> None:
-    cluster_scope = _scope(lasting=True)
+    cluster_scope = _scope(long_running=True)
 
     assert _listed(cluster_scope, ResourceQuery(namespace="team-a")) == [
         "/api/v1/namespaces/team-a/configmaps",

@@ -46,28 +46,28 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, WriteConflict
 from setpoint.runtime.manager import Phase
 
-# The resource that a manifest would make; what is wrong with it is raised, and nothing is written.
+# The resource that a manifest would make; raises what is wrong with it, and writes nothing.
 ManifestDryRun = Callable[[JsonObject], Awaitable[Resource]]
 
-# How often a writer may be overtaken by steps.
+# Attempts to annotate a resource while steps write it.
 _ANNOTATE_ATTEMPTS: Final = 20
 
 
 class RunningManager(Protocol):
-    """What the process shows of itself."""
+    """What the admin API reads of the manager."""
 
     @property
     def phase(self) -> Phase:
-        """How far it has come."""
+        """The lifecycle phase."""
         ...
 
     def last_error_of(self, ref: ResourceRef) -> SetpointError | None:
-        """Why the last step of `ref` stopped, when it is to be taken again."""
+        """The error of the last step of `ref`, when it is to be retried."""
         ...
 
 
 class AdminApi:
-    """The verbs. Each refuses once the process is stopping: nobody would take the steps."""
+    """The verbs. Each refuses once the process is stopping: no step would run."""
 
     def __init__(self, engine: EngineContext, dry_run: ManifestDryRun, running: RunningManager) -> None:
         self.ended = asyncio.Event()
@@ -76,16 +76,16 @@ class AdminApi:
         self._running = running
 
     def hello(self) -> ProcessInfo:
-        """Who answers."""
+        """Version, process id and phase."""
         return ProcessInfo(__version__, os.getpid(), self._running.phase.value)
 
     def troubles(self, refs: Iterable[ResourceRef]) -> Mapping[ResourceRef, SetpointError]:
-        """Why those among them that are to be retried stopped."""
+        """The errors of those that are being retried."""
         found = {ref: self._running.last_error_of(ref) for ref in refs}
         return {ref: error for ref, error in found.items() if error is not None}
 
     async def apply(self, manifests: Sequence[JsonObject]) -> Sequence[ResourceRef]:
-        """All are on record; or none is, and what is wrong is raised. What says nothing new is looked at as well."""
+        """Applies all manifests, or raises and applies none. An unchanged one is reconciled as well."""
         self._require_running()
         drafts = await self._checked(manifests)
         for draft, manifest in zip(drafts, manifests, strict=True):
@@ -93,7 +93,7 @@ class AdminApi:
         return [draft.ref for draft in drafts]
 
     async def delete(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
-        """All are gone, or marked for deletion."""
+        """Deletes them, or marks them for deletion."""
         self._require_running()
         self._require_handled(refs)
         for ref in refs:
@@ -101,7 +101,7 @@ class AdminApi:
         return refs
 
     async def look(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
-        """Those that are there, each with a request for a look."""
+        """Requests a reconcile of those that are there; returns them."""
         self._require_running()
         self._require_handled(refs)
         return [ref for ref in refs if await self._request(ref)]
@@ -120,7 +120,7 @@ class AdminApi:
                 )
 
     async def _checked(self, manifests: Sequence[JsonObject]) -> Sequence[Resource]:
-        """The resources that the manifests would make; what is wrong with any of them, or all together, is raised."""
+        """The resources that the manifests would make; raises what is wrong with any of them, or with all together."""
         drafts: list[Resource] = []
         dependencies: dict[ResourceRef, Sequence[Dependency]] = {}
         for manifest in manifests:
@@ -129,7 +129,7 @@ class AdminApi:
                 raise ManifestInvalid(f"{draft.ref} is declared twice: keep one of them")
             drafts.append(draft)
             dependencies[draft.ref] = self._needs(draft)
-            # There may be thousands, and others have to have their turn.
+            # There may be thousands: yields to other tasks.
             await asyncio.sleep(0)
         reconcile_order(dependencies)
         return drafts
@@ -146,20 +146,20 @@ class AdminApi:
         ref = draft.ref
         before = await self._world.store.get(ref)
         if before is None or is_unreconciled(ref, self._world) or not same(_body(before), _body(draft)):
-            # Looked at anyway, and its generation tells the new status from the old one.
+            # The new generation triggers a reconcile, and tells the new status from the old one.
             await self._world.store.apply(manifest)
         elif before.is_deleting:
-            # Whether that may still be said is for the store to judge, without a request in it.
+            # The store decides whether the manifest is still accepted, so it is applied without the request.
             await self._world.store.apply(manifest)
             await self._request(ref)
         else:
-            # In one write: a second one would cross the step that the first one brings about.
+            # In one write: a second one would conflict with the step that the first one triggers.
             await self._world.store.apply(_with_annotation(manifest, self._new_request()))
 
     async def _delete(self, ref: ResourceRef) -> None:
         before = await self._world.store.get(ref)
         left = await self._world.store.delete(ref)
-        # Otherwise the deletion itself makes the status change.
+        # Otherwise the deletion itself triggers the step.
         if left is not None and before is not None and (before.is_deleting or _was_paused(before)):
             await self._request(ref)
 
@@ -167,7 +167,7 @@ class AdminApi:
         return f"{self._world.clock.now()}/{secrets.token_hex(4)}"
 
     async def _request(self, ref: ResourceRef) -> bool:
-        """Whether the request is on record: the resource may be gone."""
+        """Whether the request was recorded: the resource may be gone."""
         text = self._new_request()
         for _ in range(_ANNOTATE_ATTEMPTS):
             resource = await self._world.store.get(ref)
@@ -182,7 +182,7 @@ class AdminApi:
 
 
 def _body(resource: Resource) -> JsonObject:
-    """What makes a new generation when it changes."""
+    """The part whose change makes a new generation."""
     return {name: value for name, value in resource.document.items() if name not in ("metadata", "status")}
 
 
@@ -201,12 +201,12 @@ T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 _MAX_BODY_BYTES: Final = 64 * 2**20
-# A connection that is gone is noticed by writing to it.
+# A broken connection is noticed by writing to it.
 _HEARTBEAT_SECONDS: Final = 15.0
 
 
 def admin_routes(control: AdminApi) -> Sequence[web.RouteDef]:
-    """The verbs under their addresses."""
+    """The HTTP routes of the verbs."""
 
     async def hello(_: web.Request) -> msgspec.Struct:
         return control.hello()
@@ -248,9 +248,9 @@ def _json_handler(verb: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> C
             body, status = await verb(request), 200
         except SetpointError as error:
             body, status = error_body(error), 422
-        except Exception as error:  # noqa: BLE001 - ours to mend, and no reason to drop what else is going on
+        except Exception as error:  # noqa: BLE001 - a bug must not end the process
             _log.exception("request broke", extra={"path": request.path})
-            # Without its text, which may hold what nobody should see.
+            # Without its text, which may hold secret values.
             broke = Bug(f"{type(error).__name__} in the running process: a bug of ours; its log has the traceback")
             body, status = error_body(broke), 500
         return web.Response(status=status, body=msgspec.json.encode(body), content_type="application/json")
@@ -292,7 +292,7 @@ def _logged_names(what: str, refs: Sequence[ResourceRef]) -> ResourceNames:
 
 
 async def _stream_until_ended(ended: asyncio.Event, request: web.Request) -> web.StreamResponse:
-    """An answer that does not end before the process does."""
+    """A response that ends with the process."""
     response = web.StreamResponse()
     try:
         await response.prepare(request)
@@ -302,6 +302,6 @@ async def _stream_until_ended(ended: asyncio.Event, request: web.Request) -> web
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):
                     await ended.wait()
     except ConnectionError:
-        # Nobody waits for it any more.
+        # The client is gone.
         pass
     return response

@@ -21,7 +21,7 @@ LEVELS: Final[Mapping[str, int]] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-# What every record has; the rest are the fields of its event.
+# The attributes of every log record; the rest are the fields of the event.
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 _RESERVED: Final = frozenset({"time", "level", "event", "logger", "exception", "traceback", "stack"})
 _ENCODING: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_UTC_Z
@@ -30,7 +30,7 @@ _STYLES: Final = ((logging.ERROR, "bold red"), (logging.WARNING, "yellow"), (log
 
 
 class LogFormat(StrEnum):
-    """How a line looks; AUTO: for people on a terminal, JSON elsewhere."""
+    """The format of a line; AUTO: human on a terminal, JSON elsewhere."""
 
     AUTO = "auto"
     HUMAN = "human"
@@ -38,10 +38,9 @@ class LogFormat(StrEnum):
 
 
 def configure(form: LogFormat, level: int, stream: TextIO) -> None:
-    """From now on everything that is logged goes to `stream`: our own from `level` on, of others warnings and worse.
+    """Sends all log records to `stream`: those of setpoint from `level` on, those of libraries from warnings on.
 
-    Libraries know of tokens and bodies, and may tell them to whoever asks for details. A second time replaces the
-    first.
+    Libraries may log tokens and bodies at lower levels. A second call replaces the first.
     """
     root = logging.getLogger()
     for handler in [one for one in root.handlers if isinstance(one, _HumanHandler | _JsonHandler)]:
@@ -63,7 +62,7 @@ def _handler(form: LogFormat, stream: TextIO) -> logging.Handler:
             assert_never(form)
 
 
-# --- For machines -----------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 class _JsonHandler(logging.StreamHandler[TextIO]):
@@ -82,7 +81,7 @@ def _heading(record: logging.LogRecord) -> dict[str, object]:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """The fields of the event; one that has a name of ours gets an underscore."""
+    """The fields of the event; a reserved name gets an underscore."""
     found = {name: value for name, value in vars(record).items() if name not in _STANDARD}
     return {f"{name}_" if name in _RESERVED else name: value for name, value in found.items()}
 
@@ -101,7 +100,7 @@ def _encoded(members: Mapping[str, object]) -> bytes:
     try:
         return orjson.dumps(members, default=_repr, option=_ENCODING)
     except TypeError:
-        # One of them has no JSON form, and hides it from `default`: a lone surrogate, an enormous number, a cycle.
+        # A value that orjson rejects without asking `default`: a lone surrogate, a huge number, a cycle.
         sound = {_without_surrogates(name): _encodable(value) for name, value in members.items()}
         return orjson.dumps(sound, default=_repr, option=_ENCODING)
 
@@ -121,17 +120,17 @@ def _without_surrogates(text: str) -> str:
 def _repr(value: object) -> str:
     try:
         return repr(value)
-    except Exception:  # noqa: BLE001 - a broken value must not cost the event
+    except Exception:  # noqa: BLE001 - a broken value must not drop the event
         return f"<{type(value).__name__}>"
 
 
-# --- For people -------------------------------------------------------------------------------------------------------
+# --- Human ------------------------------------------------------------------------------------------------------------
 
 
 class _HumanHandler(logging.Handler):
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
-        # Loaded when something is drawn.
+        # Imported on use.
         from rich.console import Console
 
         self._console = Console(file=stream, highlight=False, soft_wrap=True)
@@ -139,12 +138,12 @@ class _HumanHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._console.print(human_line(record))
-        except Exception:  # noqa: BLE001 - as every handler does: logging says what became of the event
+        except Exception:  # noqa: BLE001 - as every handler does: logging reports it
             self.handleError(record)
 
 
 def human_line(record: logging.LogRecord) -> "Text":
-    """The record as a line: time of day, level, event, fields; what went wrong on lines of its own below it."""
+    """The record as a line: time of day, level, event, fields; a traceback on lines of its own below it."""
     from rich.text import Text
 
     time = datetime.fromtimestamp(record.created, UTC).astimezone().isoformat(timespec="milliseconds")[11:23]
@@ -169,12 +168,12 @@ def _traceback_lines(record: logging.LogRecord) -> Iterator[str]:
 
 
 def _shown(value: object) -> str:
-    """The value on one line; a text that is not one word stands in quotes."""
+    """The value on one line; a text of several words is quoted."""
     if not isinstance(value, str):
         return _visible(_repr(value))
     return _visible(value) if _WORD.fullmatch(value) else '"' + _visible(value).replace('"', '\\"') + '"'
 
 
 def _visible(text: str) -> str:
-    """The text with everything written out that would move the cursor, change the colour or the direction."""
+    """The text with control characters escaped: nothing moves the cursor, or changes colour or direction."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

@@ -14,41 +14,41 @@ from setpoint.errors import UserError
 from setpoint.runtime.manager import Phase
 
 _log: Final = logging.getLogger(__name__)
-# Whoever still reads a page when the process ends has this long.
+# How long requests may take to finish when the process ends.
 _SHUTDOWN_SECONDS: Final = 1.0
 _ADDRESS: Final = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|(?P<host>[^\[\]:]*)):(?P<port>[0-9]{1,5})")
 _ADDRESS_HINT: Final = "write :8080 for every address, or 127.0.0.1:8080, or [::1]:8080; port 0 takes any that is free"
 
 
 class HealthSource(Protocol):
-    """How a process is."""
+    """The health of a process."""
 
     @property
     def phase(self) -> Phase:
-        """How far it has come."""
+        """The lifecycle phase."""
         ...
 
     @property
     def is_ready(self) -> bool:
-        """Whether it does all that it is there for."""
+        """Whether it is ready."""
         ...
 
     @property
     def failed_tasks(self) -> Sequence[str]:
-        """What should go on and does not, by name; nothing while it has yet to begin, or was asked to end."""
+        """The names of the tasks that ended unexpectedly; none before the start and during shutdown."""
         ...
 
 
 class MetricsSource(Protocol):
-    """Where the metrics come from."""
+    """Renders the metrics page."""
 
     async def page(self, accept: str) -> tuple[bytes, str]:
-        """The page in the best form that `accept` names, and what that form is called."""
+        """The page in the best format that `accept` names, and its content type."""
         ...
 
 
 class ListenAddress(NamedTuple):
-    """Where to listen; an empty host is every address of this machine."""
+    """The address to listen on; an empty host stands for every address of this machine."""
 
     host: str
     port: int
@@ -58,7 +58,7 @@ class ListenAddress(NamedTuple):
 
 
 def parse_listen_address(text: str) -> ListenAddress:
-    """The address that somebody wrote."""
+    """The address in `text`; UserError when it is not valid."""
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65535:
         raise UserError(f"{text!r} is no address to listen on: {_ADDRESS_HINT}")
@@ -66,7 +66,7 @@ def parse_listen_address(text: str) -> ListenAddress:
 
 
 class HttpServer:
-    """Serves /healthz, /readyz and /metrics, and `routes`, to whoever can reach its address."""
+    """Serves /healthz, /readyz and /metrics, and `routes`. There is no authentication."""
 
     def __init__(self, health: HealthSource, telemetry: MetricsSource, routes: Sequence[web.RouteDef] = ()) -> None:
         self._health = health
@@ -78,22 +78,22 @@ class HttpServer:
 
     @property
     def address(self) -> str:
-        """Where it listens: http://host:port, or the path of a socket; empty when it does not."""
+        """The address it listens on: http://host:port, or the path of a socket; empty when closed."""
         return self._address
 
     async def start(self, host: str, port: int) -> None:
-        """Listens on a port. UserError when it cannot be had."""
+        """Listens on a port. UserError when that fails."""
         listening = _listen(ListenAddress(host, port))
         await self._serve(listening, f"http://{ListenAddress(*listening.getsockname()[:2])}")
 
     async def start_unix(self, path: Path) -> None:
-        """Listens on a socket in the file system, which is for this user alone. UserError when it cannot be had."""
+        """Listens on a Unix socket with access for this user only. UserError when that fails."""
         listening = _listen_unix(path)
         self._socket_file = path
         await self._serve(listening, str(path))
 
     async def close(self) -> None:
-        """Listens no more; a second time does nothing."""
+        """Stops listening; a second call does nothing."""
         runner, self._runner, self._address = self._runner, None, ""
         if runner is not None:
             await runner.cleanup()
@@ -151,7 +151,7 @@ def _listen_at(address: ListenAddress) -> socket.socket:
 
 
 def _listen_everywhere(port: int) -> socket.socket:
-    """One socket for IPv4 and IPv6, so that they share a port that nobody chose; IPv4 alone where there is no other."""
+    """One socket for IPv4 and IPv6, so that they share a port that the system chose; IPv4 alone without IPv6."""
     if socket.has_dualstack_ipv6():
         try:
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -165,10 +165,10 @@ def _listen_unix(path: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX)
     try:
         if path.is_socket() and not _answers(path):
-            # A process that was killed left it behind.
+            # Left behind by a process that was killed.
             path.unlink()
         listening.bind(str(path))
-        # Nobody can connect before `listen`, so nobody is faster than this.
+        # Before `listen`, no connection is possible: the mode is set in time.
         path.chmod(0o600)
         listening.listen()
     except OSError as error:
@@ -188,5 +188,5 @@ def _answers(path: Path) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    """Without the address, which Python adds in its own words."""
+    """The text of the error without the address that Python adds."""
     return (error.strerror or str(error)).partition(" (while")[0]

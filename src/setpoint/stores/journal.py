@@ -13,7 +13,7 @@ from setpoint.stores.records import ResourceRecord, decode, to_resource
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """The newest of each are kept. `changes` is how far a watch can go back."""
+    """How much a store retains: the newest of each. `changes` is how far a watch can go back."""
 
     changes: int = 10_000
     notes: int = 10_000
@@ -33,7 +33,7 @@ _MAX_DIGITS: Final = 18
 
 @dataclass(frozen=True, slots=True)
 class JournaledChange:
-    """One change: the resource before it (None: not there), and after it (None: gone)."""
+    """One change: the record before it (None: did not exist), and after it (None: removed)."""
 
     revision: int
     before: ResourceRecord | None
@@ -50,14 +50,14 @@ class JournalPage:
 
 
 def journal_position(since: Revision) -> int:
-    """Where in the journal `since` stands; RevisionExpired for what no journal has given out."""
+    """The position of `since` in the journal; RevisionExpired for a text that is no revision of a journal."""
     if not (since.isascii() and since.isdigit() and len(since) <= _MAX_DIGITS):
         raise RevisionExpired(f"{since!r} is no revision of this store: list again, then watch from there")
     return int(since)
 
 
 def require_retained(since: int, oldest: int, last: int) -> None:
-    """RevisionExpired unless every change after `since` is on record; `oldest` is the first that is."""
+    """RevisionExpired unless every change after `since` is retained; `oldest` is the first that is."""
     if since < oldest - 1:
         raise RevisionExpired(
             f"the changes after revision {since} are no longer on record, only those from {oldest} on: "
@@ -70,7 +70,7 @@ def require_retained(since: int, oldest: int, last: int) -> None:
 
 
 def matches(record: ResourceRecord, query: ResourceQuery) -> bool:
-    """Whether `query` asks for this record."""
+    """Whether this record matches `query`."""
     ref = record.ref
     asked = ((query.group, ref.group), (query.kind, ref.kind), (query.namespace, ref.namespace))
     if any(want is not None and want != have for want, have in asked):
@@ -88,7 +88,7 @@ def labels_of(record: ResourceRecord) -> dict[str, str]:
 
 
 def event_for(query: ResourceQuery, entry: JournaledChange) -> ResourceChange | None:
-    """The event for a watcher of `query`, to whom a resource that stops matching is gone; None when it sees nothing."""
+    """The change as a watch of `query` sees it: what stops matching is deleted. None when it does not match at all."""
     before = entry.before if entry.before is not None and matches(entry.before, query) else None
     after = entry.after if entry.after is not None and matches(entry.after, query) else None
     revision = Revision(str(entry.revision))
@@ -109,58 +109,58 @@ class Waitable(Protocol):
     """Something to wait for."""
 
     async def wait(self) -> object:
-        """Returns when there may be news."""
+        """Returns when there may be changes."""
         ...
 
 
 class ChangeSignal(Protocol):
-    """What tells a watcher that there may be news."""
+    """Wakes a watch when there may be changes."""
 
     def listen(self) -> Waitable:
-        """Wakes for everything that is committed from now on."""
+        """What to wait for: it covers everything that is committed from now on."""
         ...
 
 
 class CommitSignal:
-    """An alarm that is rung after every commit. Nobody signs up, so nobody is forgotten on it."""
+    """Set after every commit of this process. Watches do not register, so none can be leaked."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
 
     def listen(self) -> Waitable:
-        """The next ring."""
+        """The next commit."""
         return self._next
 
     def ring(self) -> None:
-        """Wakes everyone who listens."""
+        """Wakes all waiting watches."""
         self._next.set()
         self._next = asyncio.Event()
 
 
 class PollingSignal:
-    """An alarm for what another process writes: looks again after a while."""
+    """For commits of another process: polls."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
         self._seconds = seconds
 
     def listen(self) -> Waitable:
-        """The next look."""
+        """The next poll."""
         return self
 
     async def wait(self) -> None:
-        """Returns when it is time to look."""
+        """Returns when the next poll is due."""
         await self._clock.sleep(self._seconds)
 
 
 async def follow_journal(
     read: ReadJournal, alarm: ChangeSignal, since: Revision, query: ResourceQuery
 ) -> AsyncIterator[ResourceChange]:
-    """Every event for `query` after `since`, in order, for ever."""
+    """Every change for `query` after `since`, in order, without an end."""
     at = journal_position(since)
     while True:
-        # Before reading: what is committed in between rings, and costs no more than a look in vain.
-        news = alarm.listen()
+        # Before reading: a commit in between is not missed, at the cost of one read in vain.
+        pending = alarm.listen()
         page = read(at, query)
         for entry in page.entries:
             event = event_for(query, entry)
@@ -170,4 +170,4 @@ async def follow_journal(
         if at < page.last:
             await asyncio.sleep(0)
         else:
-            await news.wait()
+            await pending.wait()

@@ -10,12 +10,12 @@ _NO_HOLDER: Final = ""
 
 
 def unix_seconds(clock: Clock) -> float:
-    """The clock's time in seconds since 1970: whole ones, so a lease may end up to a second early, never late."""
+    """The clock's time in whole seconds since 1970: a lease may expire up to a second early, never late."""
     return datetime.fromisoformat(clock.now()).timestamp()
 
 
 def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
-    """The lease that `asked.holder` has from now on; None while another holds it. `asked.fence` says nothing."""
+    """The lease that `asked.holder` holds from now on; None while another holds it. `asked.fence` is ignored."""
     if held is None:
         return replace(asked, fence=1)
     if held.holder == asked.holder:
@@ -24,7 +24,7 @@ def acquired(held: Lease | None, asked: Lease, now: float) -> Lease | None:
 
 
 def released(held: Lease | None, lease: Lease) -> Lease | None:
-    """`held`, given back; the very same when `lease` is not the one that is held. The fence stays on record."""
+    """`held`, released; unchanged when `lease` is not the one that is held. The fence is kept."""
     if held is None or (held.holder, held.fence) != (lease.holder, lease.fence):
         return held
     return replace(held, holder=_NO_HOLDER, expires=0.0)

@@ -20,7 +20,7 @@ from setpoint.stores.records import decode
 
 
 def json_type(value: object) -> str:
-    """Such as "a number"; never anything of the value."""
+    """The JSON type for an error message, such as "a number"; never the value itself."""
     match value:
         case None:
             return "missing or null"
@@ -43,14 +43,14 @@ _WORD: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """A pattern, a length, and both in words."""
+    """A pattern and a maximum length, with their text for error messages."""
 
     pattern: re.Pattern[str]
     longest: int
     words: str
 
     def allows(self, text: str) -> bool:
-        """Whether `text` keeps to the rule."""
+        """Whether `text` follows the rule."""
         return len(text) <= self.longest and self.pattern.fullmatch(text) is not None
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ def _entries(body: dict[str, Any], member: str) -> list[tuple[str, str]]:
 
 
 def _canonical_base64(key: str, text: str) -> str:
-    """The one base64 form: without the line ends that Kubernetes allows in it."""
+    """The canonical base64 form, without the line breaks that Kubernetes accepts."""
     try:
         plain = base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)
     except binascii.Error:
@@ -122,20 +122,20 @@ def _canonical_base64(key: str, text: str) -> str:
 
 DEFAULT_NAMESPACE: Final = "default"
 
-# Metadata that says something when its author writes it.
+# Metadata that an author may write.
 _AUTHORED: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")
-# Metadata that only a store writes. It is skipped, so that what `get` printed can be applied again.
+# Metadata that only a store writes. It is ignored, so that the output of `get` can be applied.
 _STORE_WRITTEN: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
     *("finalizers", "managedFields", "selfLink", "generateName"),
 )
-# kubectl's copy of the whole manifest: for a Secret, its values in the clear.
+# kubectl's copy of the whole manifest: for a Secret it holds the values in plain text.
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class AuthoredManifest:
-    """The author's part of a manifest. `metadata` holds labels, annotations and ownerReferences that say something."""
+    """The author's part of a manifest. `metadata` holds non-empty labels, annotations and ownerReferences."""
 
     ref: ResourceRef
     metadata: Mapping[str, Any]
@@ -158,23 +158,23 @@ def read_manifest(manifest: JsonObject) -> AuthoredManifest:
 
 
 def being_deleted_error(ref: ResourceRef) -> NotReady:
-    """Why a manifest cannot be taken now."""
+    """The error for a manifest that cannot be applied now."""
     return NotReady(f"{ref} is being deleted: wait until it is gone, then apply it again")
 
 
 def stored_ref(ref: ResourceRef) -> ResourceRef:
-    """Where a store that knows nothing of scopes keeps it: what is in no namespace is in the default one."""
+    """The ref under which a store without cluster-scoped kinds keeps it: the default namespace stands for none."""
     return ref if ref.namespace else ref._replace(namespace=DEFAULT_NAMESPACE)
 
 
 def require_same_ref(seen: ResourceRef, said: ResourceRef) -> None:
-    """ManifestInvalid unless a document that says it is `said` can take the place of `seen`."""
+    """ManifestInvalid unless a document with the ref `said` can replace `seen`."""
     if stored_ref(said) != stored_ref(seen):
         raise ManifestInvalid(f"{seen} cannot become {said}: make that one, and delete this one")
 
 
 class _Problem(Exception):
-    """What is wrong, before anybody says with which manifest."""
+    """What is wrong with a manifest; the caller adds which one."""
 
 
 def _read(tree: dict[str, Any]) -> AuthoredManifest:
@@ -220,7 +220,7 @@ def _checked_name(holder: dict[str, Any], path: Path, rule: NameRule) -> str:
 
 
 def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The members that say something, checked."""
+    """The non-empty members, validated."""
     for name in metadata:
         if name not in _AUTHORED and name not in _STORE_WRITTEN:
             near = nearest(name, _AUTHORED)

@@ -25,7 +25,7 @@ from setpoint.stores.records import LazyResource, ResourceRecord, to_resource, t
 
 
 class MemoryStore(RecordStore):
-    """A Store in dictionaries. No method waits inside, so each is one step that nobody sees half of."""
+    """A Store in dictionaries. No method awaits inside, so each is atomic for its callers."""
 
     def __init__(self, clock: Clock, new_uid: Callable[[], str], limits: StoreLimits = DEFAULT_LIMITS) -> None:
         super().__init__(clock, new_uid)

@@ -22,7 +22,7 @@ from setpoint.stores.records import ResourceRecord, decode, to_resource
 
 
 def changed_since_read(seen: Resource, now: Resource | None) -> WriteConflict:
-    """What became of a resource since it was seen."""
+    """The conflict of a write over a revision that is not the newest."""
     if now is None:
         return WriteConflict(f"{seen.ref} is gone: read again and plan again")
     if now.uid != seen.uid:
@@ -34,14 +34,14 @@ def changed_since_read(seen: Resource, now: Resource | None) -> WriteConflict:
 
 
 def already_exists(there: Resource) -> WriteConflict:
-    """Somebody has the name that a new resource was to have."""
+    """The conflict of a create when the name is taken."""
     if there.is_deleting:
         return WriteConflict(f"{there.ref} is being deleted: wait until it is gone, then make it anew")
     return WriteConflict(f"{there.ref} is there already (uid {there.uid}): read it and plan again")
 
 
 Mutation: TypeAlias = Callable[[ResourceRecord | None], ResourceRecord | None]
-# Among the keys of the engine's annotations, for owners that the engine named. No annotation can have it.
+# Marks owner references that the engine set, among its annotation keys. No annotation can have this key.
 OWNERS_KEY: Final = ":ownerReferences"
 
 
@@ -52,7 +52,7 @@ def applied(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
         if before is None:
             return _created(authored, now, new_uid())
         edited = _edited(before, authored)
-        # How it goes may still be said, by annotations; what it should be is past.
+        # Annotations may still change how it is deleted; a new spec is too late.
         if _is_deleting(before) and (
             edited.body != before.body or _authored_metadata(edited) == _authored_metadata(before)
         ):
@@ -75,7 +75,7 @@ def created(authored: AuthoredManifest, now: str, new_uid: Callable[[], str]) ->
 
 
 def replaced(seen: Resource, authored: AuthoredManifest) -> Mutation:
-    """The author's part becomes `authored`, if nobody wrote since `seen`."""
+    """The author's part becomes `authored`, if it has not changed since `seen`."""
 
     def rule(before: ResourceRecord | None) -> ResourceRecord:
         return _edited(_require_unchanged(seen, before), authored, by_engine=True)
@@ -134,7 +134,7 @@ def _with_annotations(record: ResourceRecord, annotations: Mapping[str, str | No
 
 
 def deleted(now: str) -> Mutation:
-    """Marked for deletion while finalizers hold it, and gone without any."""
+    """Marked for deletion while it has finalizers, removed without any."""
 
     def rule(before: ResourceRecord | None) -> ResourceRecord | None:
         if before is None:
@@ -177,14 +177,14 @@ def _edited(before: ResourceRecord, authored: AuthoredManifest, *, by_engine: bo
 
 
 def _is_deleting(record: ResourceRecord) -> bool:
-    # Most are not, and to see that is cheaper than to decode them.
+    # Most are not, and this check is cheaper than decoding.
     return b"deletionTimestamp" in record.metadata and "deletionTimestamp" in decode(record.metadata)
 
 
 def _merged_annotations(
     before: ResourceRecord, present: Mapping[str, str], authored: AuthoredManifest
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """The annotations after an apply, and which of them are the engine's: those it was the last to change."""
+    """The annotations after an apply, and which of them are the engine's: those that it changed last."""
     ours = {key: text for key, text in present.items() if key in before.engine_keys}
     merged: dict[str, str] = {**ours, **authored.metadata.get("annotations", {})}
     return merged, frozenset(key for key, text in ours.items() if merged[key] == text)
@@ -193,7 +193,7 @@ def _merged_annotations(
 def _merged_owners(
     before: ResourceRecord, present: Json, authored: AuthoredManifest, *, by_engine: bool
 ) -> tuple[Json, bool]:
-    """The owners after a write, and whether the engine named them: then an author who names none leaves them there."""
+    """The owner references after a write, and whether the engine set them: an author who names none keeps those."""
     said = authored.metadata.get("ownerReferences", [])
     if by_engine:
         return said, bool(said)
@@ -203,7 +203,7 @@ def _merged_owners(
 
 
 def _authored_metadata(record: ResourceRecord) -> dict[str, Any]:
-    """What the metadata says; a request for a look is for the moment, and says nothing when it is left out."""
+    """The metadata without the reconcile request: to leave that out again is no change."""
     metadata = decode(record.metadata)
     annotations = {key: text for key, text in metadata.get("annotations", {}).items() if key != RECONCILE_REQUESTED}
     return {**metadata, "annotations": annotations}
@@ -212,7 +212,7 @@ def _authored_metadata(record: ResourceRecord) -> dict[str, Any]:
 def _with_metadata(
     record: ResourceRecord, metadata: dict[str, Any], engine_keys: frozenset[str] | None = None
 ) -> ResourceRecord:
-    """`record` with this metadata; the very same one when it says nothing new."""
+    """`record` with this metadata; the same object when nothing changes."""
     encoded = _encoded(metadata)
     if encoded == record.metadata:
         return record
@@ -220,7 +220,7 @@ def _with_metadata(
 
 
 def _encoded(metadata: Mapping[str, Any]) -> bytes:
-    """Members that are empty say nothing, so they are left out."""
+    """The canonical bytes, without empty members."""
     return canonical({name: value for name, value in metadata.items() if value})
 
 

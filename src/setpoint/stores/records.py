@@ -26,14 +26,14 @@ class ResourceRecord(msgspec.Struct, frozen=True, gc=False):
     revision: int
     metadata: bytes  # without resourceVersion: that is `revision`
     body: bytes  # the author's: everything but metadata and status
-    secret: bytes  # a Secret's `data`, which no disk may see; empty for anything else
-    status: bytes  # empty before the first look
-    # The annotations that the engine was the last to change; and a mark for its owners, see documents.OWNERS.
+    secret: bytes  # a Secret's `data`, never written to disk in plain text; empty for other kinds
+    status: bytes  # empty before the first step
+    # The annotations that the engine changed last; and a mark for its owner references, see mutations.OWNERS_KEY.
     engine_keys: frozenset[str] = frozenset()
 
 
 def to_resource(record: ResourceRecord) -> Resource:
-    """The resource as the engine sees it; every call makes a document of its own."""
+    """The resource for the engine; every call makes a new document."""
     body = decode(record.body)
     document = {"apiVersion": body.pop("apiVersion"), "kind": body.pop("kind"), "metadata": decode(record.metadata)}
     document["metadata"]["resourceVersion"] = str(record.revision)
@@ -42,12 +42,12 @@ def to_resource(record: ResourceRecord) -> Resource:
         document["data"] = decode(record.secret)
     if record.status:
         document["status"] = decode(record.status)
-    # A Secret's bytes are not all there is of it.
+    # The body of a Secret lacks its data.
     return Resource(document, None if record.secret else record.body)
 
 
 class LazyResource(Resource):
-    """The same, each part decoded when it is asked for: for those who look at many and need little of each."""
+    """A resource whose parts are decoded on use: for readers of many resources that need little of each."""
 
     def __init__(self, record: ResourceRecord) -> None:
         vars(self).update(_record=record, written=None if record.secret else record.body)
@@ -80,7 +80,7 @@ class LazyResource(Resource):
 
 
 def to_resources(records: Iterable[ResourceRecord]) -> list[Resource]:
-    """Many at once: the garbage collector only slows down the making of trees that stay."""
+    """Many at once, with the garbage collector paused: it only slows down the building of objects that stay."""
     with _collector_paused():
         return [to_resource(record) for record in records]
 

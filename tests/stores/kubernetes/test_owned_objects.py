@@ -50,9 +50,9 @@ def http() -> Listening:
     return Listening()
 
 
-def lasting(access: Access, clock: FakeClock, http: Listening, namespace: str | None = None) -> KubernetesStore:
+def long_running(access: Access, clock: FakeClock, http: Listening, namespace: str | None = None) -> KubernetesStore:
     """The store of a process that watches, of these kinds and those that owners make."""
-    kinds = {**served_kinds(OTHERS, namespace, lasting=True), KINDS[0].name: KINDS[0]}
+    kinds = {**served_kinds(OTHERS, namespace, long_running=True), KINDS[0].name: KINDS[0]}
     client = KubernetesClient(connection_from_files([access.kubeconfig]), http=http)
     return KubernetesStore(client, clock, ClusterScope(kinds, "default", namespace), ObjectCache())
 
@@ -60,7 +60,7 @@ def lasting(access: Access, clock: FakeClock, http: Listening, namespace: str | 
 @pytest.fixture
 def watching(prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening) -> Iterator[Store]:
     wipe(prepared)
-    opened = lasting(prepared, clock, http)
+    opened = long_running(prepared, clock, http)
     yield opened
     loop.run(opened.close())
 
@@ -174,7 +174,7 @@ class TestRefusals:
     def test_another_namespace_than_the_one_that_is_looked_after_is_refused(
         self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
     ) -> None:
-        store = lasting(prepared, clock, http, "one")
+        store = long_running(prepared, clock, http, "one")
 
         with pytest.raises(ManifestInvalid, match="this store is the namespace one alone"):
             loop.run(store.create(CONFIG_MAP))
@@ -266,7 +266,7 @@ class TestWatching:
         self, prepared: Access, loop: asyncio.Runner, clock: FakeClock, http: Listening
     ) -> None:
         wipe(prepared)
-        store = lasting(prepared, clock, http, "default")
+        store = long_running(prepared, clock, http, "default")
         made = loop.run(store.create(VOLUME))
 
         assert ref_of(VOLUME) not in [one.ref for one in loop.run(store.list()).resources]

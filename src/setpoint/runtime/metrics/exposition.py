@@ -39,7 +39,7 @@ _EOF: Final = b"# EOF\n"
 
 
 async def yielding_often(things: Iterable[T]) -> AsyncIterator[T]:
-    """The same, one by one; every now and then others have their turn."""
+    """The same items; yields to other tasks after each slice."""
     for number, thing in enumerate(things, start=1):
         yield thing
         if number % ITEMS_PER_SLICE == 0:
@@ -47,11 +47,11 @@ async def yielding_often(things: Iterable[T]) -> AsyncIterator[T]:
 
 
 async def encode_page(families: Iterable[Family], accept: str) -> tuple[bytes, str]:
-    """The page in the best form that `accept` names, and what that form is called."""
+    """The page in the best format that `accept` names, and its content type."""
     try:
         encode, content_type = choose_encoder(accept)
     except (TypeError, ValueError):
-        # A version that is no version.
+        # An invalid version in the header.
         encode, content_type = choose_encoder("")
     parts: list[bytes] = []
     for family in families:
@@ -82,12 +82,12 @@ def _pieces(family: Family) -> Iterator[_SingleFamily]:
 
 
 def _without_heading(text: bytes) -> bytes:
-    """Without HELP and TYPE, which are said once."""
+    """Without HELP and TYPE, which stand once."""
     return text.split(b"\n", 2)[2]
 
 
 KindKey: TypeAlias = tuple[str, str]
-# By kind and whether they are ready.
+# By API group, kind and readiness.
 ResourceCounts: TypeAlias = Mapping[tuple[str, str, bool], int]
 
 
@@ -108,13 +108,13 @@ def controller_snapshot(controller: Controller) -> ControllerSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSnapshot:
-    """A process among others at one moment."""
+    """A replica at one moment."""
 
     shards: int
     held: int
     # By shard.
     changes: Mapping[int, int]
-    # By what the lease is for.
+    # By the purpose of the lease.
     failures: Mapping[str, int]
 
 
@@ -125,34 +125,34 @@ def replica_snapshot(replica: ControllerReplica) -> ReplicaSnapshot:
     return ReplicaSnapshot(replica.shard_count, len(replica.held_shards), changes, failures)
 
 
-# --- Figures ----------------------------------------------------------------------------------------------------------
+# --- Samples ----------------------------------------------------------------------------------------------------------
 
 
 def counter(name: str, value: float, **labels: str) -> Sample:
-    """A figure that only grows."""
+    """A sample of a counter."""
     return Sample(name, MetricType.COUNTER, labels, value)
 
 
 def gauge(name: str, value: float, **labels: str) -> Sample:
-    """A figure that goes up and down."""
+    """A sample of a gauge."""
     return Sample(name, MetricType.GAUGE, labels, value)
 
 
 def controller_samples(one: ControllerSnapshot) -> Iterator[Sample]:
-    """What is shown of a controller and its queue."""
+    """The samples of a controller and its queue."""
     yield gauge("controller_runtime_active_workers", one.active, controller=one.name)
     yield gauge("controller_runtime_max_concurrent_reconciles", one.most, controller=one.name)
     yield from queue_samples(one.name, one.queue)
 
 
 def resource_samples(counted: ResourceCounts) -> Iterator[Sample]:
-    """What is shown of all resources."""
+    """The samples of all resources."""
     for (_, kind, ready), number in counted.items():
         yield gauge("setpoint_resources", number, kind=kind, ready="true" if ready else "false")
 
 
 def replica_samples(one: ReplicaSnapshot) -> Iterator[Sample]:
-    """What is shown of shards and leases."""
+    """The samples of shards and leases."""
     yield gauge("setpoint_shards", one.shards)
     yield gauge("setpoint_shards_held", one.held)
     for shard, number in one.changes.items():
@@ -162,7 +162,7 @@ def replica_samples(one: ReplicaSnapshot) -> Iterator[Sample]:
 
 
 def api_samples(snapshot: BudgetsSnapshot) -> Iterator[Sample]:
-    """What is shown of the services that are called."""
+    """The samples of the rate limiters and circuit breakers of services."""
     for budget in snapshot.budgets:
         yield from _budget_samples(budget)
     for limiter in snapshot.limiters:
@@ -190,7 +190,7 @@ def _gate_samples(limiter: LimiterStats) -> Iterator[Sample]:
 
 
 async def samples_by_metric(all_figures: Iterable[Sample]) -> Mapping[str, list[Sample]]:
-    """The figures of every metric in the catalogue, those that have none included."""
+    """The samples of every metric in the catalogue, also of those without any."""
     found: dict[str, list[Sample]] = {metric.name: [] for metric in CATALOGUE}
     async for figure in yielding_often(all_figures):
         found[figure.name].append(figure)
@@ -198,7 +198,7 @@ async def samples_by_metric(all_figures: Iterable[Sample]) -> Mapping[str, list[
 
 
 def metric_families(found: Mapping[str, list[Sample]]) -> Iterator[Family]:
-    """Every metric of the catalogue, in its order; one without figures is still named."""
+    """Every metric of the catalogue, in its order, also those without samples."""
     for metric in CATALOGUE:
         yield _family(metric, found[metric.name])
 

@@ -45,7 +45,7 @@ from setpoint.runtime.metrics.exposition import (
 )
 from setpoint.runtime.sharding.replica import ControllerReplica
 
-# What controller-runtime calls the end of a step. A step that stopped for any other reason failed.
+# controller-runtime's names for the results of a step. Any other is an error.
 _RESULTS: Final = {
     "settled": "success",
     "gone": "success",
@@ -58,21 +58,21 @@ _TERMINAL: Final = Retry.ON_EDIT.name.lower()
 _BUG: Final = Retry.BUG.name.lower()
 
 
-# How many requests there were, by method, host and code.
+# Requests by method, host and code.
 RequestCounts: TypeAlias = Mapping[tuple[str, str, str], int]
 
 
 class MonitoredManager(Protocol):
-    """What a manager shows of itself."""
+    """What the metrics page reads of a manager."""
 
     @property
     def replica(self) -> ControllerReplica | None:
-        """Its part among others, if there are any."""
+        """Its replica, if there are several."""
         ...
 
     @property
     def engine(self) -> EngineContext:
-        """The kinds that it keeps."""
+        """Its kinds."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class MonitoredManager(Protocol):
 
 
 class _Tally:
-    """Steps of one kind that came to the same; their durations are counted with those of the whole kind."""
+    """Steps of one kind with the same outcome and decision; their durations are counted by kind."""
 
     __slots__ = ("number", "times")
 
@@ -98,7 +98,7 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
-    """Everything that is measured, at one moment. `steps` are counted by kind, outcome and decision."""
+    """Everything that is measured, at one moment. `steps` are by kind, outcome and decision."""
 
     kinds: tuple[str, ...]
     with_cookies: frozenset[str]
@@ -106,7 +106,7 @@ class MetricsSnapshot:
     times: Mapping[str, HistogramSnapshot]
     convergence: Mapping[str, HistogramSnapshot]
     drift: Mapping[str, HistogramSnapshot]
-    # By kind and how they ended; the looks that they made needless, by kind. Only of kinds that can be listed.
+    # By kind and result; the resyncs that they saved, by kind. Only of kinds that can be listed.
     listings: Mapping[tuple[str, str], int]
     listed_looks: Mapping[str, int]
     controllers: tuple[ControllerSnapshot, ...]
@@ -118,7 +118,7 @@ class MetricsSnapshot:
 
 
 class Telemetry:
-    """The Metrics of an engine and the Measures of its controllers, for one event loop."""
+    """The StepMetrics of an engine and the ControllerMetrics of its controllers, for one event loop."""
 
     def __init__(self, budgets: Sequence[QuotaBudgets] = (), requests: Sequence[RequestCounts] = ()) -> None:
         self._budgets = tuple(budgets)
@@ -130,7 +130,7 @@ class Telemetry:
         self._drift: dict[str, Histogram] = {}
         self._listings: Counter[tuple[str, str]] = Counter()
         self._listed_looks: Counter[str] = Counter()
-        # Never the global one: two of us in one process do not meet.
+        # Not the global one: two managers in one process are independent.
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
         PlatformCollector(registry=self._process)
@@ -140,10 +140,10 @@ class Telemetry:
         """From now on the page shows this manager's controllers and resources as well."""
         self._watched = manager
 
-    # --- What happens --------------------------------------------------------------------------------------------
+    # --- Counting -----------------------------------------------------------------------------------------------------
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See Metrics. `outcome` is settled, gone, or the retry that the error of a stopped step asks for."""
+        """See StepMetrics. `outcome` is settled, gone, or the retry that the error of a stopped step asks for."""
         key = (kind, outcome, decision)
         tally = self._steps.get(key)
         if tally is None:
@@ -152,22 +152,22 @@ class Telemetry:
         tally.times.add(seconds)
 
     def converged(self, kind: str, seconds: float) -> None:
-        """See Measures."""
+        """See ControllerMetrics."""
         self._convergence.setdefault(kind, Histogram(CONVERGENCE_BUCKETS)).add(seconds)
 
     def drifted(self, kind: str, seconds: float) -> None:
-        """See Measures."""
+        """See ControllerMetrics."""
         self._drift.setdefault(kind, Histogram(DRIFT_AGE_BUCKETS)).add(seconds)
 
     def listed(self, kind: str, ending: str, looks: int) -> None:
-        """See Measures."""
+        """See ControllerMetrics."""
         self._listings[kind, ending] += 1
         self._listed_looks[kind] += looks
 
-    # --- The page ------------------------------------------------------------------------------------------------
+    # --- The page -----------------------------------------------------------------------------------------------------
 
     async def page(self, accept: str = "") -> tuple[bytes, str]:
-        """The page in the best form that `accept` names, and what that form is called."""
+        """The page in the best format that `accept` names, and its content type."""
         sorted_figures = await samples_by_metric(all_samples(self._picture()))
         return await encode_page(chain(metric_families(sorted_figures), self._process.collect()), accept)
 
@@ -203,12 +203,12 @@ class Telemetry:
 def _histogram_snapshots(
     found: Mapping[str, Histogram], kinds: set[str], bounds: tuple[float, ...]
 ) -> Mapping[str, HistogramSnapshot]:
-    """One for each kind: of a metric that is there from the start, the first increase can be seen."""
+    """One for each kind, also before the first observation: then Prometheus sees the first increase."""
     return {kind: found.get(kind, Histogram(bounds)).read() for kind in sorted(kinds | found.keys())}
 
 
 def all_samples(picture: MetricsSnapshot) -> Iterator[Sample]:
-    """Every figure of ours."""
+    """Every sample of setpoint's own metrics."""
     yield from _reconcile_samples(picture)
     yield from _decision_samples(picture)
     yield from _listing_samples(picture)

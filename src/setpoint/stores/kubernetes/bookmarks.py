@@ -11,7 +11,7 @@ from setpoint.errors import RevisionExpired
 
 GroupKind = tuple[str, str]
 _MAX_DIGITS: Final = 20
-# Where a watch of no kind at all stands.
+# The bookmark of a watch of no kind.
 _NO_KINDS: Final = Revision("0")
 
 
@@ -25,7 +25,7 @@ def to_revision(positions: Mapping[GroupKind, str]) -> Revision:
 def from_revision(since: Revision, kinds: Iterable[GroupKind]) -> dict[GroupKind, str]:
     """The positions of these kinds; a bare number, such as an object's own revision, is the position of each.
 
-    RevisionExpired for a text that lacks one of them, or that no cluster gave out.
+    RevisionExpired for a text that lacks one of them, or is no bookmark.
     """
     if _is_version(since):
         return dict.fromkeys(kinds, since)

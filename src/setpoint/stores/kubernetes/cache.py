@@ -13,28 +13,28 @@ from setpoint.stores.kubernetes.bookmarks import GroupKind
 from setpoint.stores.kubernetes.objects import ObjectState
 
 _LEVEL: Final = 3
-# How far back in bytes, as a power of two, something can be said to be the same as before.
+# The window of the compression in bytes, as a power of two.
 _WINDOW_BITS: Final = 14
 _MEMORY_LEVEL: Final = 7
-# What two have in common many have. After that only a text that is not made this many times smaller is worth a lesson.
+# The first texts always go into the dictionary; later ones only if they compress by less than this factor.
 _FIRST_SAMPLES: Final = 2
 _MIN_RATIO: Final = 3
 _MAX_SAMPLES: Final = 8
 
 
 class CompressedText(msgspec.Struct, frozen=True, gc=False):
-    """What a text says beside a sample, which many share."""
+    """A text, compressed with a dictionary that many texts share."""
 
     sample: bytes
     data: bytes
 
     def text(self) -> bytes:
-        """The text."""
+        """The text, decompressed."""
         return zlib.decompressobj(-_WINDOW_BITS, self.sample).decompress(self.data)
 
 
 class DictionaryCompressor:
-    """Packs texts of one sort. The first, and a few that are unlike all before them, become a part of the sample."""
+    """Compresses texts of one kind. The first ones, and a few unlike all before, become part of the dictionary."""
 
     def __init__(self) -> None:
         self._sample = b""
@@ -42,7 +42,7 @@ class DictionaryCompressor:
         self._lessons = 0
 
     def pack(self, text: bytes) -> CompressedText:
-        """The text, made small."""
+        """The text, compressed."""
         data = self._said(text)
         if self._lessons < _FIRST_SAMPLES or (len(data) * _MIN_RATIO > len(text) and self._lessons < _MAX_SAMPLES):
             self._learn(text)
@@ -50,13 +50,13 @@ class DictionaryCompressor:
         return CompressedText(self._sample, data)
 
     def _said(self, text: bytes) -> bytes:
-        # A copy: what it has learned of this text is nothing to the next.
+        # A copy: its state after this text is of no use to the next.
         packing = self._primed.copy()
         return packing.compress(text) + packing.flush()
 
     def _learn(self, text: bytes) -> None:
         self._lessons += 1
-        # The newest is the nearest; what is out of reach would only be kept.
+        # The newest is nearest to the text; what is beyond the window would only take memory.
         self._sample = (self._sample + text)[-(1 << _WINDOW_BITS) :]
         self._primed = _compressor(self._sample)
 
@@ -76,12 +76,12 @@ class _Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObjectCache:
-    """The newest state of each object that was seen. A kind is answered for while somebody watches it."""
+    """The newest known state of each object. It answers for a kind while that kind is watched."""
 
     def __init__(self) -> None:
         self._kept: dict[ResourceRef, _Entry] = {}
         self._packers: defaultdict[GroupKind, DictionaryCompressor] = defaultdict(DictionaryCompressor)
-        # Objects that we saw go before the watch did: what it still tells of them is past.
+        # Objects deleted by this process before the watch reported it: later events of them are stale.
         self._gone: dict[ResourceRef, str] = {}
         self._watched: set[GroupKind] = set()
 
@@ -89,7 +89,7 @@ class ObjectCache:
         return len(self._kept)
 
     def knows(self, kind: GroupKind) -> bool:
-        """Whether what is here of `kind` is all there is."""
+        """Whether the cache has all objects of `kind`."""
         return kind in self._watched
 
     def get(self, ref: ResourceRef) -> ObjectState | None:
@@ -98,7 +98,7 @@ class ObjectCache:
         return None if entry is None else _unpacked(ref, entry)
 
     def put(self, kept: ObjectState) -> None:
-        """A state that was read, watched or written; one that is not newer than what is here says nothing."""
+        """Adds a state that was read, watched or written, if it is newer than the cached one."""
         ref = kept.ref
         before = self._kept.get(ref)
         if self._gone.get(ref) == kept.uid or (before is not None and _is_stale(kept, before)):
@@ -107,14 +107,14 @@ class ObjectCache:
         self._kept[ref] = _packed(kept, self._packers[ref.group, ref.kind])
 
     def drop(self, ref: ResourceRef, uid: str) -> None:
-        """The object went, by our own hand: the watch will tell so later."""
+        """Removes an object that this process deleted: the watch reports it later."""
         before = self._kept.get(ref)
         if before is not None and before.uid == uid:
             del self._kept[ref]
             self._gone[ref] = uid
 
     def observe_deletion(self, last: ObjectState) -> None:
-        """The watch tells that an object went; a successor of the same name that is here already stays."""
+        """The watch reports a deletion; a successor of the same name stays."""
         if self._gone.get(last.ref) == last.uid:
             del self._gone[last.ref]
         before = self._kept.get(last.ref)
@@ -122,15 +122,15 @@ class ObjectCache:
             del self._kept[last.ref]
 
     def begin(self, kinds: Iterable[GroupKind]) -> None:
-        """From here on these kinds are watched."""
+        """From now on these kinds are watched."""
         self._watched.update(kinds)
 
     def end(self, kinds: Iterable[GroupKind]) -> None:
-        """Nobody watches these kinds any more: what is here of them may be past."""
+        """These kinds are not watched any more: their cached states may be stale."""
         self._watched.difference_update(kinds)
 
     def restart(self, kinds: Iterable[GroupKind]) -> None:
-        """These kinds are listed anew: what the list does not show is gone."""
+        """These kinds are relisted: what the list does not show is gone."""
         listed = set(kinds)
         for ref in [ref for ref in self._kept if (ref.group, ref.kind) in listed]:
             del self._kept[ref]
@@ -139,7 +139,7 @@ class ObjectCache:
 
 
 def _is_stale(kept: ObjectState, before: _Entry) -> bool:
-    """Resource versions of one object are numbers that grow; those of an earlier object of the same name are lower."""
+    """Whether `kept` is not newer: resource versions of one name are numbers that grow."""
     return kept.revision == before.revision or int(kept.revision) < int(before.revision)
 
 

@@ -71,12 +71,12 @@ class CommonStatus(msgspec.Struct, rename="camel"):
 
 
 def plural_of(kind: ResourceType) -> str:
-    """What a cluster calls many of them, and the last part of their address."""
+    """The plural name of a kind, which is the last part of its endpoint."""
     return kind.definition.plural or f"{kind.name.lower()}s"
 
 
 def crd_for(kind: ResourceType, describe: DescribeFields) -> JsonObject:
-    """The CustomResourceDefinition of `kind`; `describe` says what stands below each field of a type."""
+    """The CustomResourceDefinition of `kind`; `describe` gives the docstrings of the fields of a type."""
     label, value = PART_OF
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -128,7 +128,7 @@ def _schema(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
             "spec": written,
             "status": _status(kind, describe),
         },
-        # A spec that needs nothing may be left out altogether.
+        # A spec without required fields may be left out.
         **({"required": ["spec"]} if "required" in written else {}),
     }
 
@@ -138,7 +138,7 @@ def _status(kind: ResourceType, describe: DescribeFields) -> OpenApiSchema:
     own: OpenApiSchema = (
         {"type": "object", PRESERVE_UNKNOWN_FIELDS: True} if outputs is None else schema_of(outputs, describe)
     )
-    # Before the first look there is nothing to show, whatever the type says.
+    # Before the first step the status is empty, whatever the type requires.
     parts: dict[str, Json] = {name: part for name, part in own.items() if name != "required"}
     if kind.definition.required:
         parts["required"] = list(kind.definition.required)

@@ -21,7 +21,7 @@ from setpoint.errors import (
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """What goes wrong with the cluster goes wrong with the store."""
+    """Errors of the API server inside become StoreErrors."""
     try:
         yield
     except KindNotServed as error:
@@ -33,13 +33,13 @@ def store_errors() -> Iterator[None]:
     except UserError as error:
         if isinstance(error, ManifestInvalid):
             raise
-        # A kubeconfig, or a login, that is not right.
+        # A wrong kubeconfig or login.
         raise StoreError(str(error)) from error
 
 
 @contextmanager
 def author_errors(ref: ResourceRef) -> Iterator[None]:
-    """The same for a manifest: what the cluster does not take is its author's to mend."""
+    """The same for a manifest: a rejection is the author's to fix."""
     try:
         with store_errors():
             yield
@@ -55,7 +55,7 @@ def author_errors(ref: ResourceRef) -> Iterator[None]:
 
 @contextmanager
 def object_errors(ref: ResourceRef) -> Iterator[None]:
-    """The same for an object that an owner makes: rights, quotas and a namespace that is missing are told there too."""
+    """The same for an object that an owner generates: it also reports missing permissions, quotas and namespaces."""
     try:
         with author_errors(ref):
             yield
@@ -67,12 +67,12 @@ def object_errors(ref: ResourceRef) -> Iterator[None]:
 
 
 def other_conflict(error: RemoteConflict) -> WriteConflict:
-    """One that is not about the object itself: a quota that somebody else counts on, or what came and went."""
+    """A conflict that is not about the object itself, such as one of a quota."""
     return WriteConflict(f"the cluster: {error}: read again and plan again")
 
 
 def _is_bad_request(error: BaseException | None) -> bool:
-    """Whether it says that there is a field that the kind does not have, or a value of another type."""
+    """Whether the API server reports an unknown field or a value of another type."""
     return _has_status(error, 400)
 
 

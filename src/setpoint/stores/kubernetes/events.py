@@ -35,7 +35,7 @@ class _InvolvedObject(msgspec.Struct, rename="camel", gc=False):
 
 
 class ClusterEvent(msgspec.Struct, rename="camel", gc=False):
-    """An Event, as far as we read it."""
+    """The members of an Event that are read."""
 
     metadata: _Metadata
     involved_object: _InvolvedObject
@@ -53,14 +53,14 @@ decode_event: Final = msgspec.json.Decoder(ClusterEvent).decode
 
 @dataclass(frozen=True, slots=True)
 class OrderedNote:
-    """A note, and where it stands among others: resource versions of one kind are numbers that grow."""
+    """An event record and its order: resource versions of one kind are numbers that grow."""
 
     note: EventRecord
     order: int
 
 
 def event_name(note: EventRecord) -> str:
-    """The name of the Event for `note`: the same for the same again, so that it is counted and not told twice."""
+    """The name of the Event for `note`: equal records get the same name, so that they are counted."""
     return f"{note.ref.name[:_LONGEST_NAME]}.{digest([note.uid, note.reason, note.message])[:16]}"
 
 
@@ -92,13 +92,13 @@ def event_for(note: EventRecord, version: str) -> JsonObject:
 
 
 def count_patch(event: ClusterEvent, note: EventRecord) -> JsonObject:
-    """What changes of an Event when the same is told again; refused when somebody else changed it meanwhile."""
+    """The patch that counts an equal record; rejected when another writer changed the Event meanwhile."""
     changes: dict[str, Json] = {"count": (event.count or 1) + note.count, "lastTimestamp": note.at}
     return {"metadata": {"resourceVersion": event.metadata.resource_version}, **changes}
 
 
 def note_from(event: ClusterEvent) -> OrderedNote:
-    """The note that an Event is, whoever wrote it."""
+    """The event record of an Event, also of one that another component wrote."""
     about = event.involved_object
     ref = ResourceRef(about.api_version.rpartition("/")[0], about.kind, about.namespace, about.name)
     at = event.last_timestamp or event.event_time or event.first_timestamp or ""
@@ -110,22 +110,22 @@ def note_from(event: ClusterEvent) -> OrderedNote:
 _log: Final = logging.getLogger(__name__)
 _EVENTS: Final = Endpoint("", "v1", "events")
 _OWN_SOURCE: Final = f"source={COMPONENT}"
-# Somebody else counts up the same: seldom, and never for long.
+# Conflicts with another writer that counts the same Event are rare and short.
 _WRITE_ATTEMPTS: Final = 5
 
 
 class EventRecorder:
-    """The notes of a store."""
+    """Writes event records as Events, and reads them back."""
 
     def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope) -> None:
         self._client = client
         self._scope = cluster_scope
 
     async def record_event(self, event: EventRecord) -> None:
-        """A new Event, or one more of the same.
+        """Writes a new Event, or counts an equal one.
 
-        One that the cluster does not take, such as in a namespace that is being deleted, is told in the log and given
-        up: what it is about is in the status, and the step that tells it goes on.
+        A rejected Event, such as in a namespace that is being deleted, is logged and dropped: the status says the same,
+        and the step goes on.
         """
         try:
             await self._note(event)
@@ -148,7 +148,7 @@ class EventRecorder:
             return
 
     async def events(self, ref: ResourceRef | None) -> tuple[EventRecord, ...]:
-        """Those of one resource, or all, oldest first."""
+        """The event records of one resource, or all, oldest first."""
         place = self._scope.namespace if ref is None else ref.namespace
         endpoint = Endpoint("", "v1", "events", place)
         fields = _OWN_SOURCE

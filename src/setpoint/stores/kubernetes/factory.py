@@ -16,7 +16,7 @@ from setpoint.stores.kubernetes.served_kinds import ClusterScope, ServedKind
 from setpoint.stores.kubernetes.store import KubernetesStore
 
 SCHEME: Final = "kubernetes"
-# Where `setpoint install` puts the pods, and so their leases; a pod is told its own by its manifest.
+# The namespace of the pods that `setpoint install` creates, and so of their leases; a pod gets it from its manifest.
 SYSTEM_NAMESPACE: Final = "setpoint-system"
 POD_NAMESPACE: Final = "POD_NAMESPACE"
 _SECRETS: Final = ObjectKind("", "v1", "Secret", "secrets")
@@ -26,22 +26,22 @@ _SECRETS: Final = ObjectKind("", "v1", "Secret", "secrets")
 class ClusterAddress:
     """A cluster, by the name of its context or the current one; the whole of it, or one namespace.
 
-    Whoever looks after one namespace has its leases there: two that look after different ones do not share the work.
+    A process for one namespace has its leases there: processes for different namespaces do not share shards.
     """
 
     context: str | None = None
     namespace: str | None = None
-    # Where the leases are, if that is said.
+    # The namespace of the leases, if it is given.
     own: str | None = None
 
     @property
     def leases(self) -> str:
-        """Where the leases are."""
+        """The namespace of the leases."""
         return self.own or self.namespace or SYSTEM_NAMESPACE
 
 
 def parse_cluster_address(url: str) -> ClusterAddress:
-    """The cluster that a store's address means; ManifestInvalid for one that means none.
+    """The cluster that a store address names; ManifestInvalid for an address that is not valid.
 
     `kubernetes`, `kubernetes://CONTEXT`, and either with `?namespace=NAMESPACE` after it.
     """
@@ -57,7 +57,7 @@ def parse_cluster_address(url: str) -> ClusterAddress:
 
 
 def cluster_address_in(url: str, environment: Mapping[str, str]) -> ClusterAddress:
-    """The same for a process that is in a pod, or is told that it is."""
+    """The same for a process in a pod, by its environment."""
     return replace(parse_cluster_address(url), own=environment.get(POD_NAMESPACE) or None)
 
 
@@ -67,40 +67,40 @@ def open_kubernetes(
     kinds: Iterable[ResourceType | ObjectKind],
     clock: Clock,
     *,
-    lasting: bool,
+    long_running: bool,
 ) -> KubernetesStore:
-    """The store. A process that is `lasting` keeps what it watches in memory, and hears of Secrets without reading any.
+    """The store. A `long_running` process caches what it watches, and watches the metadata of Secrets only.
 
-    Any other wants to know whether one is there: its leases may be those for one namespace, or for all of them. Nothing
-    is asked of the cluster yet.
+    Any other reads leases to see whether a controller runs: those of its namespace, and those of the whole cluster.
+    Nothing is requested from the cluster yet.
     """
-    also = () if lasting or place.leases == SYSTEM_NAMESPACE else (SYSTEM_NAMESPACE,)
+    also = () if long_running or place.leases == SYSTEM_NAMESPACE else (SYSTEM_NAMESPACE,)
     cluster_scope = ClusterScope(
-        served_kinds(kinds, place.namespace, lasting=lasting), place.leases, place.namespace, also
+        served_kinds(kinds, place.namespace, long_running=long_running), place.leases, place.namespace, also
     )
-    return KubernetesStore(client, clock, cluster_scope, ObjectCache() if lasting else None)
+    return KubernetesStore(client, clock, cluster_scope, ObjectCache() if long_running else None)
 
 
 def served_kinds(
-    kinds: Iterable[ResourceType | ObjectKind], namespace: str | None = None, *, lasting: bool
+    kinds: Iterable[ResourceType | ObjectKind], namespace: str | None = None, *, long_running: bool
 ) -> Mapping[tuple[str, str], ServedKind]:
-    """The kinds that are looked after, in `namespace` or everywhere; Secrets; and those that owners make or read.
+    """The kinds with a controller, in `namespace` or everywhere; Secrets; and the kinds that owners generate or read.
 
-    Of the latter and of Secrets only metadata is watched, and one is read when a resource names it.
+    Of the latter and of Secrets only metadata is watched; an object is read when a resource references it.
     """
     served: dict[tuple[str, str], ServedKind] = {}
-    # What is looked after stays so when an owner makes it as well.
+    # A kind with a controller stays one when an owner generates it as well.
     for one in sorted((_SECRETS, *kinds), key=lambda one: not isinstance(one, ObjectKind)):
         if isinstance(one, ObjectKind):
-            kind = _uncached_kind(one, namespace, lasting=lasting)
+            kind = _uncached_kind(one, namespace, long_running=long_running)
         else:
             kind = ServedKind(one.group, one.version, one.name, plural_of(one))
         served[kind.name] = kind
     return served
 
 
-def _uncached_kind(kind: ObjectKind, namespace: str | None, *, lasting: bool) -> ServedKind:
-    # Whoever looks after one namespace has no right to watch what is in none.
-    listed = lasting and (kind.is_namespaced or namespace is None)
-    form = Representation.METADATA if lasting else Representation.WHOLE
+def _uncached_kind(kind: ObjectKind, namespace: str | None, *, long_running: bool) -> ServedKind:
+    # A process for one namespace has no permission to watch cluster-scoped kinds.
+    listed = long_running and (kind.is_namespaced or namespace is None)
+    form = Representation.METADATA if long_running else Representation.WHOLE
     return ServedKind(kind.group, kind.version, kind.kind, kind.plural, form, listed, kind.is_namespaced)

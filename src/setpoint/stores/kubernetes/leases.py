@@ -19,7 +19,7 @@ from setpoint.stores.kubernetes.write_bodies import ENGINE_WRITE
 from setpoint.stores.leases import unix_seconds
 
 _NO_HOLDER: Final = ""
-# How far the clocks of a cluster's machines may be apart before somebody who lives is taken for dead by onlookers.
+# How far clocks may differ before a reader takes a live holder for gone.
 _CLOCK_SKEW_SECONDS: Final = 30.0
 
 
@@ -37,14 +37,14 @@ class _Spec(msgspec.Struct, rename="camel", gc=False):
 
 
 class ClusterLease(msgspec.Struct, rename="camel", gc=False):
-    """A Lease, as far as we read it."""
+    """The members of a Lease that are read."""
 
     metadata: _Metadata
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
     @property
     def holder(self) -> str:
-        """Who holds it; empty for nobody."""
+        """The holder; empty when it is free."""
         return self.spec.holder_identity or _NO_HOLDER
 
     @property
@@ -71,33 +71,33 @@ decode_lease: Final = msgspec.json.Decoder(ClusterLease).decode
 
 @dataclass(frozen=True, slots=True)
 class LeaseObservation:
-    """A lease, and when it was first seen like this, by the clock that never runs backwards."""
+    """A lease, and when it was first seen in this state, by the monotonic clock."""
 
     lease: ClusterLease
     at: float
 
     def left(self, now: float) -> float:
-        """The seconds until it has run out; none for one that nobody holds."""
+        """The seconds until it expires; 0 for one that is free."""
         return self.at + self.lease.seconds - now if self.lease.holder else 0.0
 
 
 def seconds_presumed_held(sighting: LeaseObservation, monotonic: float, wall: float) -> float:
-    """The seconds for which its holder may be taken to be there: for those who only want to know.
+    """The seconds for which its holder is presumed to be there: for readers that do not acquire it.
 
-    Who sees a lease for the first time knows nothing of its past but what its holder wrote, by a clock that may differ.
+    A reader that sees a lease for the first time has only the time that its holder wrote, by a clock that may differ.
     """
     left, renewed = sighting.left(monotonic), sighting.lease.renewed
     return left if renewed is None else min(left, renewed + sighting.lease.seconds + _CLOCK_SKEW_SECONDS - wall)
 
 
 def observed(before: LeaseObservation | None, lease: ClusterLease, now: float) -> LeaseObservation:
-    """The sighting of `lease`: the earlier one when nothing has changed since."""
+    """The observation of `lease`: the earlier one when nothing has changed since."""
     is_same = before is not None and before.lease.metadata.resource_version == lease.metadata.resource_version
     return before if is_same and before is not None else LeaseObservation(lease, now)
 
 
 def lease_body(name: str, holder: str, seconds: float, now: str, before: ClusterLease | None) -> JsonObject:
-    """The Lease to write; with `before`, only over that very state of it."""
+    """The Lease to write; with `before`, only over that state of it."""
     is_ours = before is not None and before.holder == holder
     transitions = 0 if before is None else before.fence - 1 + (not is_ours)
     acquired = before.spec.acquire_time if before is not None and is_ours else None
@@ -113,7 +113,7 @@ def lease_body(name: str, holder: str, seconds: float, now: str, before: Cluster
 
 
 def released_body(name: str, before: ClusterLease) -> JsonObject:
-    """The Lease given back over that very state of it: nobody's, with its fence on record."""
+    """The Lease released over that state of it: without a holder, with its fence kept."""
     spec: dict[str, Json] = {
         "holderIdentity": _NO_HOLDER,
         "leaseDurationSeconds": max(1, before.seconds),
@@ -123,7 +123,7 @@ def released_body(name: str, before: ClusterLease) -> JsonObject:
 
 
 def micro_time(now: str) -> str:
-    """A time to the second as the cluster writes times of leases."""
+    """A time as Leases have it: MicroTime."""
     return now.removesuffix("Z") + ".000000Z"
 
 
@@ -134,12 +134,12 @@ def _lease(name: str, spec: dict[str, Json], before: ClusterLease | None) -> Jso
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-# How often somebody else who holds it as well may be quicker.
+# Attempts when other processes renew the same shared lease at the same time.
 _ACQUIRE_ATTEMPTS: Final = 10
 
 
 class LeaseClient:
-    """The leases of a store, all in one namespace."""
+    """Acquires, renews and releases the leases of a store, all in one namespace."""
 
     def __init__(self, client: KubernetesClient, clock: Clock, namespace: str) -> None:
         self._client = client.unthrottled()
@@ -158,8 +158,8 @@ class LeaseClient:
             written = await self._write(name, holder, seconds, before)
             if written is not None:
                 return written
-            # Somebody was quicker, or our memory was of the past: what there is now decides. One that is held in
-            # common is renewed by many at once.
+            # Another writer was faster, or the remembered state was stale: the present state decides. A shared lease
+            # is renewed by many at once.
             before = await self._look(name)
             if before is None or before.lease.holder != holder:
                 return None
@@ -197,7 +197,7 @@ class LeaseClient:
 
     async def _write(self, name: str, holder: str, seconds: float, before: LeaseObservation | None) -> Lease | None:
         body = lease_body(name, holder, seconds, self._clock.now(), None if before is None else before.lease)
-        # Before the request: it may have been granted any time since.
+        # Before the request: the lease may be granted at any time after.
         asked = self._clock.monotonic()
         try:
             if before is None:

@@ -26,7 +26,7 @@ _SLICE_SIZE: Final = 16
 
 
 class MultiKindLister:
-    """Lists for a store, which keeps what it shows in `cache` if it has one."""
+    """Lists several kinds, and puts the objects into `cache` if there is one."""
 
     def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, cache: ObjectCache | None) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class MultiKindLister:
         self._cache = cache
 
     async def whole(self, query: ResourceQuery) -> ResourceList:
-        """All at once, sorted."""
+        """Everything in one list, sorted."""
         found: list[Resource] = []
         revision = None
         async with aclosing(self.pages(query, 500)) as pages:
@@ -45,9 +45,9 @@ class MultiKindLister:
         return ResourceList(tuple(sorted(found, key=lambda one: one.ref)), revision)
 
     async def pages(self, query: ResourceQuery, size: int) -> AsyncGenerator[ResourceList, None]:
-        """Kind by kind. The first piece of each is read before any is shown: only then is it known where all stand."""
+        """Page by page, kind by kind. The first page of each kind is read before any is returned, for the bookmark."""
         kinds = self._scope.kinds_for(query)
-        # As they are when this began: what a later piece shows anew is told again by a watch from here.
+        # From before the list: changes that a later page shows are repeated by a watch from here.
         firsts = list(await asyncio.gather(*(self._page(kind, query, PageRequest(size)) for kind in kinds)))
         revision = to_revision({kind.name: page.resource_version for kind, page in zip(kinds, firsts, strict=True)})
         if self._cache is not None and query == EVERYTHING:
@@ -64,7 +64,7 @@ class MultiKindLister:
                 page = await self._next_page(kind, query, PageRequest(size, page.token))
 
     async def _next_page(self, kind: ServedKind, query: ResourceQuery, paging: PageRequest) -> ObjectPage:
-        """When the page before was too long ago: all of the kind, on one page."""
+        """The next page; all of the kind on one page when the continue token has expired."""
         try:
             return await self._page(kind, query, paging)
         except RemoteExpired:
@@ -86,11 +86,11 @@ def _resource(item: Raw, kind: ServedKind, cache: ObjectCache | None) -> Resourc
 
 
 def _slices(page: ObjectPage) -> Iterator[Sequence[Raw]]:
-    """One at least. What a part was decoded into is let go before the next is, and its place used again."""
+    """At least one slice. The memory of a slice is freed before the next is decoded."""
     return (page.items[start : start + _SLICE_SIZE] for start in range(0, max(1, len(page.items)), _SLICE_SIZE))
 
 
-# How many events may wait to be heard: beyond that the cluster has to wait.
+# How many events are buffered: beyond that the API server has to wait.
 _MAX_BUFFERED: Final = 1_000
 _EVENTS_BEFORE_YIELD: Final = 32
 CLOSED: Final = "the store is closed: open it again"
@@ -102,7 +102,7 @@ _CHANGES: Final = {
 
 
 class KindEvent(NamedTuple):
-    """One change of one kind; without an object it says only how far that kind has been told."""
+    """One event of one kind; without an object it is a bookmark."""
 
     kind: GroupKind
     at: str
@@ -111,7 +111,7 @@ class KindEvent(NamedTuple):
 
 
 class MultiKindWatch:
-    """The watches behind one watcher."""
+    """One watch over several kinds: a task for each."""
 
     def __init__(self, client: KubernetesClient, cluster_scope: ClusterScope, query: ResourceQuery) -> None:
         self._client = client
@@ -122,19 +122,19 @@ class MultiKindWatch:
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     async def close(self) -> None:
-        """Ends the watches; the next step of whoever follows is a StoreError."""
+        """Ends the watches; the next read of `events` raises StoreError."""
         self._is_closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._news.empty():
-            # Whoever waits is to hear of it as well.
+            # A waiting reader is woken as well.
             self._news.put_nowait(StoreError(CLOSED))
 
     async def events(
         self, positions: Mapping[GroupKind, str]
     ) -> AsyncGenerator[tuple[ResourceChange, ObjectState], None]:
-        """Every change after these positions, without an end, with the bytes that it came in."""
+        """Every change after these positions, without an end, each with the state of its object."""
         at = dict(positions)
         self._tasks = tuple(
             asyncio.create_task(self._follow(kind, at[kind.name])) for kind in self._scope.kinds_for(self._query)
@@ -146,7 +146,7 @@ class MultiKindWatch:
                 if told.kept is not None and told.change is not None:
                     yield ResourceChange(told.change, ClusterResource(told.kept), to_revision(at)), told.kept
                 if number % _EVENTS_BEFORE_YIELD == 0:
-                    # While there is news nobody has to wait for it: others would never have their turn.
+                    # While events are buffered, reading never awaits: without this, other tasks would starve.
                     await asyncio.sleep(0)
         finally:
             await self.close()
@@ -167,7 +167,7 @@ class MultiKindWatch:
                 async with aclosing(events):
                     async for event in events:
                         await self._news.put(_kind_event(event, kind))
-        except Exception as error:  # noqa: BLE001 - whoever follows has to hear of it
+        except Exception as error:  # noqa: BLE001 - raised in the reader
             await self._news.put(error)
 
 

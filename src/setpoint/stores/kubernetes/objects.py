@@ -16,7 +16,7 @@ from setpoint.stores.records import decode
 _parts: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _text: Final = msgspec.json.Decoder(str).decode
 _encode: Final = msgspec.json.Encoder().encode
-# Who set which field: often more than the rest of the object, and nothing that we go by.
+# Field managers take often more space than the rest of the object, and are not used.
 _NOT_KEPT: Final = ("managedFields", "selfLink")
 _EMPTY_TEXT: Final = Raw(b'""')
 
@@ -29,43 +29,43 @@ class ObjectState(msgspec.Struct, frozen=True, gc=False):
     revision: Revision
     metadata: bytes
     body: bytes  # the author's: everything but metadata and status
-    status: bytes  # empty before the first look
+    status: bytes  # empty before the first step
 
 
 def decode_object(raw: bytes | Raw, api_version: str, kind: str) -> ObjectState:
-    """The object in `raw`; StoreError for what is none. The items of a list do not say what they are: `kind` does."""
+    """The object in `raw`; StoreError when it is none. Items of a list lack apiVersion and kind: they are given."""
     try:
         parts = _parts(raw)
         metadata = _parts(parts.pop("metadata"))
-        # There are few namespaces, and very many objects.
+        # Few namespaces, very many objects.
         namespace = intern(_text(metadata.get("namespace", _EMPTY_TEXT)))
         ref = ResourceRef(_group_of(api_version), kind, namespace, _text(metadata["name"]))
-        # What would be made, but is not, has no resource version.
+        # The answer to a dry run has no resource version.
         uid, revision = _text(metadata["uid"]), Revision(_text(metadata.get("resourceVersion", _EMPTY_TEXT)))
     except (msgspec.MsgspecError, KeyError, UnicodeDecodeError) as error:
         raise StoreError(f"the cluster answered with something that is no {kind}: {error!r}") from error
     for name in _NOT_KEPT:
         metadata.pop(name, None)
     status = parts.pop("status", None)
-    # Whatever form it was asked for in: one of metadata alone says that it is that.
+    # A PartialObjectMetadata has a kind of its own, which is replaced.
     body = {**parts, "apiVersion": api_version, "kind": kind}
     return ObjectState(ref, uid, revision, _encode(metadata), _encode(body), _status_bytes(status))
 
 
 @cache
 def _group_of(api_version: str) -> str:
-    """One text for all objects of a kind."""
+    """The API group; one string for all objects of a kind."""
     return api_version.rpartition("/")[0]
 
 
 def _status_bytes(status: Raw | None) -> bytes:
-    """The bytes of a status that says something."""
+    """The bytes of a status; none for an empty one."""
     text = b"" if status is None else bytes(status)
     return b"" if text in (b"{}", b"null") else text
 
 
 class ClusterResource(Resource):
-    """A resource in a cluster, each part decoded when it is asked for."""
+    """A resource in a cluster, decoded on use."""
 
     kept: ObjectState
 

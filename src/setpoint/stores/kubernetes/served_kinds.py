@@ -12,10 +12,10 @@ from setpoint.stores.kubernetes.bookmarks import GroupKind
 
 @dataclass(frozen=True, slots=True)
 class ServedKind:
-    """A kind in the version that we write. In the form of metadata its values are left where they are.
+    """A kind in the version that is written, and the form in which it is read: whole, or metadata only.
 
-    One that is not `listed` is found by those who name it: there may be many that have nothing to do with us.
-    One that is not `namespaced` is in no namespace, whatever is asked for.
+    Objects of a kind that is not `listed` are only read by name: there may be many that setpoint does not manage.
+    A kind that is not `namespaced` is cluster-scoped.
     """
 
     group: str
@@ -33,23 +33,23 @@ class ServedKind:
 
     @property
     def api_version(self) -> str:
-        """As manifests write it."""
+        """The apiVersion of manifests."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def all_in(self, namespace: str | None) -> Endpoint:
-        """All of them, in a namespace or everywhere."""
+        """The endpoint of all objects, in a namespace or everywhere."""
         return Endpoint(self.group, self.version, self.plural, namespace if self.namespaced else None)
 
     def one(self, ref: ResourceRef) -> Endpoint:
-        """One of them."""
+        """The endpoint of one object."""
         return self.all_in(ref.namespace).named(ref.name)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterScope:
-    """What a process looks after: these kinds, everywhere or in one namespace; and where its leases are.
+    """What a store serves: these kinds, everywhere or in one namespace; and the namespace of its leases.
 
-    `others` are the namespaces in which it looks for the leases of others as well.
+    `others` are namespaces in which leases of other controllers are read as well.
     """
 
     kinds: Mapping[GroupKind, ServedKind]
@@ -59,11 +59,11 @@ class ClusterScope:
 
     @property
     def cached(self) -> frozenset[GroupKind]:
-        """The kinds that are kept whole in memory where anything is: none whose values are left where they are."""
+        """The kinds that a cache holds: those that are listed, and read whole."""
         return frozenset(name for name, kind in self.kinds.items() if kind.listed and kind.form is Representation.WHOLE)
 
     def kinds_for(self, query: ResourceQuery) -> tuple[ServedKind, ...]:
-        """The kinds that a query is about, in order."""
+        """The kinds that match a query, in order."""
         return tuple(
             kind
             for _, kind in sorted(self.kinds.items())
@@ -73,11 +73,11 @@ class ClusterScope:
         )
 
     def place(self, query: ResourceQuery) -> str | None:
-        """The namespace to ask for; None for all of them."""
+        """The namespace to request; None for all of them."""
         return self.namespace if query.namespace is None else query.namespace
 
     def require(self, ref: ResourceRef) -> None:
-        """ManifestInvalid for a resource in another namespace than the one that is looked after."""
+        """ManifestInvalid for a resource outside of the namespace that the store is limited to."""
         if self.namespace not in (None, ref.namespace):
             raise ManifestInvalid(
                 f"{ref}: this store is the namespace {self.namespace} alone: "
@@ -91,5 +91,5 @@ class ClusterScope:
 
 
 def selection_for(query: ResourceQuery, form: Representation) -> ObjectSelector:
-    """What the cluster is to choose by."""
+    """The label selector of a query, and the form of the answer."""
     return ObjectSelector(",".join(f"{key}={text}" for key, text in query.labels.items()), representation=form)

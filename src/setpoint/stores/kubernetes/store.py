@@ -54,7 +54,7 @@ from setpoint.stores.mutations import already_exists, changed_since_read, child_
 
 
 class KubernetesStore(DerivedStoreOperations):
-    """A Store in a cluster. With a cache, reads of what is watched ask nobody."""
+    """A Store in a cluster. With a cache, reads of watched kinds send no request."""
 
     def __init__(
         self, client: KubernetesClient, clock: Clock, cluster_scope: ClusterScope, cache: ObjectCache | None = None
@@ -107,7 +107,7 @@ class KubernetesStore(DerivedStoreOperations):
         positions = from_revision(since, names)
         following = MultiKindWatch(self._client, self._scope, query)
         self._followings.add(following)
-        # One that is asked for a part only does not see all there is.
+        # Only a watch of everything keeps the cache complete.
         cache = self._cache if query == EVERYTHING else None
         if cache is not None:
             cache.begin(self._scope.cached)
@@ -130,7 +130,7 @@ class KubernetesStore(DerivedStoreOperations):
         return self._seen(raw, kind)
 
     async def dry_run(self, manifest: JsonObject) -> Resource:
-        """See Rehearsing."""
+        """See DryRunStore."""
         kind, raw = await self._applied(manifest, replace(AUTHOR_WRITE, dry_run=True))
         return ClusterResource(decode_object(raw, kind.api_version, kind.kind))
 
@@ -231,7 +231,7 @@ class KubernetesStore(DerivedStoreOperations):
         self._keep(marked)
         return resource
 
-    # --- Notes and leases ---------------------------------------------------------------------------------------------
+    # --- Event records and leases -------------------------------------------------------------------------------------
 
     async def record_event(self, event: EventRecord) -> None:
         """See Store."""
@@ -271,7 +271,7 @@ class KubernetesStore(DerivedStoreOperations):
             await following.close()
         await self._client.close()
 
-    # --- Inside -------------------------------------------------------------------------------------------------------
+    # --- Internals ----------------------------------------------------------------------------------------------------
 
     async def _read(self, ref: ResourceRef) -> ObjectState | None:
         with store_errors():
@@ -280,7 +280,7 @@ class KubernetesStore(DerivedStoreOperations):
         return None if raw is None or kind is None else decode_object(raw, kind.api_version, kind.kind)
 
     async def _any_kind(self, ref: ResourceRef) -> ServedKind | None:
-        """A kind, also one that somebody else looks after: what ours refer to may be of any."""
+        """The served kind, or any other that the cluster has: references may be to any kind."""
         ours = self._scope.kinds.get((ref.group, ref.kind))
         if ours is not None:
             return ours
@@ -290,7 +290,7 @@ class KubernetesStore(DerivedStoreOperations):
             return None
 
     async def _kind_in(self, ref: ResourceRef, version: str) -> ServedKind:
-        """A kind in the version in which an object of it is written."""
+        """The kind in the version in which an object is written."""
         ours = self._scope.kinds.get((ref.group, ref.kind))
         if ours is not None:
             return replace(ours, version=version)
@@ -354,7 +354,7 @@ class _Details(msgspec.Struct):
 
 
 class _Ending(msgspec.Struct):
-    """What is told of an object that is gone."""
+    """The answer to the deletion of an object that is gone."""
 
     details: _Details = msgspec.field(default_factory=_Details)
 

@@ -22,21 +22,21 @@ from setpoint.stores.manifests import (
 )
 from setpoint.stores.records import decode
 
-# Whose fields are whose: what authors apply, and what the engine patches.
+# The field managers: of what authors apply, and of what the engine writes.
 AUTHOR_WRITE, ENGINE_WRITE = ApiWriteOptions("setpoint"), ApiWriteOptions("setpoint-controller")
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _LABELLED: Final = ("labels", "annotations", "ownerReferences")
 
 
 def read_applicable(manifest: JsonObject) -> AuthoredManifest:
-    """The author's part; ManifestInvalid for what a cluster would keep as something else."""
+    """The author's part; ManifestInvalid for what a cluster would store differently."""
     authored = read_manifest(manifest)
     require_int64_numbers(authored.ref, decode(authored.body))
     return authored
 
 
 def require_int64_numbers(ref: ResourceRef, body: JsonObject) -> None:
-    """ManifestInvalid for a number that a cluster would keep as something else."""
+    """ManifestInvalid for a number that a cluster would round."""
     for path, number in _beyond_int64(body, Path(())):
         raise ManifestInvalid(
             f"{ref.kind} {ref.name}: {path} cannot be {number}: "
@@ -45,14 +45,14 @@ def require_int64_numbers(ref: ResourceRef, body: JsonObject) -> None:
 
 
 def authored_version(authored: AuthoredManifest) -> str:
-    """The version of the API group that the author writes: the cluster knows what it means in another."""
+    """The version of the API group in the manifest: the cluster converts it."""
     return str(decode(authored.body)["apiVersion"]).rpartition("/")[2]
 
 
 def apply_body(authored: AuthoredManifest, endpoint: Endpoint, present: bytes | None = None) -> JsonObject:
-    """The object to send to `endpoint`, to apply it or to make it: all that the author says, and nothing else.
+    """The body of an apply or a create at `endpoint`: the author's part, and nothing else.
 
-    An annotation of the engine's that the author repeats, having read it, stays the engine's alone.
+    An annotation of the engine that the author repeats unchanged stays the engine's alone.
     """
     body: dict[str, Any] = decode(authored.body)
     if authored.secret:
@@ -82,7 +82,7 @@ _objects: Final = msgspec.json.Decoder(_Object)
 
 
 def engine_annotations(present: bytes) -> dict[str, str]:
-    """The annotations of an object that the engine was the last to change."""
+    """The annotations of an object that the engine changed last."""
     metadata = _objects.decode(present).metadata
     owned: set[str] = set()
     for one in metadata.managed_fields:
@@ -119,7 +119,7 @@ def _beyond_int64(value: Any, path: Path) -> Iterator[tuple[Path, int]]:  # noqa
 
 
 def _adds(said: Json, present: Json) -> bool:
-    """Whether something is said that is not there."""
+    """Whether `said` has something that `present` has not."""
     if isinstance(said, dict) and isinstance(present, dict):
         return any(present.get(key) != value for key, value in said.items())
     return bool(said) and not same(said, present)
@@ -129,9 +129,9 @@ _AUTHORED_METADATA: Final = ("labels", "annotations", "ownerReferences")
 
 
 def replacement_body(seen: Resource, document: JsonObject) -> JsonObject | None:
-    """The object to send, which the cluster takes only over `seen`; None when `document` says nothing new.
+    """The body of a PUT that the cluster accepts only over `seen`; None when `document` changes nothing.
 
-    ManifestInvalid for what the cluster would keep as something else. Whose each field is, is left out: it is kept.
+    ManifestInvalid for what the cluster would store differently. managedFields are left out, so they are kept.
     """
     wanted = decode(canonical(document))
     require_same_ref(seen.ref, Resource(wanted).ref)
@@ -150,7 +150,7 @@ def _body_over(seen: Resource, wanted: dict[str, Any]) -> JsonObject:
         **{name: value for name, value in found.items() if name not in _AUTHORED_METADATA},
         **{name: said[name] for name in _AUTHORED_METADATA if said.get(name)},
     }
-    # Where a status is no part of its own, it would go with what is replaced.
+    # Without a status subresource, a PUT without the status would remove it.
     return {**body, "metadata": metadata, **({"status": dict(seen.status)} if seen.status else {})}
 
 
@@ -165,7 +165,7 @@ def _with_secret_data(seen: Resource, body: dict[str, Any]) -> dict[str, Any]:
 def metadata_changes(
     seen: Resource, finalizers: tuple[str, ...] | None, annotations: Mapping[str, str | None] | None
 ) -> dict[str, Json]:
-    """The members of the metadata that an update changes; none where it says nothing new.
+    """The members of the metadata that an update changes.
 
     StoreError for a new finalizer on a resource that is being deleted.
     """

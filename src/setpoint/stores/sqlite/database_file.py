@@ -10,7 +10,7 @@ from typing import Final
 
 from setpoint.errors import StoreError, StoreInUse
 
-# By the beginning of SQLite's own name for the failure; the first that fits.
+# By the prefix of SQLite's name for the error; the first match counts.
 _MEANINGS: Final = (
     ("SQLITE_NOTADB", "is not a SQLite database: name another file, or move this one away"),
     ("SQLITE_CORRUPT", "is damaged: restore it from a copy, or move it away and apply everything again"),
@@ -24,7 +24,7 @@ _MEANINGS: Final = (
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    """`error` in our words, with SQLite's behind them."""
+    """`error` as a StoreError that says what to do, followed by SQLite's own text."""
     name: str = getattr(error, "sqlite_errorname", "")
     meaning = next((words for start, words in _MEANINGS if name.startswith(start)), "failed")
     return StoreError(f"{path} {meaning} ({error})")
@@ -32,7 +32,7 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Every failure of SQLite inside becomes a StoreError about `path`."""
+    """Every SQLite error inside becomes a StoreError about `path`."""
     try:
         yield
     except sqlite3.Error as error:
@@ -40,12 +40,12 @@ def sqlite_errors(path: Path) -> Iterator[None]:
 
 
 class FileLock:
-    """Holds the lock on `<store>.lock` until `release`; StoreInUse names who has it. The file itself stays."""
+    """Holds the lock on `<store>.lock` until `release` or the end of the process; StoreInUse names its holder."""
 
     def __init__(self, store: Path) -> None:
         path = store.with_name(f"{store.name}.lock")
         try:
-            # Python does not hand it on to programs that are started from here, so none of them keeps the lock.
+            # Child processes do not inherit the descriptor, so none of them keeps the lock.
             self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
         except OSError as error:
             raise StoreError(
@@ -63,23 +63,23 @@ class FileLock:
         self._file.write(f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Lets the next process in; a second time does nothing."""
+        """Releases the lock; a second call does nothing."""
         self._file.close()
 
 
-# The folder that is ours to make. Any other has to be there: a typing error must not found a second, empty store.
+# The only folder that is created. Any other has to exist: a typing error must not create a second, empty store.
 OWN_FOLDER: Final = ".setpoint"
 
-# FULL, not NORMAL. Either survives kill -9, because the log is with the system by the time of the answer. But NORMAL
-# leaves it in the system's memory, and a power failure right after the claim of a resource would forget the claim
-# while the cloud made the object: what is written down before acting has to be there after any crash. FULL costs one
-# fsync per commit, and group commit shares it among all writes in flight.
+# FULL, not NORMAL. Either survives kill -9, because the log is with the operating system when the write is
+# acknowledged. But NORMAL may lose it in a power failure, and with it the claim of a resource whose object the cloud
+# has created: what is recorded before acting has to survive any crash. FULL costs one fsync for each commit, and group
+# commit shares it among all writes in flight.
 _FOR_WRITING: Final = ("journal_mode = WAL", "synchronous = FULL")
 _FOR_ALL: Final = ("busy_timeout = 5000", "temp_store = MEMORY")
 
 
 def prepare_file(path: Path) -> None:
-    """An empty file when there is none, for its owner only; the log beside it takes over the mode."""
+    """Creates an empty file if there is none, with access for its owner only; the log beside it gets the same mode."""
     try:
         if path.parent.name == OWN_FOLDER and path.parent.parent.is_dir():
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -99,7 +99,7 @@ def require_file(path: Path) -> None:
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
-    """A connection that the writer's thread will use."""
+    """A connection for the writer's thread."""
     return _connect(path, "rw", (*_FOR_ALL, *_FOR_WRITING))
 
 

@@ -11,29 +11,29 @@ from setpoint.errors import StoreError
 
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
-# A sealed value is: the format, which key, the nonce, then the cipher text with its tag.
+# An encrypted value: format, key id, nonce, then the cipher text with its tag.
 _FORMAT: Final = b"\x01"
 _KEY_ID_BYTES: Final = 8
 _HEADER_BYTES: Final = len(_FORMAT) + _KEY_ID_BYTES
 
 
 class SecretCipher:
-    """Closes and opens values under the key in `path`. The key is made when the first value is closed."""
+    """Encrypts and decrypts values with the key in `path`. The key is created with the first encryption."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # The writer closes while the event loop opens.
+        # The writer's thread encrypts while the event loop decrypts.
         self._lock = threading.Lock()
         self._key: _Key | None = None
 
     def close(self, plain: bytes, bound: bytes) -> bytes:
-        """`plain`, sealed; it opens only together with the same `bound`."""
+        """`plain`, encrypted; it can be decrypted only with the same associated data `bound`."""
         key = self._loaded() or self._made()
         nonce = os.urandom(_NONCE_BYTES)
         return key.head + nonce + key.cipher.encrypt(nonce, plain, bound)
 
     def open(self, sealed: bytes, bound: bytes) -> bytes:
-        """What was closed; StoreError when this is not the key, or not what was written."""
+        """The plain value; StoreError when the key is another one, or the value was changed."""
         from cryptography.exceptions import InvalidTag
 
         key = self._key_of(sealed)
@@ -47,7 +47,7 @@ class SecretCipher:
             ) from error
 
     def require_key_of(self, sealed: bytes) -> None:
-        """StoreError unless the key that closed `sealed` is here."""
+        """StoreError unless the key of `sealed` is there."""
         self._key_of(sealed)
 
     def _key_of(self, sealed: bytes) -> "_Key":
@@ -74,10 +74,10 @@ class SecretCipher:
 
 
 class _Key:
-    """A key, and the head that every value closed with it begins with."""
+    """A key, and the header of every value encrypted with it."""
 
     def __init__(self, key: bytes) -> None:
-        # Here, because most stores never hold a Secret, and this costs 15 ms.
+        # Imported here, because most stores never hold a Secret, and the import costs 15 ms.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self.cipher = AESGCM(key)
@@ -98,11 +98,11 @@ def _read_key(path: Path) -> bytes:
 
 
 def _make_key(path: Path) -> bytes:
-    """A new key that is on disk for good before anything is closed with it."""
+    """A new key, synced to disk before anything is encrypted with it."""
     key = os.urandom(_KEY_BYTES)
     fresh = path.with_name(f"{path.name}.new")
     try:
-        # Left by a process that was killed right here: the lock of the store keeps all others out.
+        # Left by a process that was killed right here: the lock keeps other processes out.
         fresh.unlink(missing_ok=True)
         _write_through(fresh, key)
         fresh.rename(path)

@@ -9,14 +9,14 @@ from setpoint.errors import StoreError
 
 Migration: TypeAlias = tuple[str, ...]
 
-# "setp": tells our files from other programs' databases.
+# "setp": tells the files of setpoint from databases of other programs.
 _APPLICATION: Final = 0x73657470
 
-# One step per version of the file. A step that was released never changes: the next version gets a step of its own.
+# One migration for each version of the file. A released migration never changes: the next version gets a new one.
 MIGRATIONS: Final[tuple[Migration, ...]] = (
     (
-        # What authors wrote. A body is written once and never again; resources and journal point to it. It can go
-        # when the journal no longer reaches back to the revision that superseded it.
+        # What authors wrote. A body is immutable; resources and journal refer to it. It is dropped when the journal no
+        # longer reaches back to the revision that superseded it.
         """CREATE TABLE bodies (
             id INTEGER PRIMARY KEY,
             body BLOB NOT NULL,
@@ -36,7 +36,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
             UNIQUE (grp, kind, namespace, name)
         )""",
         # `shown` to `status` are the resource after the change, or before it when it was deleted. `was…` is the one
-        # before a change of labels: to those who watch for a label it came or went.
+        # before a change of labels: to a watch by labels it was added or deleted.
         """CREATE TABLE journal (
             revision INTEGER PRIMARY KEY,
             change TEXT NOT NULL,
@@ -61,7 +61,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Migration] = MIGRATIONS) -> None:
-    """Brings the file to the version of the last step, in one transaction: all of the missing steps, or none."""
+    """Brings the file to the newest version in one transaction: all missing migrations, or none."""
     if require_setpoint_file(connection, path, steps) == len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -79,7 +79,7 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Migratio
 
 
 def require_current(connection: sqlite3.Connection, path: Path, steps: Sequence[Migration] = MIGRATIONS) -> None:
-    """StoreError unless the file has the version of the last step."""
+    """StoreError unless the file has the newest version."""
     version = require_setpoint_file(connection, path, steps)
     if version < len(steps):
         raise StoreError(
@@ -89,7 +89,7 @@ def require_current(connection: sqlite3.Connection, path: Path, steps: Sequence[
 
 
 def require_setpoint_file(connection: sqlite3.Connection, path: Path, steps: Sequence[Migration] = MIGRATIONS) -> int:
-    """The version of the file, 0 for an empty one; StoreError when it is not ours, or newer than the last step."""
+    """The version of the file, 0 for an empty one; StoreError when another program made it, or a newer setpoint."""
     version = _version(connection)
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

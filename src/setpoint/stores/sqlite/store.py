@@ -45,14 +45,14 @@ from setpoint.stores.sqlite.writer import GroupCommitWriter
 
 T = TypeVar("T")
 
-# A list gives way to others after so many resources.
+# A list yields to other tasks after so many resources.
 _RESOURCES_BEFORE_YIELD: Final = 500
-# How often a watch looks for what another process wrote.
+# How often a watch polls for commits of another process.
 _POLL_SECONDS: Final = 0.25
 
 
 class OpenMode(Enum):
-    """What a store is opened for. One process at a time may write; reading is always possible."""
+    """What a store is opened for. One process at a time may write; any number may read."""
 
     READ = "read"
     WRITE = "write"
@@ -65,7 +65,7 @@ async def open_sqlite(
     mode: OpenMode = OpenMode.WRITE,
     limits: StoreLimits = DEFAULT_LIMITS,
 ) -> "SqliteStore":
-    """The store in the file `path`, made when it is opened for writing and not there; `close` it when done.
+    """The store in the file `path`, created if need be when opened for writing; `close` it when done.
 
     StoreInUse while another process has it open for writing; StoreError says what is wrong with the file.
     """
@@ -76,7 +76,7 @@ async def open_sqlite(
 
 @dataclass(frozen=True, slots=True)
 class _Connected:
-    """One connection, and what is kept over it."""
+    """One connection, and the tables over it."""
 
     connection: sqlite3.Connection
     tables: ResourceTables
@@ -167,7 +167,7 @@ class SqliteStore(RecordStore):
             return self._reading.ledger.events(ref)
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
-        # By the time of asking: a write that has to wait makes the lease shorter, never longer.
+        # From the time of the request: a write that has to wait makes the lease shorter, never longer.
         now = unix_seconds(self._clock)
         asked = Lease(name, holder, 0, now + seconds)
         return await self._write(lambda side: side.ledger.acquire(asked, now))
@@ -181,7 +181,7 @@ class SqliteStore(RecordStore):
 
     async def close(self) -> None:
         self._is_open = False
-        # Before the writer's: the last connection to go empties the log into the file, and only the writer's can.
+        # Before the writer's connection: the last one to close checkpoints the log, and only the writer's can.
         self._reading.connection.close()
         if self._writing is not None:
             self._writing.bell.ring()
@@ -212,7 +212,7 @@ class SqliteStore(RecordStore):
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Everything read inside is of one moment. Nothing inside may wait: the connection is shared."""
+        """Everything read inside is of one snapshot. Nothing inside may await: the connection is shared."""
         self._require_open()
         connection = self._reading.connection
         with sqlite_errors(self._path):
@@ -258,7 +258,7 @@ def _open_to_read(path: Path, limits: StoreLimits) -> _Opened:
 
 
 def _connected(connection: sqlite3.Connection, path: Path, limits: StoreLimits) -> _Connected:
-    """StoreError when there are Secrets in the store, and their key is not beside it."""
+    """StoreError when the store holds Secrets and their key is missing."""
     seal = SecretCipher(path.with_name(f"{path.name}.key"))
     tables = ResourceTables(connection, seal)
     sealed = tables.any_sealed()

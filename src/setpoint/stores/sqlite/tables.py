@@ -39,7 +39,7 @@ _RECORD_COLUMNS: Final = 7
 
 
 class ResourceTables:
-    """What is kept over one connection."""
+    """Resources and journal over one connection."""
 
     def __init__(self, connection: sqlite3.Connection, seal: SecretCipher) -> None:
         self._execute = connection.execute
@@ -58,12 +58,12 @@ class ResourceTables:
         return {record.ref: record for record in self.records(rows)}
 
     def find_all(self, query: ResourceQuery) -> list[SqlRow]:
-        """The rows that may match `query`, sorted by ref; quick, so that the making of records can be spread out."""
+        """The rows that may match `query`, sorted by ref; records are made of them in slices."""
         where, values = _conditions(query, "r")
         return self._execute(_LIST.format(where=f"WHERE {where}" if where else ""), values).fetchall()
 
     def find_some(self, query: ResourceQuery, after: ResourceRef | None, most: int) -> list[SqlRow]:
-        """The first rows behind `after` that may match `query`, sorted by ref."""
+        """The first rows after `after` that may match `query`, sorted by ref."""
         where, values = _conditions(query, "r")
         behind = "(r.grp, r.kind, r.namespace, r.name) > (?, ?, ?, ?)"
         conditions = " AND ".join(one for one in (where, behind if after else "") if one)
@@ -80,7 +80,7 @@ class ResourceTables:
         return last or 0
 
     def changes(self, since: int, query: ResourceQuery) -> JournalPage:
-        """The next changes after `since`; RevisionExpired when they are not on record."""
+        """The next changes after `since`; RevisionExpired when they are not retained."""
         last = self.last_revision()
         (oldest,) = self._execute("SELECT min(revision) FROM journal").fetchone()
         require_retained(since, oldest or last + 1, last)
@@ -91,7 +91,7 @@ class ResourceTables:
         return JournalPage(entries, entries[-1].revision if len(entries) == _PAGE_SIZE else last, last)
 
     def change(self, ref: ResourceRef, rule: Mutation) -> ResourceRecord | None:
-        """Carries out `rule`, and puts what it changed on record; nothing happens when it changed nothing."""
+        """Applies a mutation and journals the change; does nothing when the mutation changes nothing."""
         row = self._execute(_FIND, _key(ref)).fetchone()
         before = None if row is None else self._record(ref, row)
         after = rule(before)
@@ -110,12 +110,12 @@ class ResourceTables:
         return after
 
     def drop_changes_through(self, revision: int) -> None:
-        """Forgets the changes up to `revision`, and what authors wrote that only they showed."""
+        """Drops the changes up to `revision`, and the bodies that only they refer to."""
         self._execute("DELETE FROM journal WHERE revision <= ?", (revision,))
         self._execute("DELETE FROM bodies WHERE superseded <= ?", (revision,))
 
     def any_sealed(self) -> bytes | None:
-        """Some sealed value, if there is one at all."""
+        """Any encrypted value, if there is one."""
         row = self._execute("SELECT sealed FROM bodies WHERE sealed IS NOT NULL LIMIT 1").fetchone()
         return None if row is None else row[0]
 
@@ -185,7 +185,7 @@ class ResourceTables:
                 return JournaledChange(revision, shown, None)
             case ResourceChangeType.MODIFIED:
                 was = row[_RECORD_COLUMNS : 2 * _RECORD_COLUMNS]
-                # Where the labels did not change, it matched before exactly as it does after.
+                # With the same labels, it matches a query before as it does after.
                 return JournaledChange(revision, shown if was[1] is None else self._record(ref, was), shown)
 
 
@@ -194,7 +194,7 @@ def _key(ref: ResourceRef) -> tuple[str, str, str, str]:
 
 
 def _associated_data(ref: ResourceRef, uid: str) -> bytes:
-    """What a sealed value belongs to: copied to another resource, it does not open."""
+    """The associated data of an encrypted value: copied to another resource, it cannot be decrypted."""
     return canonical([*_key(ref), uid])
 
 
@@ -210,14 +210,14 @@ def _conditions(query: ResourceQuery, table: str) -> tuple[str, tuple[str, ...]]
 
 
 class NoteAndLeaseTables:
-    """What is kept over one connection beside the resources."""
+    """Event records (the table `notes`) and leases over one connection."""
 
     def __init__(self, connection: sqlite3.Connection, limits: StoreLimits) -> None:
         self._execute = connection.execute
         self._limits = limits
 
     def record_event(self, event: EventRecord) -> None:
-        """Adds `note` as the newest, with the count of the same before it; drops the oldest beyond the limits."""
+        """Adds `note` as the newest, with the count of equal ones before; drops the oldest beyond the limits."""
         same = (event.uid, event.reason, event.message)
         where = "uid = ? AND reason = ? AND message = ?"
         old = self._execute(f"SELECT count FROM notes WHERE {where}", same).fetchone()
@@ -253,14 +253,14 @@ class NoteAndLeaseTables:
         return tuple(EventRecord(ResourceRef(*row[:4]), *row[4:]) for row in rows)
 
     def acquire(self, asked: Lease, now: float) -> Lease | None:
-        """The lease that `asked.holder` has from now on; None while another holds it."""
+        """The lease that `asked.holder` holds from now on; None while another holds it."""
         lease = acquired(self._lease(asked.name), asked, now)
         if lease is not None:
             self._keep(lease)
         return lease
 
     def release(self, lease: Lease) -> None:
-        """Gives `lease` back, if it is the one that is held."""
+        """Releases `lease`, if it is the one that is held."""
         held = self._lease(lease.name)
         free = released(held, lease)
         if free is not None and free is not held:

@@ -15,7 +15,7 @@ from setpoint.stores.sqlite.database_file import store_error
 
 T = TypeVar("T")
 
-# A batch takes in nothing more from here on, so that its first writer is not kept waiting for ever.
+# The maximum size of a batch, so that its first write does not wait too long.
 _MAX_BATCH: Final = 256
 
 
@@ -51,20 +51,20 @@ class GroupCommitWriter:
         self._handed_over: SimpleQueue[list[_Job] | None] = SimpleQueue()
         self._is_open = True
         self._ended = asyncio.Event()
-        # A daemon: a program that forgot to close must still be able to end, and the file bears it.
+        # A daemon: a program that did not close the store can still exit, and the file stays consistent.
         self._thread = threading.Thread(target=self._serve, name=f"writer of {path.name}", daemon=True)
         self._thread.start()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What `work` gives, once it is on disk.
+        """The result of `work`, once it is on disk.
 
-        Whoever is cancelled here does not learn whether the write happened; it did wholly, or not at all.
+        A caller that is cancelled here does not learn whether the write happened; it did wholly, or not at all.
         """
         if not self._is_open:
             raise StoreError("the store is closed: open it again")
         answer: asyncio.Future[T] = self._loop.create_future()
         if not self._waiting:
-            # Not at once: whatever else is asked for in this turn of the loop shares the transaction.
+            # Not at once: other writes of this turn of the event loop share the transaction.
             self._loop.call_soon(self._hand_over)
         self._waiting.append(_Job(work, answer))
         return await answer
@@ -95,7 +95,7 @@ class GroupCommitWriter:
         self._tell(lambda _: self._ended.set(), [])
 
     def _next_batch(self) -> tuple[list[_Job], bool]:
-        """Waits for jobs, then takes whatever else is there; True when it was told to stop."""
+        """Waits for jobs, then takes all that are queued; True when it was told to stop."""
         batch: list[_Job] = []
         more = self._handed_over.get()
         while more is not None:
@@ -114,28 +114,28 @@ class GroupCommitWriter:
             outcomes = [self._attempt(job) for job in batch]
             self._tidy()
             self._connection.execute("COMMIT")
-        except Exception as error:  # noqa: BLE001 - it belongs to those who wait, and the thread has to go on
-            # When even this fails, the next transaction cannot begin, and whoever asked for it is told.
+        except Exception as error:  # noqa: BLE001 - raised in the callers; the thread has to go on
+            # When even this fails, the next transaction cannot begin, and its callers get that error.
             with suppress(sqlite3.Error):
                 self._connection.rollback()
             return [_Outcome(job.answer, error=self._ours(error)) for job in batch]
         return outcomes
 
     def _attempt(self, job: _Job) -> _Outcome:
-        """One job in a savepoint of its own: when it fails, its neighbours do not."""
+        """One job in a savepoint of its own: its failure does not affect the rest of the batch."""
         self._connection.execute("SAVEPOINT job")
         try:
             outcome = _Outcome(job.answer, job.work())
         except Exception as error:
             if not self._connection.in_transaction:
-                raise  # SQLite gave up the whole transaction, so nothing in it happened
+                raise  # SQLite rolled back the whole transaction
             self._connection.execute("ROLLBACK TO job")
             outcome = _Outcome(job.answer, error=self._ours(error))
         self._connection.execute("RELEASE job")
         return outcome
 
     def _ours(self, error: Exception) -> Exception:
-        """SQLite's failures in our words, a new one for each who hears of it; anything else as it is."""
+        """SQLite's errors as StoreErrors, a new one for each caller; anything else as it is."""
         if not isinstance(error, sqlite3.Error):
             return error
         ours = store_error(error, self._path)
