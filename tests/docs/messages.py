@@ -21,6 +21,7 @@ CARRIERS: Final = {
         "ValueError": 0,
         "_Problem": 0,
         "Unknown": 0,
+        "_Why": 1,
         "Unsatisfied": 0,
         "Unsatisfiable": 1,
         "ReadyCondition": 2,

@@ -13,7 +13,7 @@ from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.stores.samples import REF, instance
 
-READS = ("close", "events", "get", "leases", "list", "pages", "watch")
+READS = ("close", "events", "get", "get_many", "leases", "list", "pages", "watch")
 WRITES = (
     *("acquire", "annotate", "apply", "create", "delete"),
     *("record_event", "release", "replace", "set_finalizers", "update", "update_status", "write_children"),

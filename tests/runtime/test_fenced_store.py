@@ -19,7 +19,7 @@ from tests.stores.samples import REF, instance
 # Updates of one part are updates.
 PARTS = ("annotate", "set_finalizers", "update_status")
 WRITES = (*PARTS, "apply", "create", "delete", "record_event", "replace", "update", "write_children")
-OTHERS = ("acquire", "close", "get", "leases", "list", "events", "pages", "release", "watch")
+OTHERS = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "release", "watch")
 NOTE = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
 
@@ -52,6 +52,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "release": (Lease("name", "me", 1, 0.0),),
         "leases": ("",),
         "get": (REF,),
+        "get_many": ([REF],),
         "list": (),
         "events": (),
         "close": (),

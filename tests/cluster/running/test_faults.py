@@ -163,7 +163,7 @@ def test_a_storm_of_refusals_loses_nothing(rough: Rough) -> None:
     assert rough.ages(target) == [1]
 
 
-@pytest.mark.parametrize(("name", "weather"), [("refused", too_many(retry_after=0)), ("cut-off", cut_off)])
+@pytest.mark.parametrize(("name", "fault"), [("refused", too_many(retry_after=0)), ("cut-off", cut_off)])
 def test_what_fails_one_time_in_three_is_done_in_the_end_and_once(rough: Rough, name: str, fault: NetworkFault) -> None:
     rough.change_weather(now_and_then(fault, 0.33))
     target = rough.made(f"now-and-then-{name}")

@@ -20,7 +20,7 @@ from tests.laws.google.preserved_fields import losses
 
 pytestmark = pytest.mark.laws
 GROUNDS: tuple[FuzzedKind, ...] = (FuzzedBucket(), FuzzedInstance(), FuzzedDatabase(), FuzzedUser())
-every_kind = pytest.mark.parametrize("ground", GROUNDS, ids=lambda fuzzed: fuzzed.kind)
+every_kind = pytest.mark.parametrize("fuzzed", GROUNDS, ids=lambda fuzzed: fuzzed.kind)
 BACKUPS = "spec.settings.backupConfiguration"
 PROTECTED = {
     "StorageBucket": [

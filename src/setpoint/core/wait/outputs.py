@@ -6,7 +6,7 @@ Only a `field` wait makes an output: the object pruned to the path that was wait
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, TypeAlias, assert_never
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from setpoint.core.unstructured import without_volatile
 from setpoint.core.values.canonical import canonical, same
@@ -153,8 +153,14 @@ def _wrap(pruned: Json, step: PathStep, parent: Json) -> Json:
 # --- From an observation to an output --------------------------------------------------------------------------------
 
 
-_Why: TypeAlias = tuple[UnknownCause, str]
-_DISAPPEARED: Final[_Why] = (UnknownCause.DISAPPEARED, "disappeared")
+class _Why(NamedTuple):
+    """Why a value is unknown: for code, and for people."""
+
+    cause: UnknownCause
+    reason: str
+
+
+_DISAPPEARED: Final = _Why(UnknownCause.DISAPPEARED, "disappeared")
 
 
 def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous: OutputState, now: str) -> OutputState:
@@ -167,18 +173,17 @@ def output_of(wait: WaitCriterion | None, observation: WaitObservation, previous
         case ObjectFound(live):
             found = _found(wait, live, last)
         case ObjectNotFound(what):
-            found = (UnknownCause.NOT_FOUND, f"{what} does not exist yet") if last is MISSING else _DISAPPEARED
+            found = _Why(UnknownCause.NOT_FOUND, f"{what} does not exist yet") if last is MISSING else _DISAPPEARED
         case ReadFailed(why):
-            found = (UnknownCause.READ_FAILED, f"the read failed: {why}")
+            found = _Why(UnknownCause.READ_FAILED, f"the read failed: {why}")
         case TimedOut(why):
-            found = (UnknownCause.TIMED_OUT, f"the wait timed out: {why}")
+            found = _Why(UnknownCause.TIMED_OUT, f"the wait timed out: {why}")
         case _:
             assert_never(observation)
     if isinstance(found, Known):
         return found
-    cause, reason = found
     since = previous.since if isinstance(previous, Unknown) else now
-    return Unknown(reason, since or now, last, cause)
+    return Unknown(found.reason, since or now, last, found.cause)
 
 
 def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | _Why:
@@ -187,10 +192,10 @@ def _found(wait: FieldWait, live: Json, last: Json | Missing) -> Known | _Why:
         case Satisfied():
             return _storable(prune(live, wait.path))
         case Unsatisfiable(reason, message):
-            return UnknownCause.UNSATISFIABLE, f"{reason}: {message}"
+            return _Why(UnknownCause.UNSATISFIABLE, f"{reason}: {message}")
         case Unsatisfied(missing):
             gone = last is not MISSING and not is_present_at(live, wait.path)
-            return _DISAPPEARED if gone else (UnknownCause.UNSATISFIED, missing)
+            return _DISAPPEARED if gone else _Why(UnknownCause.UNSATISFIED, missing)
         case verdict:
             assert_never(verdict)
 
@@ -201,7 +206,7 @@ def _storable(value: Json | Missing) -> Known | _Why:
     try:
         canonical(to_data(known))
     except NotJson as error:
-        return UnknownCause.NOT_STORABLE, f"the value cannot be stored: {error}"
+        return _Why(UnknownCause.NOT_STORABLE, f"the value cannot be stored: {error}")
     return known
 
 
