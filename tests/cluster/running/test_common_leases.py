@@ -32,7 +32,7 @@ def test_all_who_hold_it_can_renew_it_at_the_same_moment(api_server: Access, nam
 
     async def main() -> list[Lease | None]:
         stores = [
-            open_kubernetes(place, KubernetesClient(connection), (), OwnClock(), lasting=True) for _ in range(MANY)
+            open_kubernetes(place, KubernetesClient(connection), (), OwnClock(), long_running=True) for _ in range(MANY)
         ]
         found: list[Lease | None] = []
         for _ in range(ROUNDS):
