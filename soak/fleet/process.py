@@ -65,7 +65,7 @@ class RunProcess:
 
     def stop(self) -> int:
         """Asks it to end; its exit code."""
-        self.child.stop(60)
+        self.child.stop(240)
         assert self.child.code is not None
         return self.child.code
 

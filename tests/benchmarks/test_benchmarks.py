@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 from benchmarks import buckets, kube_stub, sql_instance
 from benchmarks.__main__ import GROUPS, main, run
 from benchmarks.measuring import QUICK, Contestant, Disagreement
-from benchmarks.opponents import Canonicalizer, Connector, Differ, Operator, Opponents
+from benchmarks.opponents import NOBODY, Canonicalizer, Connector, Differ, Operator, Opponents
+from benchmarks.report import Report, as_json, show
 from benchmarks.settled import open_store, service_of, settle, world_of
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import JsonObject
@@ -128,11 +129,20 @@ def bench(*arguments: str) -> Result:
     return CliRunner(env=surroundings).invoke(main, ["--quick", "--alone", *arguments], catch_exceptions=False)
 
 
-def test_prints_every_row_and_counts_the_bars() -> None:
-    result = bench()
+@pytest.fixture(scope="module")
+def whole() -> Report:
+    """All that can be measured without an API server and Terraform, once: it takes a minute."""
+    return run(tuple(group for group in GROUPS if group not in ("cluster", "terraform")), NOBODY, QUICK)
 
-    lines = [line.strip() for line in result.output.splitlines()]
-    assert result.exit_code == 0
+
+def test_prints_every_row_and_counts_the_bars(
+    whole: Report, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    show(whole)
+
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     for subject, names in (ROWS | READINGS).items():
         block = lines[lines.index(subject) + 1 :]
         assert [line.startswith(name) for line, name in zip(block, names, strict=False)] == [True] * len(names)
@@ -143,20 +153,24 @@ def test_the_cookie_meets_its_bar() -> None:
     assert "≤ 129 bytes: 129 bytes, met" in bench("fast-path").output
 
 
-def test_json_names_every_row_in_every_size() -> None:
-    # Without the slowest: its one table is in the text. And without those that need an API server, or Terraform.
-    groups = [group for group in GROUPS if group not in ("start-up", "cluster", "terraform")]
-
-    report = json.loads(bench("-o", "json", *groups).output)
+def test_json_names_every_row_in_every_size(whole: Report) -> None:
+    report = json.loads(as_json(whole))
 
     rows = [(one["subject"], one["contestant"], one["size"]) for one in report["figures"]]
     for subject, names in ROWS.items():
         sizes = SIZES.get(subject, ("1 KB", "6 KB", "60 KB"))
         assert {(subject, name, size) for name in names for size in sizes} <= set(rows)
-    assert len(rows) == len(set(rows)) == 87
-    assert len(report["bars"]) == 9
+    assert len(rows) == len(set(rows)) == 91
+    assert len(report["bars"]) == 10
     readings = [(one["subject"], one["name"]) for one in report["readings"]]
     assert readings == [(subject, name) for subject, names in READINGS.items() for name in names]
+
+
+def test_prints_a_group_and_ends_well() -> None:
+    result = bench("three-way")
+
+    assert result.exit_code == 0
+    assert "three-way merge: three edits, two moves" in [line.strip() for line in result.output.splitlines()]
 
 
 def test_measures_only_the_groups_that_are_named() -> None:

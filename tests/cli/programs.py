@@ -17,7 +17,7 @@ from tests.cli.screen import Screen, plain
 from tests.forking.processes import Process, Start, fork, is_forked
 
 # Long enough for a machine that is busy with other things: it is not waited for when all is well.
-DEADLINE: Final = 60.0
+DEADLINE: Final = 240.0
 _CTRL_C: Final = b"\x03"
 # As much as a reader of a failed test wants to see.
 _SHOWN: Final = 2_000

@@ -17,7 +17,7 @@ from setpoint.clients.kubernetes.watch import WatchEvent, WatchEventType, watch
 
 T = TypeVar("T")
 # In seconds, for what should come at once.
-TIMEOUT = 60.0
+TIMEOUT = 240.0
 
 
 def with_client(kubeconfig: Path | ClusterConnection, use: Callable[[KubernetesClient], Awaitable[T]]) -> T:

@@ -18,7 +18,7 @@ GONE: Final = ("", "Z")
 # As much of a log as a reader of a failed test wants to see.
 _SHOWN_LINES: Final = 25
 _SHOWN_CHARACTERS: Final = 400
-_PATIENCE: Final = 20.0
+_PATIENCE: Final = 120.0
 # Linux ends the program together with its parent, even after kill -9. The parent may be gone already by
 # the time of the request, so that is looked at afterwards. Elsewhere the program is only replaced.
 _DIE_WITH_PARENT: Final = """

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 # Long enough for a busy machine: not reached when all is well.
-_PATIENCE: Final = 120.0
+_PATIENCE: Final = 300.0
 _GLANCE: Final = 0.05
 
 

@@ -27,7 +27,7 @@ CONTROLLERS: Final = (
     "serviceaccount-controller",
     "clusterrole-aggregation-controller",
 )
-_PATIENCE: Final = 60.0
+_PATIENCE: Final = 240.0
 _ISSUER: Final = "https://kubernetes.default.svc"
 
 

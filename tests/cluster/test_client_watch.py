@@ -23,7 +23,7 @@ from tests.clients.api_server_client import (
 )
 from tests.cluster.access import Access
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def test_hears_of_everything_that_happens(api_server: Access, namespace: str) -> None:

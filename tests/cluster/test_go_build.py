@@ -31,7 +31,7 @@ class Ear:
     def until(self, word: str) -> str:
         """The first line with `word`, as soon as it is there."""
         with self._more:
-            found = self._more.wait_for(lambda: [line for line in self.heard if word in line], timeout=60)
+            found = self._more.wait_for(lambda: [line for line in self.heard if word in line], timeout=240)
         assert found, self.heard
         return str(found[0])
 
@@ -129,7 +129,7 @@ def test_it_says_how_far_it_is_and_can_be_called_off(tmp_path: Path) -> None:
     building.start()
     said = ear.until("compiled")
     ear.progress.call_off()
-    building.join(60)
+    building.join(240)
 
     assert said.startswith("Building Kubernetes: 1 packages compiled, the last was k8s.io/api/core/v1 (")
     assert len(outcome) == 1
@@ -145,7 +145,7 @@ def test_the_second_builder_waits_for_the_first_and_says_so(tmp_path: Path) -> N
         second.start()
         said = ear.until("Waiting")
         meanwhile = builder.target.exists()
-    second.join(60)
+    second.join(240)
 
     assert said.startswith(f"Waiting for another process that builds {builder.target.name} (")
     assert (meanwhile, builder.target.exists()) == (False, True)

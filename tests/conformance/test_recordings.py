@@ -12,6 +12,7 @@ from tests.conformance.sql_service import SqlService
 from tests.conformance.test_upstream_others import IN_SECRET, user
 from tests.conformance.two_controllers import Shape, written_by_setpoint
 from tests.conformance.wire import Wire
+from tests.forking.processes import SETPOINT, can_fork, write_launcher
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT.parent / "shared" / "conformance"
@@ -20,16 +21,25 @@ FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.i
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_a_recording_is_followed_write_by_write(fixture: Path) -> None:
-    told = replayed(fixture)
+def test_a_recording_is_followed_write_by_write(fixture: Path, setpoint: Path) -> None:
+    told = replayed(fixture, setpoint)
 
     assert told[-1:] == ["1 passed, 0 failed"], told
 
 
-def replayed(fixture: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def setpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program to be driven."""
+    if not can_fork():
+        return Path(SETPOINT)
+    program = tmp_path_factory.mktemp("program") / "setpoint"
+    write_launcher(program, SETPOINT)
+    return program
+
+
+def replayed(fixture: Path, setpoint: Path) -> list[str]:
     """What is said about a fixture."""
-    program = Path(sys.executable).with_name("setpoint")
-    command = [sys.executable, str(RECORDINGS / "replay.py"), str(fixture), "--setpoint", str(program)]
+    command = [sys.executable, str(RECORDINGS / "replay.py"), str(fixture), "--setpoint", str(setpoint)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
@@ -45,11 +55,11 @@ OURS = {
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("name", OURS)
-def test_a_recording_of_our_own_is_followed_too(name: str, tmp_path: Path) -> None:
+def test_a_recording_of_our_own_is_followed_too(name: str, setpoint: Path, tmp_path: Path) -> None:
     wire = Wire(SqlService().answer)
     written_by_setpoint(OURS[name], wire)
     write_recording(tmp_path / "fixture", OURS[name], wire)
 
-    told = replayed(tmp_path / "fixture")
+    told = replayed(tmp_path / "fixture", setpoint)
 
     assert told[-1:] == ["1 passed, 0 failed"], told

@@ -153,7 +153,7 @@ def test_what_it_may_do_is_what_it_does(
         assert once(lambda: _ready(kubectl, "storagebucket", "logs"), "True") == "True"
         # There is no such instance; to say so, the Secret had to be read.
         assert once(lambda: _ready(kubectl, "sqluser", "app"), "False") == "False"
-        kubectl("delete", "storagebucket", "logs", "--timeout=60s")
+        kubectl("delete", "storagebucket", "logs", "--timeout=240s")
 
     asked = requests_of(ACCOUNT, audit)
     assert [one for one in asked if one.is_refused] == []
@@ -174,7 +174,7 @@ def test_an_owner_may_make_and_keep_its_children(
         assert once(lambda: _image(kubectl), "operator:1") == "operator:1"
         kubectl("patch", "kbsconfig", "trustee-kbs-config", "--type=merge", "-p", _edited("elsewhere"))
         assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
-        kubectl("delete", "kbsconfig", "trustee-kbs-config", "--timeout=60s")
+        kubectl("delete", "kbsconfig", "trustee-kbs-config", "--timeout=240s")
         assert once(lambda: _auth_secret(kubectl), "trustee-auth-secret") == "trustee-auth-secret"
 
     assert [one for one in requests_of(ACCOUNT, audit) if one.is_refused] == []
@@ -198,4 +198,4 @@ def _auth_secret(kubectl: Kubectl) -> str:
 def _install(kubectl: Kubectl, installation: Installation) -> None:
     objects = [*types().values(), *process(installation).values()]
     kubectl.apply(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=60s")
+    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=240s")

@@ -21,7 +21,7 @@ def _start(file: Path) -> tuple["subprocess.Popen[str]", str]:
 
 def _stop(process: "subprocess.Popen[str]", number: signal.Signals) -> int:
     process.send_signal(number)
-    status = process.wait(timeout=30)
+    status = process.wait(timeout=240)
     assert process.stdout is not None
     process.stdout.close()
     return status

@@ -30,7 +30,7 @@ def record_world(cluster: Access, folder: Path) -> bytes:
     with Desk(folder, {**kept, **surroundings}) as desk:
         desk.write(MANIFESTS.read_text(encoding="utf-8"))
         # No kubelet runs here: Trustees are as declared, and never ready.
-        desk.run("apply", "-f", "manifest.yaml", "--timeout", "120s")
+        desk.run("apply", "-f", "manifest.yaml", "--timeout", "240s")
         done = desk.run("record", "--to", "world.gz")
         assert done.returncode == 0, done.stdout + done.stderr
         return (folder / "world.gz").read_bytes()

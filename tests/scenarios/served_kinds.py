@@ -1,14 +1,13 @@
 """A cluster that serves our kinds."""
 
-import time
 from http import HTTPStatus
 from typing import Any, Final
 
 from setpoint.app import definitions
 from tests.cluster.access import Access
+from tests.cluster.polling import until
 
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_PATIENCE: Final = 60.0
 
 
 def paths() -> list[str]:
@@ -22,10 +21,7 @@ def serve_kinds(cluster: Access) -> None:
     for definition in definitions().values():
         made = cluster.call("POST", _CRDS, definition)
         assert made.status in (HTTPStatus.CREATED, HTTPStatus.CONFLICT), made
-    end = time.monotonic() + _PATIENCE
-    while any(cluster.call("GET", path).status != HTTPStatus.OK for path in paths()):
-        assert time.monotonic() < end, "the kinds are not served"
-        time.sleep(0.05)
+    until(lambda: all(cluster.call("GET", path).status == HTTPStatus.OK for path in paths()))
 
 
 def empty(cluster: Access, namespace: str) -> None:

@@ -54,7 +54,7 @@ def event_about(resource: Resource, message: str = "updated") -> EventRecord:
 
 async def take(events: AsyncIterator[ResourceChange], count: int) -> list[ResourceChange]:
     """The next events, as many as asked for. A watch that misses one must fail a test, not hang it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         return [await anext(events) for _ in range(count)]
 
 

@@ -21,7 +21,7 @@ _MARK: Final = "SETPOINT_TEST_RUN"
 _VERSION: Final = "1.0.0"
 # Where Terraform and OpenTofu look when a configuration names no host.
 _HOSTS: Final = ("registry.terraform.io", "registry.opentofu.org")
-_PATIENCE_S: Final = 20.0
+_PATIENCE_S: Final = 120.0
 _LAUNCHER: Final = """#!/bin/sh
 PYTHONPATH="{root}/src:{root}" exec "{python}" {command}
 """

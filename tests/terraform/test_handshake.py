@@ -71,7 +71,7 @@ def test_nothing_but_the_line_is_on_standard_output_and_nothing_is_left_behind(t
         core, protocol, network, address, sort, proof = started.stdout.readline().rstrip("\n").split("|")
         folder, mode = Path(address).parent, Path(address).parent.stat().st_mode & 0o777
         started.terminate()
-        rest, _ = started.communicate(timeout=60)
+        rest, _ = started.communicate(timeout=240)
 
     assert (core, protocol, network, sort) == ("1", "6", "unix", "grpc")
     assert b64decode(proof + "==")[:1] == b"0"

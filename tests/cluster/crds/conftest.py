@@ -37,7 +37,7 @@ def definitions() -> str:
 def cluster(api_server: Access, kubectl: Kubectl, definitions: str) -> Access:
     """The shared API server once it serves our kinds."""
     kubectl("apply", "--server-side", "-f", "-", stdin=definitions)
-    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=60s")
+    kubectl("wait", "--for=condition=Established", "crd", "-l", "app.kubernetes.io/part-of=setpoint", "--timeout=240s")
     return api_server
 
 

@@ -8,7 +8,7 @@ from setpoint.engine.kind import Location, ResolvedReferences
 from tests.cluster.objects.site import Site, config_map, environment
 from tests.cluster.server import Cluster
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 async def heard_until(site: Site, wanted: Location, do: list[object]) -> list[Location | None]:

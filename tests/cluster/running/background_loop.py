@@ -8,7 +8,7 @@ from typing import Any, Final, Self, TypeVar
 
 # Enough for what a closed connection leaves to the loop.
 _A_MOMENT: Final = 0.05
-_PATIENCE: Final = 120.0
+_PATIENCE: Final = 240.0
 T = TypeVar("T")
 
 

@@ -43,7 +43,7 @@ class Kubectl:
 
     def until_ready(self, *targets: str) -> None:
         """`kubectl wait`, as people type it."""
-        self("wait", "--for=condition=Ready", *targets, "--timeout=120s")
+        self("wait", "--for=condition=Ready", *targets, "--timeout=240s")
 
 
 def install_kinds(access: Access, program: Path) -> None:

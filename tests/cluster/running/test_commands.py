@@ -112,5 +112,5 @@ def test_a_deletion_without_a_process_hangs_until_there_is_one(site: Site) -> No
     assert site.kubectl.get("storagebucket/hanging")["metadata"]["deletionTimestamp"]
 
     process.start()
-    site.kubectl("wait", "storagebucket/hanging", "--for=delete", "--timeout=120s")
+    site.kubectl("wait", "storagebucket/hanging", "--for=delete", "--timeout=240s")
     assert site.live(bucket_path("hanging")) is None

@@ -57,7 +57,7 @@ class Rough:
         until(lambda: age in self.ages(target))
         generation = self.site.kubectl.get(target)["metadata"]["generation"]
         jsonpath = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
-        self.site.kubectl("wait", target, jsonpath, "--timeout=120s")
+        self.site.kubectl("wait", target, jsonpath, "--timeout=240s")
 
     def change_weather(self, fault: NetworkFault) -> None:
         """How it is between the process and the API server from now on; what is open stays open."""

@@ -17,7 +17,7 @@ def test_what_refers_to_something_that_comes_later_waits_for_it(busy_site: Site)
         "wait",
         "sqldatabase/later",
         "--for=jsonpath={.status.conditions[0].reason}=DependencyNotFound",
-        "--timeout=120s",
+        "--timeout=240s",
     )
 
     busy_site.kubectl.apply(instance("comes-later"))

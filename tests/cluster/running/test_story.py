@@ -49,7 +49,7 @@ def test_a_patch_is_followed(busy_site: Site) -> None:
 
     busy_site.kubectl("patch", target, "--type=merge", "-p", '{"spec": {"storageClass": "NEARLINE"}}')
     until(lambda: busy_site.live(bucket_path("patched"))["storageClass"] == "NEARLINE")
-    busy_site.kubectl("wait", target, "--for=jsonpath={.status.observedGeneration}=2", "--timeout=120s")
+    busy_site.kubectl("wait", target, "--for=jsonpath={.status.observedGeneration}=2", "--timeout=240s")
 
     assert [one.method for one in busy_site.writes_to(bucket_path("patched"))] == ["PATCH"]
 
@@ -68,7 +68,7 @@ def test_a_request_is_taken_up_at_once_and_puts_back_what_drifted(busy_site: Sit
     busy_site.in_cloud(lambda cloud: cloud.edit("/b/drifted", {"website": {"mainPageSuffix": "index.html"}}))
 
     busy_site.kubectl("annotate", target, f"{REQUESTED}=now")
-    busy_site.kubectl("wait", target, "--for=jsonpath={.status.lastHandledReconcileAt}=now", "--timeout=120s")
+    busy_site.kubectl("wait", target, "--for=jsonpath={.status.lastHandledReconcileAt}=now", "--timeout=240s")
 
     assert "website" not in busy_site.live(bucket_path("drifted"))
     assert busy_site.kubectl.get(target)["status"]["setpoint"]["step"]["decision"] == "drifted"
@@ -80,7 +80,7 @@ def test_a_deletion_waits_until_the_object_is_gone(busy_site: Site) -> None:
 
     busy_site.kubectl("delete", target, "--wait=false")
     marked = busy_site.kubectl.get(target)
-    busy_site.kubectl("wait", target, "--for=delete", "--timeout=120s")
+    busy_site.kubectl("wait", target, "--for=delete", "--timeout=240s")
 
     assert marked["metadata"]["deletionTimestamp"]
     assert marked["metadata"]["finalizers"] == ["cnrm.cloud.google.com/finalizer"]
@@ -91,7 +91,7 @@ def test_a_deletion_waits_until_the_object_is_gone(busy_site: Site) -> None:
 def test_what_is_abandoned_stays_in_the_cloud(busy_site: Site) -> None:
     target = _made(busy_site, "abandoned", deletion_policy="abandon")
 
-    busy_site.kubectl("delete", target, "--timeout=120s")
+    busy_site.kubectl("delete", target, "--timeout=240s")
 
     assert busy_site.live(bucket_path("abandoned"))["name"] == "abandoned"
     assert busy_site.writes_to(bucket_path("abandoned")) == []
@@ -137,7 +137,7 @@ def test_passes_that_find_nothing_to_do_ask_nothing_of_the_cluster_and_only_look
     assert busy_site.in_cloud(_written) == written
     assert busy_site.kubectl.get(target) == before
     assert keeper.bugs() == []
-    busy_site.kubectl("delete", target, "--timeout=120s")
+    busy_site.kubectl("delete", target, "--timeout=240s")
 
 
 def test_what_is_asked_of_the_cluster_is_counted_in_the_metrics(busy_site: Site, keeper: RunProcess) -> None:

@@ -32,7 +32,7 @@ def test_all_that_a_trustee_config_made_goes_with_it(
     trustee.settle(*tls_secrets(), restricted())
     assert [target for target in CHILDREN if trustee.see(target) is None] == []
 
-    trustee.kubectl("delete", TRUSTEE, "--timeout=60s")
+    trustee.kubectl("delete", TRUSTEE, "--timeout=240s")
     until(lambda: all(trustee.see(target) is None for target in CHILDREN))
 
     assert trustee.see("secret/https-tls") is not None
@@ -68,7 +68,7 @@ def test_a_kbs_config_goes_after_its_deployment(trustee: TrusteeNamespace) -> No
     trustee.delete("kbsconfig/own")
     trustee.until(DEPLOYMENT, lambda found: "deletionTimestamp" in found["metadata"])
     trustee.kubectl("patch", DEPLOYMENT, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-    trustee.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=60s")
+    trustee.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=240s")
 
     assert trustee.see(DEPLOYMENT) is None
 
@@ -78,7 +78,7 @@ def test_a_kbs_config_that_never_had_a_deployment_goes_at_once(trustee: TrusteeN
     trustee.until_told("kbsconfig/own", "Ready", "DependencyNotFound")
     assert trustee.see("kbsconfig/own")["metadata"]["finalizers"] == [FINALIZER]
 
-    trustee.kubectl("delete", "kbsconfig/own", "--timeout=60s")
+    trustee.kubectl("delete", "kbsconfig/own", "--timeout=240s")
 
     assert trustee.see("kbsconfig/own") is None
 
@@ -94,7 +94,7 @@ def test_a_kbs_config_whose_deployment_is_gone_already_goes_at_once(
     trustee.delete("kbsconfig/own")
     assert trustee.see("kbsconfig/own")["metadata"]["deletionTimestamp"]
     trustee_cluster.keeper.start()
-    trustee.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=60s")
+    trustee.kubectl("wait", "--for=delete", "kbsconfig/own", "--timeout=240s")
 
     assert trustee.see(DEPLOYMENT) is None
 

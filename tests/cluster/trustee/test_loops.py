@@ -86,7 +86,7 @@ def test_a_requested_reconcile_is_acknowledged_and_nothing_else_is_written(
     for number in range(10):
         trustee.kubectl("annotate", "--overwrite", TRUSTEE, f"setpoint.dev/reconcile-requested-at={number}")
         handled = f"--for=jsonpath={{.status.lastHandledReconcileAt}}={number}"
-        trustee.kubectl("wait", TRUSTEE, handled, "--timeout=60s")
+        trustee.kubectl("wait", TRUSTEE, handled, "--timeout=240s")
 
     assert trustee_cluster.writes(asked, trustee.namespace) == [f"PATCH {trustee.path(TRUSTEE)}/status"] * 10
 

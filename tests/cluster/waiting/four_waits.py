@@ -24,7 +24,7 @@ HALFWAY: Final = {
 }
 
 
-def four(timeout: str = "60s") -> list[Any]:
+def four(timeout: str = "240s") -> list[Any]:
     """The manifests, and one that comes after all of them."""
     waits = {"timeout": timeout}
     values = {"status.phase": "Active", "status.zone": "example.com"}

@@ -80,7 +80,7 @@ def _is_shown_as_blocked(harness: WaitHarness) -> None:
 
 def test_an_apply_that_waits_makes_the_record_as_soon_as_there_is_an_address(harness: WaitHarness) -> None:
     dependant, needed = _manifests()
-    needed["spec"]["waitFor"]["timeout"] = "60s"
+    needed["spec"]["waitFor"]["timeout"] = "240s"
     applying = harness.begin_apply(dependant, needed)
     applying.until_said(
         f"KubernetesObject here/web waiting: {ADDRESS} is not there yet\n", f"here/home blocked: {WAITS_FOR}"

@@ -11,7 +11,7 @@ from tests.cluster.waiting.wait_harness import Applying, WaitHarness
 def _begin(harness: WaitHarness, tree: Any, wait: Any) -> Applying:
     name = tree["metadata"]["name"]
     dependant = kept(config_map("dependant"), after=f"KubernetesObject/{name}")
-    applying = harness.begin_apply(kept(tree, waitFor={**wait, "timeout": "60s"}), dependant)
+    applying = harness.begin_apply(kept(tree, waitFor={**wait, "timeout": "240s"}), dependant)
     applying.until_said(f"KubernetesObject here/{name} waiting", "KubernetesObject here/dependant waiting")
     return applying
 
@@ -76,7 +76,7 @@ def test_a_replaced_object_is_not_waited_for(harness: WaitHarness) -> None:
 
 
 def test_what_failed_is_waited_for_again_by_the_next_apply(harness: WaitHarness) -> None:
-    manifest = kept(job("again"), waitFor={"rollout": True, "timeout": "60s"})
+    manifest = kept(job("again"), waitFor={"rollout": True, "timeout": "240s"})
     applying = harness.begin_apply(manifest)
     applying.until_said("KubernetesObject here/again waiting")
     harness.controllers.fail("Job/again", "it did not work")
@@ -106,7 +106,7 @@ def test_a_timeout_leaves_the_objects_and_blocks_dependants_and_the_next_apply_g
     assert uids(harness.controllers) == made
     assert harness.controllers.see("ConfigMap/dependant") is None
 
-    applying = harness.begin_apply(*four("60s"))
+    applying = harness.begin_apply(*four("240s"))
     applying.until_said("KubernetesObject here/by-rollout waiting")
     play(harness.controllers)
     code, text = applying.ended()
@@ -117,7 +117,7 @@ def test_a_timeout_leaves_the_objects_and_blocks_dependants_and_the_next_apply_g
 
 
 def test_an_apply_that_may_not_wait_that_long_exits_3_and_says_what_is_missing(harness: WaitHarness) -> None:
-    code, text = harness.apply(*four("60s"), timeout="4s")
+    code, text = harness.apply(*four("240s"), timeout="4s")
 
     assert code == 3
     assert "KubernetesObject here/by-rollout waiting: the controller has not reported yet\n" in text

@@ -42,7 +42,7 @@ def test_an_apply_after_a_timeout_waits_again_and_goes_on(harness: WaitHarness) 
 
 def test_a_failure_is_told_at_once_and_a_second_try_is_waited_for(harness: WaitHarness) -> None:
     harness.keep()
-    manifest = kept(job("migrate"), waitFor={"rollout": True, "timeout": "60s"})
+    manifest = kept(job("migrate"), waitFor={"rollout": True, "timeout": "240s"})
     applying = harness.begin_apply(manifest)
     applying.until_said("KubernetesObject here/migrate waiting: 0 of 1 completions\n")
     harness.controllers.fail("Job/migrate", "it did not work")
@@ -57,7 +57,7 @@ def test_a_failure_is_told_at_once_and_a_second_try_is_waited_for(harness: WaitH
 
 
 def _web() -> list[Any]:
-    web = kept(service("web"), waitFor={"field": ADDRESS, "timeout": "60s"})
+    web = kept(service("web"), waitFor={"field": ADDRESS, "timeout": "240s"})
     return [web, kept(config_map("needs-it", address=value_of("web")))]
 
 

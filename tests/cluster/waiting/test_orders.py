@@ -38,7 +38,7 @@ def test_a_definition_and_an_object_of_it_are_made_by_one_apply(harness: WaitHar
 
 
 def test_a_definition_may_be_waited_for_and_is_then_served(harness: WaitHarness, group: str) -> None:
-    established = kept(definition(group), waitFor={"condition": "Established", "timeout": "60s"})
+    established = kept(definition(group), waitFor={"condition": "Established", "timeout": "240s"})
     after = f"KubernetesObject/dnsrecords.{group}"
     code, text = harness.apply(_record_of(group, after=after), established)
 

@@ -43,7 +43,7 @@ def _listed_since(harness: WaitHarness, asked: int) -> set[str]:
 
 
 def test_waits_outlive_an_api_server_that_ends_and_forgets(harness: WaitHarness, own_cluster: Cluster) -> None:
-    applying = harness.begin_apply(*four("120s"))
+    applying = harness.begin_apply(*four("240s"))
     until_all_wait(applying)
     # One for each kind of object.
     until(lambda: harness.watches() == 3)
@@ -66,7 +66,7 @@ def test_a_process_that_goes_on_for_ever_hears_of_values_after_that_as_before(
     harness: WaitHarness, own_cluster: Cluster
 ) -> None:
     harness.keep()
-    web = kept(service("web"), waitFor={"field": ADDRESS, "timeout": "120s"})
+    web = kept(service("web"), waitFor={"field": ADDRESS, "timeout": "240s"})
     applying = harness.begin_apply(web, kept(config_map("needs-it", address=value_of("web"))))
     applying.until_said("KubernetesObject here/web waiting", "KubernetesObject here/needs-it blocked")
     harness.controllers.give_address("Service/web", "203.0.113.1")

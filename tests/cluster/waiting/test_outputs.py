@@ -130,7 +130,7 @@ def known(harness: WaitHarness) -> WaitHarness:
     return harness
 
 
-def _web(timeout: str = "60s") -> tuple[Any, Any]:
+def _web(timeout: str = "240s") -> tuple[Any, Any]:
     web = kept(service("web"), waitFor={"field": ADDRESS, "timeout": timeout})
     return web, kept(config_map("needs-it", address=value_of("web")))
 

@@ -69,7 +69,7 @@ STORIES: dict[str, tuple[Any, Callable[[FakeControllers, str], None], str, Calla
 def rolled_out(common: WaitHarness) -> Said:
     """All of them in one apply, with controllers that take two steps."""
     applying = common.begin_apply(
-        *(kept(tree, waitFor={"rollout": True, "timeout": "60s"}) for tree, *_ in STORIES.values())
+        *(kept(tree, waitFor={"rollout": True, "timeout": "240s"}) for tree, *_ in STORIES.values())
     )
     applying.until_said(*(f"KubernetesObject here/{name} waiting" for name in STORIES))
     for name, (tree, begin, *_) in STORIES.items():

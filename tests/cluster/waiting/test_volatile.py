@@ -15,8 +15,8 @@ KNOWN = {"state": "known", "value": {"status": {"loadBalancer": {"ingress": [{"i
 
 def _manifests() -> list[Any]:
     return [
-        kept(service("web"), waitFor={"field": ADDRESS, "timeout": "60s"}),
-        kept(deployment("app"), waitFor={"rollout": True, "timeout": "60s"}),
+        kept(service("web"), waitFor={"field": ADDRESS, "timeout": "240s"}),
+        kept(deployment("app"), waitFor={"rollout": True, "timeout": "240s"}),
         kept(config_map("needs-it", address=value_of("web"))),
     ]
 

@@ -58,7 +58,7 @@ def test_a_new_generation_is_waited_for_anew(harness: WaitHarness) -> None:
     harness.apply(*four("2s"))
     play(harness.controllers)
     assert harness.apply(*four("2s")).code == 0
-    changed = four("60s")
+    changed = four("240s")
     for one in changed[1:]:
         one["spec"]["manifest"]["spec"].update(_another(one))
     applying = harness.begin_apply(*changed)

@@ -59,14 +59,14 @@ class WaitHarness:
 
     # --- Commands -----------------------------------------------------------------------------------------------------
 
-    def apply(self, *manifests: Any, timeout: str = "60s") -> Said:
+    def apply(self, *manifests: Any, timeout: str = "240s") -> Said:
         """`setpoint apply`, to its end."""
         return self.setpoint("apply", "-f", self._written(manifests), "--timeout", timeout)
 
     def begin_apply(self, *manifests: Any) -> "Applying":
         """`setpoint apply`, which goes on."""
         self._count += 1
-        command = (SETPOINT, "apply", "-f", self._written(manifests), "--timeout", "120s")
+        command = (SETPOINT, "apply", "-f", self._written(manifests), "--timeout", "240s")
         child = Child(command, self.folder / f"apply-{self._count}.log", self.folder, self._environment)
         self._running.callback(child.kill)
         child.start()

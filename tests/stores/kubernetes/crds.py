@@ -1,11 +1,11 @@
 """The kinds that the contract of stores is about, in a cluster: open to any spec."""
 
-import time
 from http import HTTPStatus
 from typing import Any, Final
 
 from setpoint.stores.kubernetes.served_kinds import ServedKind
 from tests.cluster.access import Access
+from tests.cluster.polling import until
 from tests.stores.samples import GROUP
 
 KINDS: Final = (
@@ -22,7 +22,6 @@ OTHERS: Final = (
 NAMESPACES: Final = ("default", "one", "two", "other")
 _OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-_PATIENCE: Final = 30.0
 
 
 def install(access: Access) -> None:
@@ -31,31 +30,26 @@ def install(access: Access) -> None:
         access.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     made = access.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", _crd())
     assert made.status in (HTTPStatus.CREATED, HTTPStatus.CONFLICT), made
-    end = time.monotonic() + _PATIENCE
-    while access.call("GET", f"/apis/{GROUP}/v1/sqlinstances").status != HTTPStatus.OK:
-        assert time.monotonic() < end, "the kind is not served"
-        time.sleep(0.05)
+    until(lambda: access.call("GET", f"/apis/{GROUP}/v1/sqlinstances").status == HTTPStatus.OK)
 
 
 def wipe(access: Access) -> None:
     """Nothing of the contract's kinds, no note and no lease is left."""
     for kind in (*KINDS, *OTHERS):
-        path = kind.all_in(None).path
-        for one in access.call("GET", path).body["items"]:
-            _remove(access, kind, one["metadata"])
+        for one in access.call("GET", kind.all_in(None).path).body["items"]:
+            _let_go(access, kind, one["metadata"])
+        # All at once: there may be a thousand.
+        for namespace in NAMESPACES if kind.namespaced else (None,):
+            access.call("DELETE", kind.all_in(namespace).path)
     for namespace in NAMESPACES:
         access.call("DELETE", f"/api/v1/namespaces/{namespace}/events")
     access.call("DELETE", _LEASES)
 
 
-def _remove(access: Access, kind: ServedKind, metadata: dict[str, Any]) -> None:
-    namespace = metadata.get("namespace")
-    if namespace not in (*NAMESPACES, None):
-        return
-    path = f"{kind.all_in(namespace).path}/{metadata['name']}"
+def _let_go(access: Access, kind: ServedKind, metadata: dict[str, Any]) -> None:
     if metadata.get("finalizers"):
+        path = f"{kind.all_in(metadata.get('namespace')).path}/{metadata['name']}"
         access.call("PATCH", path, {"metadata": {"finalizers": None}})
-    access.call("DELETE", path)
 
 
 def _crd() -> dict[str, Any]:

@@ -23,7 +23,7 @@ def test_it_is_as_planned_and_stays_so(workspace: Workspace, names: tuple[str, .
     workspace.destroyed()
 
 
-@pytest.mark.parametrize("wait", ["", 'wait_for = { condition = "Established", timeout = "60s" }'])
+@pytest.mark.parametrize("wait", ["", 'wait_for = { condition = "Established", timeout = "240s" }'])
 def test_a_custom_resource_comes_with_its_definition(workspace: Workspace, wait: str) -> None:
     group = f"{workspace.namespace}.example.com"
     text = declared("a", DEFINITION, wait) + declared("b", CUSTOM, f"depends_on = [{A}]")

@@ -100,12 +100,12 @@ def test_a_wait_that_is_added_or_changed_is_waited_for(workspace: Workspace) -> 
 
 
 def test_an_update_whose_wait_times_out_is_not_tainted_and_goes_on(workspace: Workspace) -> None:
-    ready = declared("a", DEPLOYMENT.replace("TITLE", "web"), 'wait_for = { rollout = true, timeout = "60s" }')
+    ready = declared("a", DEPLOYMENT.replace("TITLE", "web"), 'wait_for = { rollout = true, timeout = "240s" }')
     with workspace.meanwhile("deployments", "web", partial(bring_up, workspace, "web")):
         workspace.applied(ready)
     uid = workspace.uid("deployments", "web")
     dependent = declared("b", config_map("after"), f"depends_on = [{A}]")
-    summary, detail = workspace.failed(ready.replace("web:1", "web:2").replace("60s", "2s") + dependent)
+    summary, detail = workspace.failed(ready.replace("web:1", "web:2").replace("240s", "2s") + dependent)
 
     assert (summary, "status" in workspace.project.instances()[A]) == ("Wait timed out", False)
     assert "the next apply goes on waiting" in detail

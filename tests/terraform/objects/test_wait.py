@@ -27,7 +27,7 @@ POD: dict[str, Any] = {
 }
 
 
-def text(wait: str, timeout: str = "60s") -> str:
+def text(wait: str, timeout: str = "240s") -> str:
     return WAIT.replace("WAIT", wait).replace("TIMEOUT", timeout)
 
 

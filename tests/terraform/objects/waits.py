@@ -8,7 +8,7 @@ ADDRESS: Final = "status.loadBalancer.ingress[0].ip"
 # For waits that are to fail, or for what is there already.
 WAIT: Final = f'wait_for = {{ field = "{ADDRESS}", timeout = "3s" }}'
 # For what another thread changes meanwhile, on a busy machine.
-PATIENTLY: Final = WAIT.replace("3s", "120s")
+PATIENTLY: Final = WAIT.replace("3s", "240s")
 
 
 def service(name: str = "web", port: int = 80, more: str = WAIT) -> str:
