@@ -1,12 +1,11 @@
 """Who owns a field: the five rules, case by case."""
 
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
-from msgspec import UNSET
 
-from setpoint.core.overlay import Declared, keeping_rule_at, overlay, overlay_typed, rule_at
+from setpoint.core.overlay import Declared, keeping_rule_at, overlay, rule_at
 from setpoint.core.schema.policy import IGNORE, PRUNE, FieldPolicy, Rule
 from setpoint.core.schema.shape import Mark, with_defaults, with_marks
 from setpoint.core.values.json_types import MISSING, Json, JsonObject
@@ -255,31 +254,23 @@ def test_the_rule_of_what_the_service_chooses_has_a_name_of_its_own() -> None:
     assert rule_at(declared, Path.parse("spec.settings.tier")) is Rule.CHOSEN
 
 
-def test_what_is_asked_for_can_depend_on_the_live_object() -> None:
-    def fit_to_live(declared: Declared, live: JsonObject) -> Declared:
-        return replace(declared, shape=with_defaults(declared.shape, {"spec.settings.tier": "small"}))
-
-    small = Database(Spec(settings=Settings(tier="small", resize=True)))
-    said = Database(Spec(settings=Settings()))
-
-    assert overlay_typed(said, said, PRUNE, fit_to_live) == small
-    assert overlay_typed(said, UNSET, PRUNE, fit_to_live) == Database(Spec(settings=Settings(resize=True)))
-
-
-def test_typed_specs_and_live_objects_give_a_typed_result() -> None:
+def test_the_overlay_of_typed_specs_is_of_the_same_type() -> None:
     spec = Database(Spec(settings=Settings(tier="a", flags=[Flag("x", "1")], backup=None)))
     live = Database(
         Spec(region="eu", settings=Settings(tier="b", size=3, flags=[Flag("x", "0", "n")], backup=Backup(True))),
         Metadata({"a": "1"}),
     )
 
-    assert overlay_typed(spec, live, IGNORE) == Database(
+    tree = overlay(Declared(msgspec.to_builtins(spec), SHAPE, IGNORE), msgspec.to_builtins(live))
+    created = overlay(Declared(msgspec.to_builtins(spec), SHAPE), MISSING)
+
+    assert msgspec.convert(tree, Database) == Database(
         Spec(
             region="eu", settings=Settings(tier="a", size=3, flags=[Flag("x", "1", "n")], backup=Backup(start="12:00"))
         ),
         Metadata({"a": "1"}),
     )
-    assert overlay_typed(spec, UNSET) == Database(
+    assert msgspec.convert(created, Database) == Database(
         Spec(settings=Settings(tier="a", resize=True, flags=[Flag("x", "1", "-")]))
     )
 

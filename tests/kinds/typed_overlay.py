@@ -1,13 +1,14 @@
 """The effective desired state of Google's kinds with typed specs on both sides: what the engine does with trees."""
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from setpoint.core.overlay import AdjustDeclared, Declared, overlay
+from setpoint.core.overlay import Declared, overlay
 from setpoint.core.schema.policy import PRUNE, FieldPolicy
 from setpoint.core.schema.shape import shape_of
-from setpoint.core.values.json_types import MISSING, Missing
+from setpoint.core.values.json_types import MISSING, JsonObject, Missing
 from setpoint.kinds.gcp.sql_database import SqlDatabaseSpec, SqlDatabaseTree, fit_database_to_live
 from setpoint.kinds.gcp.sql_instance import SqlInstance, SqlInstanceSpec, SqlInstanceTree
 from setpoint.kinds.gcp.sql_instance.declared import fit_instance_to_live
@@ -18,11 +19,10 @@ from setpoint.kinds.gcp.storage_bucket.live_view import bucket_view
 from setpoint.kinds.gcp.storage_bucket.spec import fit_bucket_to_live
 
 S = TypeVar("S", bound=msgspec.Struct)
+FitToLive: TypeAlias = Callable[[Declared, JsonObject], Declared]
 
 
-def overlay_typed(
-    spec: S, live: S | Missing, policy: FieldPolicy = PRUNE, fit_to_live: AdjustDeclared | None = None
-) -> S:
+def overlay_typed(spec: S, live: S | Missing, policy: FieldPolicy = PRUNE, fit_to_live: FitToLive | None = None) -> S:
     """`overlay` for a spec and a live object of one struct type, the live one in the terms of the spec."""
     live_tree = MISSING if isinstance(live, Missing) else msgspec.to_builtins(live)
     declared = Declared(msgspec.to_builtins(spec), shape_of(type(spec)), policy)

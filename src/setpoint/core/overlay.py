@@ -3,21 +3,18 @@
 Inputs are never mutated and unchanged parts are shared: a value that equals the live one is the live object itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, TypeVar
-
-import msgspec
+from typing import Final
 
 from setpoint.core.schema.policy import PRUNE, CompiledPolicy, FieldPolicy, Rule
-from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, Mark, ObjectShape, field_below, shape_of
+from setpoint.core.schema.shape import UNTYPED, Field, KeyedList, MapShape, Mark, ObjectShape, field_below
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
 from setpoint.core.values.paths import ElementKey, Path, index_by_key, is_list_of_objects, key_of, selector, value_below
 
 # Strongest first.
 _KEEPING_MARKS: Final = {Mark.PROTECTED: Rule.PROTECTED, Mark.CHOSEN: Rule.CHOSEN, Mark.IMMUTABLE: Rule.FIXED}
-S = TypeVar("S", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +26,12 @@ class Declared:
     policy: FieldPolicy = PRUNE
 
 
-# Adjusts what is declared to the live object, where a kind compares in the terms of the service.
-AdjustDeclared: TypeAlias = Callable[[Declared, JsonObject], Declared]
-
-
 def overlay(declared: Declared, live: JsonObject | Missing) -> JsonObject:
     """The effective desired state; `live` itself when nothing changes. MISSING: the object does not exist yet."""
     if isinstance(live, Missing):
         return _entries(declared.tree, {}, declared.shape, declared.policy.on_create().compiled)
     compiled = declared.policy.compiled
     return live if compiled.rule is Rule.UNMANAGED else _entries(declared.tree, live, declared.shape, compiled)
-
-
-def overlay_typed(
-    spec: S, live: S | Missing, policy: FieldPolicy = PRUNE, fit_to_live: AdjustDeclared | None = None
-) -> S:
-    """`overlay` for a spec and a live object of the same struct type, both in the terms of the spec."""
-    live_tree = MISSING if isinstance(live, Missing) else msgspec.to_builtins(live)
-    declared = Declared(msgspec.to_builtins(spec), shape_of(type(spec)), policy)
-    if fit_to_live is not None and not isinstance(live_tree, Missing):
-        declared = fit_to_live(declared, live_tree)
-    return msgspec.convert(overlay(declared, live_tree), type(spec))
 
 
 def without_policy(declared: Declared) -> Declared:

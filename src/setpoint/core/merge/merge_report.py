@@ -1,23 +1,15 @@
 """Merge report: for each field, whose value was kept and why."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 
 from setpoint.core.conditions import Condition, ConditionReason, ConditionType
 from setpoint.core.merge.threeway import (
-    EditableFields,
-    EditGranularity,
-    EntryList,
-    EntryMap,
     MergeResult,
-    WholeValue,
-    without_empty,
 )
-from setpoint.core.values.canonical import same
-from setpoint.core.values.json_types import Json, Missing
-from setpoint.core.values.paths import Path, get_at
+from setpoint.core.values.paths import Path
 
 
 class Resolution(StrEnum):
@@ -123,36 +115,3 @@ def report_summary(resolutions: Sequence[FieldResolution]) -> str:
         if locations:
             parts.append(f"{len(locations)} {resolution}: {', '.join(locations)}")
     return "; ".join(parts)
-
-
-def edited_fields(live: Json, generated: Json, table: EditableFields) -> tuple[Path, ...]:
-    """The fields of `table` that hold something, and something else than `generated`; in the order of the table.
-
-    Without a memory an owner's older value looks like a person's. An emptied field is never an edit; a map that lacks
-    entries is one as long as it has any; so is a list in another order.
-    """
-    return tuple(
-        path for path, edits in table.items() if _is_edited(get_at(live, path), get_at(generated, path), edits)
-    )
-
-
-def _is_edited(live: Json | Missing, generated: Json | Missing, edits: EditGranularity) -> bool:
-    match edits:
-        case WholeValue(own=own):
-            held = without_empty(live)
-            return held is not None and not any(same(held, value) for value in (without_empty(generated), *own))
-        case EntryMap():
-            entries = _entries(live)
-            return bool(entries) and not same(entries, _entries(generated))
-        case EntryList():
-            held = without_empty(live)
-            return held is not None and not same(held, without_empty(generated))
-        case _:
-            assert_never(edits)
-
-
-def _entries(value: Json | Missing) -> Json:
-    """The entries of a map: there as soon as they are not null."""
-    if not isinstance(value, Mapping):
-        return without_empty(value)
-    return {name: entry for name, entry in value.items() if entry is not None} or None
