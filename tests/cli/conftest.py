@@ -5,36 +5,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk, bucket, surroundings
 from tests.cli.fleets import INSTANCE
 from tests.cli.test_moving import SECRET, USER
+from tests.cli.workspace import Workspace, bucket, surroundings
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """A folder of one's own and a local cloud; what was started there is ended."""
-    with Desk(tmp_path, surroundings()) as desk:
-        yield desk
+    with Workspace(tmp_path, surroundings()) as workspace:
+        yield workspace
 
 
 @pytest.fixture
-def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def other_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Another folder, and another cloud."""
-    with Desk(tmp_path_factory.mktemp("other"), surroundings()) as desk:
-        yield desk
+    with Workspace(tmp_path_factory.mktemp("other"), surroundings()) as workspace:
+        yield workspace
 
 
 @pytest.fixture
-def fleet(desk: Desk) -> Iterator[Desk]:
+def fleet(workspace: Workspace) -> Iterator[Workspace]:
     """A workspace with buckets, an instance with a password in its manifest, and a user with one in a Secret.
 
     From here on there are only reads: nothing is written to the cloud, whatever the test tries.
     """
-    desk.make_instance("main")
-    desk.in_cloud(lambda cloud: cloud.clock.release())
-    desk.apply(bucket("logs"), bucket("more"), SECRET, USER, INSTANCE)
-    desk.in_cloud(lambda cloud: cloud.advance(3600))
-    desk.act("reconcile")
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
-    yield desk
-    assert desk.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
+    workspace.make_instance("main")
+    workspace.in_cloud(lambda cloud: cloud.clock.release())
+    workspace.apply(bucket("logs"), bucket("more"), SECRET, USER, INSTANCE)
+    workspace.in_cloud(lambda cloud: cloud.advance(3600))
+    workspace.act("reconcile")
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
+    yield workspace
+    assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0

@@ -25,7 +25,7 @@ from setpoint.kinds.typed_spec import Maybe
 from setpoint.preview import PreviewSession, open_preview, open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import read_world
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 
 BUCKET: Final = ("storage.cnrm.cloud.google.com", "StorageBucket")
 LOGS: Final = ResourceRef(*BUCKET, "default", "logs")
@@ -109,9 +109,11 @@ def meddling(kind: AnyKind, **options: Any) -> AnyKind:
     return Meddling(kind.google, **options)
 
 
-def settings_of(desk: Desk, **environment: str) -> AppSettings:
-    """What a command at the desk goes by."""
-    return AppSettings(f"sqlite:///{desk.folder}/.setpoint/state.db", environment={**desk.environment, **environment})
+def settings_of(workspace: Workspace, **environment: str) -> AppSettings:
+    """What a command at the workspace goes by."""
+    return AppSettings(
+        f"sqlite:///{workspace.folder}/.setpoint/state.db", environment={**workspace.environment, **environment}
+    )
 
 
 @asynccontextmanager
@@ -131,25 +133,25 @@ def names(prefix: str, number: int) -> Sequence[str]:
     return [f"{prefix}-{one:04}" for one in range(number)]
 
 
-def drift(desk: Desk) -> None:
-    desk.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/logs", {"versioning": {"enabled": True}}))
+def drift(workspace: Workspace) -> None:
+    workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/logs", {"versioning": {"enabled": True}}))
 
 
 def survey_of(
-    desk: Desk, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None
+    workspace: Workspace, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None
 ) -> PreviewReport:
     async def main() -> PreviewReport:
-        async with looked_at(settings_of(desk, **({} if file is None else CUT)), file, change) as preview:
+        async with looked_at(settings_of(workspace, **({} if file is None else CUT)), file, change) as preview:
             return await preview.survey(lambda _: None)
 
     return asyncio.run(main())
 
 
-def forge(desk: Desk) -> None:
+def forge(workspace: Workspace) -> None:
     """Puts a cookie on record that matches the live object."""
 
     async def main() -> None:
-        async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
+        async with open_engine(settings_of(workspace), StoreAccess.WRITE) as engine:
             resource = await engine.store.get(LOGS)
             assert resource is not None
             seen = await current_digests(resource, engine)

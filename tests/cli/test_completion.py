@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 from tests.forking.processes import SETPOINT
 
 COMPLETE = """
@@ -30,23 +30,23 @@ def _can_complete() -> bool:
     ("words", "completed"),
     [("setpoint ap", ["apply"]), ("setpoint e", ["events", "explain", "export"]), ("setpoint --st", ["--store"])],
 )
-def test_bash_completes_a_word(desk: Desk, words: str, completed: list[str]) -> None:
+def test_bash_completes_a_word(workspace: Workspace, words: str, completed: list[str]) -> None:
     path = f"{Path(SETPOINT).parent}:/usr/bin:/bin"
 
-    done = desk.run_program("bash", "--norc", "--noprofile", "-c", COMPLETE.format(words=words), PATH=path)
+    done = workspace.run_program("bash", "--norc", "--noprofile", "-c", COMPLETE.format(words=words), PATH=path)
 
     assert done.stderr == ""
     assert done.stdout.splitlines() == completed
 
 
 @pytest.mark.parametrize(("shell", "at"), [("zsh", "1"), ("fish", "ap")])
-def test_other_shells_get_a_script_and_the_answers_it_asks_for(desk: Desk, shell: str, at: str) -> None:
-    script = desk.run("completion", shell)
-    answer = desk.run(_SETPOINT_COMPLETE=f"{shell}_complete", COMP_WORDS="setpoint ap", COMP_CWORD=at)
+def test_other_shells_get_a_script_and_the_answers_it_asks_for(workspace: Workspace, shell: str, at: str) -> None:
+    script = workspace.run("completion", shell)
+    answer = workspace.run(_SETPOINT_COMPLETE=f"{shell}_complete", COMP_WORDS="setpoint ap", COMP_CWORD=at)
 
     assert f"_SETPOINT_COMPLETE={shell}_complete" in script.stdout
     assert "apply" in re.split(r"[,\t\n]", answer.stdout)
 
 
-def test_help_is_still_what_a_call_without_arguments_prints(desk: Desk) -> None:
-    assert desk.run().stdout == desk.run("--help").stdout
+def test_help_is_still_what_a_call_without_arguments_prints(workspace: Workspace) -> None:
+    assert workspace.run().stdout == workspace.run("--help").stdout

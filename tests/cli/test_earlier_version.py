@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cli.desk import Desk, surroundings
+from tests.cli.workspace import Workspace, surroundings
 
 MADE_BEFORE: Final = Path(__file__).parent.parent / "data" / "version_0_1"
 RECONCILED: Final = [
@@ -23,7 +23,7 @@ RECONCILED: Final = [
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """The store of the earlier version in its place, and the local cloud as it left it."""
     (tmp_path / ".setpoint").mkdir()
     (tmp_path / ".setpoint" / "state.db").write_bytes(gzip.decompress((MADE_BEFORE / "state.db.gz").read_bytes()))
@@ -33,55 +33,55 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     shutil.copy(MADE_BEFORE / "manifests.yaml", tmp_path / "manifest.yaml")
     cloud_state = tmp_path / "cloud.json"
     shutil.copy(MADE_BEFORE / "cloud.json", cloud_state)
-    with Desk(tmp_path, {**surroundings(), "OPERATOR_IMAGE_NAME": "operator:1"}, cloud_state) as desk:
-        yield desk
+    with Workspace(tmp_path, {**surroundings(), "OPERATOR_IMAGE_NAME": "operator:1"}, cloud_state) as workspace:
+        yield workspace
 
 
-def _previews(desk: Desk, *arguments: str) -> list[dict[str, Any]]:
-    done = desk.run("plan", *arguments, "-o", "json")
+def _previews(workspace: Workspace, *arguments: str) -> list[dict[str, Any]]:
+    done = workspace.run("plan", *arguments, "-o", "json")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     previews: list[dict[str, Any]] = json.loads(done.stdout)["resources"]
     return previews
 
 
-def test_what_it_kept_is_in_sync_by_its_cookies_and_without_them(desk: Desk) -> None:
-    previews = _previews(desk, "--all")
+def test_what_it_kept_is_in_sync_by_its_cookies_and_without_them(workspace: Workspace) -> None:
+    previews = _previews(workspace, "--all")
 
     assert sorted(f"{one['kind']}/{one['name']}" for one in previews) == RECONCILED
     assert {one["finding"] for one in previews} == {"in sync"}
     assert all("withoutCookie" not in one for one in previews)
 
 
-def test_a_step_writes_nothing_to_the_cloud_and_keeps_every_cookie(desk: Desk) -> None:
+def test_a_step_writes_nothing_to_the_cloud_and_keeps_every_cookie(workspace: Workspace) -> None:
     def cookies() -> dict[str, Any]:
-        found = json.loads(desk.run("get", "StorageBucket", "-o", "json").stdout)
+        found = json.loads(workspace.run("get", "StorageBucket", "-o", "json").stdout)
         return {one["metadata"]["name"]: one["status"]["lastModifiedCookie"] for one in found}
 
     before = cookies()
-    done = desk.run("apply", "-f", "manifest.yaml")
+    done = workspace.run("apply", "-f", "manifest.yaml")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert cookies() == before
     assert len(before) == 2
-    assert desk.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
+    assert workspace.in_cloud(lambda cloud: cloud.journal.counts())["writes"] == 0
 
 
-def test_what_its_last_step_did_is_explained(desk: Desk) -> None:
-    done = desk.run("explain", "StorageBucket/kept-bucket")
+def test_what_its_last_step_did_is_explained(workspace: Workspace) -> None:
+    done = workspace.run("explain", "StorageBucket/kept-bucket")
 
     assert done.returncode == 0, done.stderr
     assert "create" in done.stdout
     assert "setpoint apply" in done.stdout
 
 
-def test_its_events_are_shown(desk: Desk) -> None:
-    shown = desk.run("events", "StorageBucket/kept-bucket").stdout
+def test_its_events_are_shown(workspace: Workspace) -> None:
+    shown = workspace.run("events", "StorageBucket/kept-bucket").stdout
 
     assert [reason in shown for reason in ("Created", "UpToDate")] == [True, True]
 
 
-def test_a_world_that_it_recorded_is_planned_offline(desk: Desk) -> None:
-    previews = _previews(desk, "--world", str(MADE_BEFORE / "before.world"))
+def test_a_world_that_it_recorded_is_planned_offline(workspace: Workspace) -> None:
+    previews = _previews(workspace, "--world", str(MADE_BEFORE / "before.world"))
 
     assert sorted(f"{one['kind']}/{one['name']}" for one in previews) == RECONCILED
     assert {one["finding"] for one in previews} == {"in sync"}

@@ -2,15 +2,15 @@
 
 import json
 
-from tests.cli.desk import Desk, bucket
+from tests.cli.workspace import Workspace, bucket
 
 
-def test_events_can_be_watched_by_programs(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    watching = desk.piped("events", "-w", "-o", "json")
+def test_events_can_be_watched_by_programs(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    watching = workspace.piped("events", "-w", "-o", "json")
     watching.until(lambda: "logs" in watching.text)
 
-    desk.apply(bucket("more"))
+    workspace.apply(bucket("more"))
     watching.until(lambda: '"more"' in watching.text)
     watching.interrupt()
 
@@ -20,12 +20,12 @@ def test_events_can_be_watched_by_programs(desk: Desk) -> None:
     assert len({json.dumps(one, sort_keys=True) for one in lines}) == len(lines)
 
 
-def test_the_header_of_events_stands_once(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    terminal = desk.terminal("events", "-w")
+def test_the_header_of_events_stands_once(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    terminal = workspace.terminal("events", "-w")
     terminal.until_shown("logs")
 
-    desk.apply(bucket("more"))
+    workspace.apply(bucket("more"))
     terminal.until_shown("default/more")
     terminal.interrupt()
 
@@ -33,21 +33,21 @@ def test_the_header_of_events_stands_once(desk: Desk) -> None:
     assert [line.split()[0] for line in terminal.lines if line.strip()].count("WHEN") == 1
 
 
-def test_explain_says_who_looks_next(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    alone = desk.run("explain", "StorageBucket/logs").stdout
-    desk.daemon()
+def test_explain_says_who_looks_next(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    alone = workspace.run("explain", "StorageBucket/logs").stdout
+    workspace.daemon()
 
-    together = desk.run("explain", "StorageBucket/logs").stdout
+    together = workspace.run("explain", "StorageBucket/logs").stdout
 
     assert "next look: with the next `setpoint apply` or `setpoint reconcile`" in alone
     assert "next look: by the running process, at the latest" in together
 
 
-def test_get_of_what_is_not_there_says_so(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
+def test_get_of_what_is_not_there_says_so(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
 
-    missing = desk.run("get", "StorageBucket/nosuch")
+    missing = workspace.run("get", "StorageBucket/nosuch")
 
     assert (missing.returncode, missing.stderr) == (
         1,
@@ -55,15 +55,15 @@ def test_get_of_what_is_not_there_says_so(desk: Desk) -> None:
     )
 
 
-def test_a_plan_that_could_not_be_made_has_failed(desk: Desk) -> None:
-    desk.write(bucket("logs"))
+def test_a_plan_that_could_not_be_made_has_failed(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"))
 
-    planned = desk.run("plan", "-f", "manifest.yaml", STORAGE_EMULATOR_HOST="http://127.0.0.1:1")
+    planned = workspace.run("plan", "-f", "manifest.yaml", STORAGE_EMULATOR_HOST="http://127.0.0.1:1")
 
     assert (planned.returncode, "failed: GET /storage/v1/b/logs: cannot connect" in planned.stdout) == (1, True)
 
 
-def test_what_took_an_operation_is_told_as_what_it_was_begun_for(desk: Desk) -> None:
+def test_what_took_an_operation_is_told_as_what_it_was_begun_for(workspace: Workspace) -> None:
     manifest = """\
 apiVersion: sql.cnrm.cloud.google.com/v1beta1
 kind: SQLInstance
@@ -75,10 +75,10 @@ spec:
   region: europe-west1
   settings: {tier: db-custom-1-3840}
 """
-    desk.write(manifest)
-    created = desk.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
-    desk.write(manifest.replace("3840}", "3840, availabilityType: REGIONAL}"))
-    updated = desk.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
-    unchanged = desk.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    workspace.write(manifest)
+    created = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    workspace.write(manifest.replace("3840}", "3840, availabilityType: REGIONAL}"))
+    updated = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
+    unchanged = workspace.run("apply", "-f", "manifest.yaml").stdout.splitlines()[-1]
 
     assert [line.rpartition(" ")[2] for line in (created, updated, unchanged)] == ["created", "updated", "unchanged"]

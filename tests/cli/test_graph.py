@@ -8,7 +8,7 @@ import pytest
 from setpoint.cli.commands.graph import as_dot, as_mermaid
 from setpoint.engine.dependency_graph import DependencyGraph, EdgeType, GraphEdge, GraphNode, NodeState
 from setpoint.engine.resource import ResourceRef
-from tests.cli.desk import Desk, bucket, database
+from tests.cli.workspace import Workspace, bucket, database
 
 INSTANCE = """apiVersion: sql.cnrm.cloud.google.com/v1beta1
 kind: SQLInstance
@@ -23,8 +23,8 @@ def instance(name: str, after: str = "") -> str:
     return INSTANCE.format(name=name, more=f', setpoint.dev/depends-on: "{after}"' if after else "")
 
 
-def _graph(desk: Desk, *arguments: str) -> Any:
-    done = desk.run("graph", *arguments, "-o", "json")
+def _graph(workspace: Workspace, *arguments: str) -> Any:
+    done = workspace.run("graph", *arguments, "-o", "json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -40,10 +40,10 @@ def _links(graph: Any) -> set[tuple[str, str, str, str]]:
     }
 
 
-def test_what_a_file_would_declare_can_be_drawn_before_it_is(desk: Desk) -> None:
-    desk.write(database("orders", "{name: db}"), instance("db", after="StorageBucket/logs"))
+def test_what_a_file_would_declare_can_be_drawn_before_it_is(workspace: Workspace) -> None:
+    workspace.write(database("orders", "{name: db}"), instance("db", after="StorageBucket/logs"))
 
-    graph = _graph(desk, "-f", "manifest.yaml")
+    graph = _graph(workspace, "-f", "manifest.yaml")
 
     assert _states(graph) == {
         "StorageBucket/logs": "missing",
@@ -53,16 +53,16 @@ def test_what_a_file_would_declare_can_be_drawn_before_it_is(desk: Desk) -> None
     assert _links(graph) == {("logs", "db", "order", ""), ("db", "orders", "ready", "spec.instanceRef")}
 
 
-def test_everything_comes_after_what_it_needs(desk: Desk) -> None:
-    desk.write(database("a", "{name: z}"), instance("z"))
+def test_everything_comes_after_what_it_needs(workspace: Workspace) -> None:
+    workspace.write(database("a", "{name: z}"), instance("z"))
 
-    assert [node["name"] for node in _graph(desk, "-f", "manifest.yaml")["nodes"]] == ["z", "a"]
+    assert [node["name"] for node in _graph(workspace, "-f", "manifest.yaml")["nodes"]] == ["z", "a"]
 
 
-def test_each_has_the_state_that_is_on_record(desk: Desk) -> None:
-    desk.apply(bucket("logs"), database("orders", "{name: db}"))
+def test_each_has_the_state_that_is_on_record(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"), database("orders", "{name: db}"))
 
-    graph = _graph(desk)
+    graph = _graph(workspace)
 
     assert _states(graph) == {
         "SQLInstance/db": "missing",
@@ -73,8 +73,8 @@ def test_each_has_the_state_that_is_on_record(desk: Desk) -> None:
     assert orders["message"] == "reference SQLInstance default/db is not found"
 
 
-def test_people_see_each_below_the_last_that_it_needs(desk: Desk) -> None:
-    desk.write(
+def test_people_see_each_below_the_last_that_it_needs(workspace: Workspace) -> None:
+    workspace.write(
         bucket("logs"),
         instance("db", after="StorageBucket/logs"),
         database("orders", "{name: db}").replace(
@@ -82,7 +82,7 @@ def test_people_see_each_below_the_last_that_it_needs(desk: Desk) -> None:
         ),
     )
 
-    assert desk.run("graph", "-f", "manifest.yaml").stdout == (
+    assert workspace.run("graph", "-f", "manifest.yaml").stdout == (
         "StorageBucket default/logs not looked at\n"
         "└── SQLInstance default/db not looked at  ← after it\n"
         "    └── SQLDatabase default/orders not looked at  ← spec.instanceRef  "
@@ -90,28 +90,28 @@ def test_people_see_each_below_the_last_that_it_needs(desk: Desk) -> None:
     )
 
 
-def test_those_who_wait_for_each_other_are_named(desk: Desk) -> None:
-    desk.write(instance("one", after="SQLInstance/two"), instance("two", after="SQLInstance/one"))
+def test_those_who_wait_for_each_other_are_named(workspace: Workspace) -> None:
+    workspace.write(instance("one", after="SQLInstance/two"), instance("two", after="SQLInstance/one"))
 
-    done = desk.run("graph", "-f", "manifest.yaml", "-o", "json")
+    done = workspace.run("graph", "-f", "manifest.yaml", "-o", "json")
 
     assert done.returncode == 1
     assert json.loads(done.stdout)["cycle"].startswith("SQLInstance default/")
     assert "no order can satisfy this" in done.stderr
 
 
-def test_only_those_that_are_named_and_what_they_need(desk: Desk) -> None:
-    desk.apply(bucket("logs"), bucket("others"), database("orders", "{name: db}"))
+def test_only_those_that_are_named_and_what_they_need(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"), bucket("others"), database("orders", "{name: db}"))
 
-    assert set(_states(_graph(desk, "SQLDatabase/orders"))) == {"SQLInstance/db", "SQLDatabase/orders"}
-    assert desk.run("graph", "SQLDatabase/missing").returncode == 1
+    assert set(_states(_graph(workspace, "SQLDatabase/orders"))) == {"SQLInstance/db", "SQLDatabase/orders"}
+    assert workspace.run("graph", "SQLDatabase/missing").returncode == 1
 
 
 @pytest.mark.parametrize("form", ["dot", "mermaid"])
-def test_other_tools_can_draw_it(desk: Desk, form: str) -> None:
-    desk.write(database("orders", "{name: db}"), instance("db"))
+def test_other_tools_can_draw_it(workspace: Workspace, form: str) -> None:
+    workspace.write(database("orders", "{name: db}"), instance("db"))
 
-    drawn = desk.run("graph", "-f", "manifest.yaml", "-o", form).stdout
+    drawn = workspace.run("graph", "-f", "manifest.yaml", "-o", form).stdout
 
     expected = {
         "dot": '  "SQLInstance default/db" -> "SQLDatabase default/orders" [label="spec.instanceRef"];\n',
@@ -137,9 +137,9 @@ def test_quotes_in_a_path_break_no_drawing() -> None:
         ("SQLInstance/a/b/c", "names no resource"),
     ],
 )
-def test_an_order_that_names_nothing_is_refused(desk: Desk, annotation: str, complaint: str) -> None:
-    desk.write(instance("db", after=annotation))
-    done = desk.run("apply", "-f", "manifest.yaml")
+def test_an_order_that_names_nothing_is_refused(workspace: Workspace, annotation: str, complaint: str) -> None:
+    workspace.write(instance("db", after=annotation))
+    done = workspace.run("apply", "-f", "manifest.yaml")
 
     assert done.returncode == 1
     assert complaint in done.stderr

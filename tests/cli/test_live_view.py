@@ -36,7 +36,7 @@ GLANCE = ProcessSnapshot(
         (LimiterStats("storage", 3, BreakerState.CLOSED, 0, 0),),
         (BudgetStats(QuotaKey("storage", "p", "write"), 2.5, 4, 100, 1, 0.0),),
     ),
-    survey=SURVEY,
+    summary=SURVEY,
 )
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_told_of_what_has_not_begun() -> None:
         retrying=(),
         steps=steps,
         services=LimiterSnapshot((), ()),
-        survey=StoreSummary(),
+        summary=StoreSummary(),
     )
 
     assert _drawn(idle)[6:] == [
@@ -114,7 +114,7 @@ def test_nothing_is_told_of_what_has_not_begun() -> None:
 def test_troubles_and_notes_share_the_room_that_there_is(height: int, troubles: int, notes: int) -> None:
     many = replace(SURVEY, troubles=SURVEY.troubles * 100, notes=SURVEY.notes * 100)
 
-    drawn = _drawn(replace(GLANCE, survey=many), height)
+    drawn = _drawn(replace(GLANCE, summary=many), height)
 
     assert len(drawn) <= max(height, 13)
     assert sum(line.startswith("SQLDatabase default/app") for line in drawn) == troubles
@@ -123,7 +123,7 @@ def test_troubles_and_notes_share_the_room_that_there_is(height: int, troubles: 
 
 def test_what_is_too_long_is_cut_off_and_nothing_moves_the_cursor() -> None:
     message = "line one\nline two \x1b[2J" + "x" * 200
-    odd = replace(GLANCE, survey=replace(SURVEY, troubles=(UnreadyResource(APP, "UpdateFailed", message),)))
+    odd = replace(GLANCE, summary=replace(SURVEY, troubles=(UnreadyResource(APP, "UpdateFailed", message),)))
 
     (line,) = (line for line in _drawn(odd) if line.startswith("SQLDatabase default/app"))
 

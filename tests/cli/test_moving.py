@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.desk import Desk, bucket
+from tests.cli.workspace import Workspace, bucket
 
 NEW = ("--store", "sqlite:///new.db")
 PAUSED = (
@@ -32,31 +32,31 @@ spec:
 """
 
 
-def writes(desk: Desk) -> list[str]:
-    return [entry.method for entry in desk.in_cloud(lambda cloud: cloud.journal.entries) if entry.is_write]
+def writes(workspace: Workspace) -> list[str]:
+    return [entry.method for entry in workspace.in_cloud(lambda cloud: cloud.journal.entries) if entry.is_write]
 
 
 @pytest.fixture
-def user(desk: Desk) -> Desk:
+def user(workspace: Workspace) -> Workspace:
     """A workspace with a database user that has a password."""
-    desk.make_instance("main")
-    desk.apply(SECRET, USER)
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
-    return desk
+    workspace.make_instance("main")
+    workspace.apply(SECRET, USER)
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
+    return workspace
 
 
 # --- From one to the other --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-def test_resources_go_on_in_another_store(desk: Desk, form: str) -> None:
-    desk.apply(bucket("logs"), bucket("more"))
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
+def test_resources_go_on_in_another_store(workspace: Workspace, form: str) -> None:
+    workspace.apply(bucket("logs"), bucket("more"))
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
-    out = desk.run("export", "-o", form, "--to", "export.txt", "--pause")
-    told = desk.run(*NEW, "import", "-f", "export.txt").stdout.splitlines()
-    plan = desk.run(*NEW, "plan")
-    again = desk.run(*NEW, "reconcile").stdout.splitlines()
+    out = workspace.run("export", "-o", form, "--to", "export.txt", "--pause")
+    told = workspace.run(*NEW, "import", "-f", "export.txt").stdout.splitlines()
+    plan = workspace.run(*NEW, "plan")
+    again = workspace.run(*NEW, "reconcile").stdout.splitlines()
 
     assert (out.stdout, out.stderr) == (
         "",
@@ -65,28 +65,28 @@ def test_resources_go_on_in_another_store(desk: Desk, form: str) -> None:
     assert told == ["StorageBucket default/logs moved", "StorageBucket default/more moved", PAUSED]
     assert (plan.returncode, plan.stdout.count("in sync: nothing changed: fast path")) == (0, 2)
     assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged"]
-    assert writes(desk) == []
+    assert writes(workspace) == []
 
 
-def test_an_export_without_pause_says_what_to_do(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    (desk.folder / "export.yaml").write_text(desk.run("export").stdout, encoding="utf-8")
+def test_an_export_without_pause_says_what_to_do(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    (workspace.folder / "export.yaml").write_text(workspace.run("export").stdout, encoding="utf-8")
 
-    told = desk.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+    told = workspace.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
 
     assert told == ["StorageBucket default/logs moved", NOT_PAUSED]
 
 
-def test_only_what_is_named_goes_along(desk: Desk) -> None:
-    desk.apply(bucket("logs"), bucket("more"))
+def test_only_what_is_named_goes_along(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"), bucket("more"))
 
-    exported = list(yaml.safe_load_all(desk.run("export", "StorageBucket/more").stdout))
+    exported = list(yaml.safe_load_all(workspace.run("export", "StorageBucket/more").stdout))
 
     assert [one["kind"] for one in exported] == ["Export", "StorageBucket", "ExportEnd"]
     assert exported[1]["metadata"]["name"] == "more"
 
 
-def test_a_password_goes_along_when_that_is_asked_for(user: Desk) -> None:
+def test_a_password_goes_along_when_that_is_asked_for(user: Workspace) -> None:
     user.run("export", "--with-secrets", "--pause", "--to", "export.yaml")
     told = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
     user.run(*NEW, "reconcile")
@@ -95,7 +95,7 @@ def test_a_password_goes_along_when_that_is_asked_for(user: Desk) -> None:
     assert writes(user) == []
 
 
-def test_a_password_that_did_not_come_along_is_told_of_and_sent_once(user: Desk) -> None:
+def test_a_password_that_did_not_come_along_is_told_of_and_sent_once(user: Workspace) -> None:
     user.run("export", "--to", "export.yaml")
     user.write(SECRET)
     user.run(*NEW, "apply", "-f", "manifest.yaml")
@@ -110,7 +110,7 @@ def test_a_password_that_did_not_come_along_is_told_of_and_sent_once(user: Desk)
 # --- Secrets ----------------------------------------------------------------------------------------------------------
 
 
-def test_no_password_is_in_an_export_unasked(user: Desk) -> None:
+def test_no_password_is_in_an_export_unasked(user: Workspace) -> None:
     exported = user.run("export").stdout
 
     assert "Sesame" not in exported
@@ -118,7 +118,7 @@ def test_no_password_is_in_an_export_unasked(user: Desk) -> None:
     assert [one["kind"] for one in yaml.safe_load_all(exported)] == ["Export", "SQLUser", "ExportEnd"]
 
 
-def test_passwords_are_not_printed_by_accident(user: Desk) -> None:
+def test_passwords_are_not_printed_by_accident(user: Workspace) -> None:
     refused = user.run("export", "--with-secrets")
 
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -128,13 +128,13 @@ def test_passwords_are_not_printed_by_accident(user: Desk) -> None:
     )
 
 
-def test_passwords_can_be_piped_on(user: Desk) -> None:
+def test_passwords_can_be_piped_on(user: Workspace) -> None:
     exported = user.run("export", "--with-secrets", "--to", "-").stdout
 
     assert [one["kind"] for one in yaml.safe_load_all(exported)] == ["Export", "Secret", "SQLUser", "ExportEnd"]
 
 
-def test_a_file_is_for_its_owner_alone_even_where_another_one_was(user: Desk) -> None:
+def test_a_file_is_for_its_owner_alone_even_where_another_one_was(user: Workspace) -> None:
     file = user.folder / "export.yaml"
     file.write_text("old", encoding="utf-8")
     file.chmod(0o644)
@@ -146,7 +146,7 @@ def test_a_file_is_for_its_owner_alone_even_where_another_one_was(user: Desk) ->
     assert [one.name for one in user.folder.glob(".*export*")] == []
 
 
-def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Desk) -> None:
+def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Workspace) -> None:
     user.run("export", "--to", "export.yaml")
     refused = user.run(*NEW, "import", "-f", "export.yaml")
 
@@ -160,13 +160,13 @@ def test_a_secret_that_is_missing_is_named_before_anything_is_written(user: Desk
 # --- A running controller ---------------------------------------------------------------------------------------------
 
 
-def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_filled(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    desk.daemon()
+def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_filled(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    workspace.daemon()
 
-    copied = desk.run("export", "--to", "export.yaml")
-    paused = desk.run("export", "--pause")
-    filled = desk.run("import", "-f", "export.yaml")
+    copied = workspace.run("export", "--to", "export.yaml")
+    paused = workspace.run("export", "--pause")
+    filled = workspace.run("import", "-f", "export.yaml")
 
     assert copied.returncode == 0
     assert copied.stderr.splitlines()[0] == (
@@ -202,54 +202,54 @@ def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_fi
         (["import", "-f", "broken.yaml"], "broken.yaml:2: this is not YAML"),
     ],
 )
-def test_bad_input_is_one_clear_line(desk: Desk, arguments: list[str], told: str) -> None:
-    desk.write(bucket("logs"))
-    desk.write("\n", file="empty.yaml")
-    desk.write('{"a": 1}\n\n{"b": ', file="broken.json")
-    desk.write('{"a": ' + "[" * 100_000, file="deep.json")
-    desk.write("a: [\n", file="broken.yaml")
+def test_bad_input_is_one_clear_line(workspace: Workspace, arguments: list[str], told: str) -> None:
+    workspace.write(bucket("logs"))
+    workspace.write("\n", file="empty.yaml")
+    workspace.write('{"a": 1}\n\n{"b": ', file="broken.json")
+    workspace.write('{"a": ' + "[" * 100_000, file="deep.json")
+    workspace.write("a: [\n", file="broken.yaml")
 
-    refused = desk.run(*arguments)
+    refused = workspace.run(*arguments)
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith(f"error: {told}")
     assert refused.stderr.count("\n") == 1
-    assert not (desk.folder / ".setpoint").exists()
+    assert not (workspace.folder / ".setpoint").exists()
 
 
-def test_a_folder_that_is_not_there_is_named(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
+def test_a_folder_that_is_not_there_is_named(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
 
-    refused = desk.run("export", "--to", "nosuch/export.yaml")
+    refused = workspace.run("export", "--to", "nosuch/export.yaml")
 
     assert refused.stderr == (
         "error: --to nosuch/export.yaml: No such file or directory: name a file in a folder that you can write to\n"
     )
 
 
-def test_json_may_be_laid_out_in_any_way(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    lines = desk.run("export", "-o", "json").stdout.splitlines()
+def test_json_may_be_laid_out_in_any_way(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    lines = workspace.run("export", "-o", "json").stdout.splitlines()
     pretty = "\n\n".join(json.dumps(json.loads(line), indent=2) for line in lines)
-    Path(desk.folder / "export.json").write_text(pretty, encoding="utf-8")
+    Path(workspace.folder / "export.json").write_text(pretty, encoding="utf-8")
 
-    assert desk.run(*NEW, "import", "-f", "export.json").returncode == 0
+    assert workspace.run(*NEW, "import", "-f", "export.json").returncode == 0
 
 
-def test_an_export_is_no_manifest(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    desk.run("export", "--to", "export.yaml")
+def test_an_export_is_no_manifest(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    workspace.run("export", "--to", "export.yaml")
 
-    refused = desk.run(*NEW, "apply", "-f", "export.yaml")
+    refused = workspace.run(*NEW, "apply", "-f", "export.yaml")
 
     assert refused.stderr == "error: export.yaml:1: this is an export, and no manifest: `setpoint import` takes it\n"
 
 
-def test_what_has_an_owner_leaves_it_behind_and_that_is_told(desk: Desk) -> None:
+def test_what_has_an_owner_leaves_it_behind_and_that_is_told(workspace: Workspace) -> None:
     owner = "  ownerReferences: [{apiVersion: v1, kind: Owner, name: o, uid: x}]\nspec:"
-    desk.apply(bucket("logs").replace("spec:", owner))
+    workspace.apply(bucket("logs").replace("spec:", owner))
 
-    exported = desk.run("export")
+    exported = workspace.run("export")
 
     assert exported.stderr == "StorageBucket default/logs: its owner is not exported, so that it has none elsewhere\n"
     assert "ownerReferences" not in exported.stdout

@@ -3,14 +3,14 @@
 import pytest
 import yaml
 
-from tests.cli.desk import Desk
 from tests.cli.trustees import KBS, POLICY, ROLLING, Keeper, trustee
+from tests.cli.workspace import Workspace
 
 
 @pytest.fixture
-def keeper(desk: Desk) -> Keeper:
+def keeper(workspace: Workspace) -> Keeper:
     """A workspace in which a Trustee was just created."""
-    keeper = Keeper(desk)
+    keeper = Keeper(workspace)
     keeper.apply(trustee())
     return keeper
 
@@ -23,9 +23,9 @@ def _words(lines: list[str]) -> list[str]:
 # --- Making ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_tells_of_new_children_in_a_line_each(desk: Desk) -> None:
-    desk.write(trustee())
-    code, lines = Keeper(desk).run("plan", "-f", "manifest.yaml")
+def test_a_plan_tells_of_new_children_in_a_line_each(workspace: Workspace) -> None:
+    workspace.write(trustee())
+    code, lines = Keeper(workspace).run("plan", "-f", "manifest.yaml")
 
     assert (code, _words(lines)) == (
         2,
@@ -44,8 +44,8 @@ def test_a_plan_tells_of_new_children_in_a_line_each(desk: Desk) -> None:
     )
 
 
-def test_an_apply_says_what_was_done_and_what_is_still_missing(desk: Desk) -> None:
-    assert Keeper(desk).apply(trustee()) == (
+def test_an_apply_says_what_was_done_and_what_is_still_missing(workspace: Workspace) -> None:
+    assert Keeper(workspace).apply(trustee()) == (
         0,
         [
             f"KbsConfig default/trustee-kbs-config created, rolling out: {ROLLING}",
@@ -96,7 +96,7 @@ def test_an_edit_of_a_child_is_judged_in_the_same_command(keeper: Keeper) -> Non
 
 
 def test_a_plan_of_an_edit_says_what_its_owner_would_do(keeper: Keeper) -> None:
-    keeper.desk.write(POLICY)
+    keeper.workspace.write(POLICY)
     code, lines = keeper.run("plan", "-f", "manifest.yaml")
 
     assert (code, _words(lines)) == (
@@ -129,7 +129,7 @@ def test_a_conflict_is_told_as_one(keeper: Keeper) -> None:
 
 
 def test_an_unedited_value_that_is_no_longer_generated_is_removed(keeper: Keeper) -> None:
-    keeper.desk.write(trustee("Restricted"))
+    keeper.workspace.write(trustee("Restricted"))
 
     lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
     told = "removed: no longer generated, and not edited"
@@ -146,10 +146,10 @@ def test_a_deleted_child_is_made_again(keeper: Keeper) -> None:
     assert keeper.tree("ConfigMap/trustee-resource-policy")["kind"] == "ConfigMap"
 
 
-def test_an_object_without_an_owner_is_shown_as_adopted(desk: Desk) -> None:
-    keeper = Keeper(desk)
+def test_an_object_without_an_owner_is_shown_as_adopted(workspace: Workspace) -> None:
+    keeper = Keeper(workspace)
     keeper.apply(POLICY)
-    desk.write(trustee())
+    workspace.write(trustee())
 
     lines = _words(keeper.run("plan", "-f", "manifest.yaml")[1])
     assert "~ metadata.ownerReferences adopted: it had no owner" in lines
@@ -158,8 +158,8 @@ def test_an_object_without_an_owner_is_shown_as_adopted(desk: Desk) -> None:
 # --- Plain objects ----------------------------------------------------------------------------------------------------
 
 
-def test_objects_that_owners_make_or_read_are_taken_and_no_others(desk: Desk) -> None:
-    keeper = Keeper(desk)
+def test_objects_that_owners_make_or_read_are_taken_and_no_others(workspace: Workspace) -> None:
+    keeper = Keeper(workspace)
     volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: certificates}\n"
 
     assert keeper.apply(POLICY, volume) == (0, [])
@@ -168,7 +168,7 @@ def test_objects_that_owners_make_or_read_are_taken_and_no_others(desk: Desk) ->
 
 
 def test_a_running_process_takes_them_as_well(keeper: Keeper) -> None:
-    keeper.desk.daemon()
+    keeper.workspace.daemon()
 
     assert keeper.apply(POLICY) == (0, [])
     assert keeper.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
@@ -180,7 +180,7 @@ def test_a_running_process_takes_them_as_well(keeper: Keeper) -> None:
 def _moved(keeper: Keeper, *options: str) -> tuple[Keeper, list[str]]:
     """In another store, and what the export said."""
     told = keeper.run("export", "--to", "export.yaml", *options)[1]
-    elsewhere = Keeper(keeper.desk, "--store", "sqlite:///new.db")
+    elsewhere = Keeper(keeper.workspace, "--store", "sqlite:///new.db")
     assert elsewhere.run("import", "-f", "export.yaml")[0] == 0
     return elsewhere, told
 
@@ -212,8 +212,8 @@ def test_the_keys_of_an_owner_go_along_with_secrets_only(keeper: Keeper) -> None
 
 def test_children_go_along_with_their_owner_and_belong_to_the_one_that_is_there(keeper: Keeper) -> None:
     keeper.run("export", "TrusteeConfig/trustee", "--with-secrets", "--to", "export.yaml")
-    text = (keeper.desk.folder / "export.yaml").read_text(encoding="utf-8")
-    elsewhere = Keeper(keeper.desk, "--store", "sqlite:///new.db")
+    text = (keeper.workspace.folder / "export.yaml").read_text(encoding="utf-8")
+    elsewhere = Keeper(keeper.workspace, "--store", "sqlite:///new.db")
     elsewhere.run("import", "-f", "export.yaml")
     elsewhere.run("reconcile")
 

@@ -16,14 +16,14 @@ from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
-from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, CUT, LOGS, drift, forge, looked_at, meddling, settings_of, survey_of
 from tests.cli.test_moving import writes
+from tests.cli.workspace import Workspace, bucket
 
 # --- What there is to see ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_to_do_is_told_in_one_table(fleet: Desk) -> None:
+def test_nothing_to_do_is_told_in_one_table(fleet: Workspace) -> None:
     done = fleet.run("plan", "--all")
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -36,7 +36,7 @@ def test_nothing_to_do_is_told_in_one_table(fleet: Desk) -> None:
     assert writes(fleet) == []
 
 
-def test_what_would_be_written_is_told_field_by_field(fleet: Desk) -> None:
+def test_what_would_be_written_is_told_field_by_field(fleet: Workspace) -> None:
     drift(fleet)
 
     done = fleet.run("plan", "--all")
@@ -53,7 +53,7 @@ def test_what_would_be_written_is_told_field_by_field(fleet: Desk) -> None:
     assert writes(fleet) == []
 
 
-def test_what_a_forged_cookie_hides_is_masked_and_fails(fleet: Desk) -> None:
+def test_what_a_forged_cookie_hides_is_masked_and_fails(fleet: Workspace) -> None:
     drift(fleet)
     forge(fleet)
 
@@ -68,7 +68,7 @@ def test_what_a_forged_cookie_hides_is_masked_and_fails(fleet: Desk) -> None:
     assert writes(fleet) == []
 
 
-def test_programs_get_both_plans(fleet: Desk) -> None:
+def test_programs_get_both_plans(fleet: Workspace) -> None:
     drift(fleet)
     forge(fleet)
 
@@ -83,11 +83,11 @@ def test_programs_get_both_plans(fleet: Desk) -> None:
     assert fleet.run("plan", "--all", "-o", "yaml").stdout.startswith("summary:\n  SQLInstance:\n    in sync: 1\n")
 
 
-def test_what_is_not_there_yet_is_a_change_and_an_outage_a_failure(desk: Desk) -> None:
-    desk.write(bucket("logs"))
-    declared = desk.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
+def test_what_is_not_there_yet_is_a_change_and_an_outage_a_failure(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"))
+    declared = workspace.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
 
-    ready, cut = desk.run("plan", "--all"), desk.run("plan", "--all", **CUT)
+    ready, cut = workspace.run("plan", "--all"), workspace.run("plan", "--all", **CUT)
 
     assert declared.returncode != 0
     assert (ready.returncode, ready.stdout.splitlines()[0]) == (2, "StorageBucket default/logs writes: create")
@@ -95,21 +95,21 @@ def test_what_is_not_there_yet_is_a_change_and_an_outage_a_failure(desk: Desk) -
     assert cut.stdout.startswith("StorageBucket default/logs failed: GET /storage/v1/b/logs: cannot connect to")
 
 
-def test_nothing_at_all_is_told_as_well(desk: Desk) -> None:
-    done = desk.run("plan", "--all")
+def test_nothing_at_all_is_told_as_well(workspace: Workspace) -> None:
+    done = workspace.run("plan", "--all")
 
     assert (done.returncode, done.stdout) == (0, "Nothing is declared here.\n")
-    assert list(desk.folder.iterdir()) == []
+    assert list(workspace.folder.iterdir()) == []
 
 
-def test_everything_and_some_is_a_contradiction(desk: Desk) -> None:
-    done = desk.run("plan", "--all", "StorageBucket/logs")
+def test_everything_and_some_is_a_contradiction(workspace: Workspace) -> None:
+    done = workspace.run("plan", "--all", "StorageBucket/logs")
 
     assert done.returncode == 1
-    assert done.stderr == "error: --all and --world look at everything: leave out -f and KIND/NAME\n"
+    assert done.stderr == "error: --all and --world plan everything: leave out -f and KIND/NAME\n"
 
 
-def test_a_terminal_sees_how_far_it_is(fleet: Desk) -> None:
+def test_a_terminal_sees_how_far_it_is(fleet: Workspace) -> None:
     terminal = fleet.terminal("plan", "--all")
 
     code = terminal.end()
@@ -123,7 +123,7 @@ def test_a_terminal_sees_how_far_it_is(fleet: Desk) -> None:
 
 
 @pytest.mark.parametrize("swallows", [False, True])
-def test_a_write_from_a_look_is_blocked_and_reported(fleet: Desk, swallows: bool) -> None:  # a parameter
+def test_a_write_from_a_look_is_blocked_and_reported(fleet: Workspace, swallows: bool) -> None:  # a parameter
     found = survey_of(fleet, lambda kind: meddling(kind, swallows=swallows))
 
     assert [(one.way, str(one), one.caller, one.fields) for one in found.blocked] == [
@@ -135,7 +135,7 @@ def test_a_write_from_a_look_is_blocked_and_reported(fleet: Desk, swallows: bool
     assert writes(fleet) == []
 
 
-def test_a_write_with_a_client_of_its_own_is_blocked_and_reported(fleet: Desk) -> None:
+def test_a_write_with_a_client_of_its_own_is_blocked_and_reported(fleet: Workspace) -> None:
     address = fleet.environment["STORAGE_EMULATOR_HOST"]
 
     found = survey_of(fleet, lambda kind: meddling(kind, address=address, swallows=True))
@@ -147,7 +147,7 @@ def test_a_write_with_a_client_of_its_own_is_blocked_and_reported(fleet: Desk) -
     assert writes(fleet) == []
 
 
-def test_a_write_past_our_client_is_blocked_and_reported(fleet: Desk) -> None:
+def test_a_write_past_our_client_is_blocked_and_reported(fleet: Workspace) -> None:
     address = fleet.environment["STORAGE_EMULATOR_HOST"]
 
     found = survey_of(fleet, lambda kind: meddling(kind, address=address, is_foreign=True, swallows=True))
@@ -160,7 +160,7 @@ def test_a_write_past_our_client_is_blocked_and_reported(fleet: Desk) -> None:
     assert writes(fleet) == []
 
 
-def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -> None:
+def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Workspace) -> None:
     drift(fleet)
 
     async def main() -> tuple[Any, list[str]]:
@@ -175,7 +175,7 @@ def test_a_bug_that_takes_the_step_itself_is_blocked_in_the_store(fleet: Desk) -
     assert writes(fleet) == []
 
 
-def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Desk) -> None:
+def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Workspace) -> None:
     async def main() -> list[str]:
         async with looked_at(settings_of(fleet)) as preview:
             resource = await preview.engine.store.get(LOGS)
@@ -192,7 +192,7 @@ def test_a_bug_that_carries_out_a_plan_is_blocked_on_the_way_out(fleet: Desk) ->
     assert writes(fleet) == []
 
 
-def test_a_plan_of_some_is_guarded_as_well(fleet: Desk) -> None:
+def test_a_plan_of_some_is_guarded_as_well(fleet: Workspace) -> None:
     async def main() -> BlockedWrites:
         blocked_writes = BlockedWrites()
         async with open_engine_read_only(settings_of(fleet), blocked_writes) as engine:

@@ -14,13 +14,13 @@ from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import Bug
 from setpoint.preview import require_same_survey
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, CUT, INSTANCE, drift, settings_of, survey_of, with_changed_default, with_revision
 from tests.cli.test_moving import SECRET, writes
 from tests.cli.trustees import KBS, Keeper, trustee
+from tests.cli.workspace import Workspace, bucket
 
 
-def test_a_recorded_world_gives_the_same_report_with_the_network_cut(fleet: Desk, other_desk: Desk) -> None:
+def test_a_recorded_world_gives_the_same_report_with_the_network_cut(fleet: Workspace, other_desk: Workspace) -> None:
     drift(fleet)
     live = fleet.run("plan", "--all", "-o", "json")
 
@@ -35,7 +35,7 @@ def test_a_recorded_world_gives_the_same_report_with_the_network_cut(fleet: Desk
     assert [path.name for path in other_desk.folder.iterdir()] == ["world.gz"]
 
 
-def test_it_holds_no_password(fleet: Desk) -> None:
+def test_it_holds_no_password(fleet: Workspace) -> None:
     fleet.run("record", "--to", "world.gz")
 
     text = gzip.decompress((fleet.folder / "world.gz").read_bytes()).decode()
@@ -44,14 +44,14 @@ def test_it_holds_no_password(fleet: Desk) -> None:
     assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
 
 
-def test_cookies_vouch_for_what_is_under_the_veil(fleet: Desk) -> None:
+def test_cookies_vouch_for_what_is_under_the_veil(fleet: Workspace) -> None:
     told = json.loads(fleet.run("record", "--to", "world.gz", "-o", "json").stdout)
 
     decisions = {one["kind"]: one["plan"]["decision"] for one in told["resources"]}
     assert decisions == {"SQLInstance": "in sync", "SQLUser": "first look", "StorageBucket": "in sync"}
 
 
-def test_a_password_that_was_changed_is_changed_under_the_veil_too(fleet: Desk) -> None:
+def test_a_password_that_was_changed_is_changed_under_the_veil_too(fleet: Workspace) -> None:
     fleet.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
     fleet.write(SECRET.replace("Sesame-1", "Sesame-3"), INSTANCE.replace("Sesame-2", "Sesame-4"))
     fleet.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
@@ -66,14 +66,14 @@ def test_a_password_that_was_changed_is_changed_under_the_veil_too(fleet: Desk) 
     assert found["SQLUser"] == ("writes", ["spec.password"])
 
 
-def test_cookies_in_annotations_vouch_under_the_veil_too(desk: Desk) -> None:
+def test_cookies_in_annotations_vouch_under_the_veil_too(workspace: Workspace) -> None:
     there = ("--cookie-location", "annotation")
-    desk.write(bucket("logs"), INSTANCE)
-    desk.run(*there, "apply", "-f", "manifest.yaml")
-    desk.in_cloud(lambda cloud: cloud.advance(3600))
-    desk.run(*there, "reconcile", "-f", "manifest.yaml")
+    workspace.write(bucket("logs"), INSTANCE)
+    workspace.run(*there, "apply", "-f", "manifest.yaml")
+    workspace.in_cloud(lambda cloud: cloud.advance(3600))
+    workspace.run(*there, "reconcile", "-f", "manifest.yaml")
 
-    told = json.loads(desk.run(*there, "record", "--to", "world.gz", "-o", "json").stdout)
+    told = json.loads(workspace.run(*there, "record", "--to", "world.gz", "-o", "json").stdout)
 
     assert [(one["kind"], one["plan"]["decision"]) for one in told["resources"]] == [
         ("SQLInstance", "in sync"),
@@ -94,15 +94,15 @@ def test_what_looks_different_when_it_is_played_back_is_not_kept() -> None:
 
 
 def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_it(
-    desk: Desk, other_desk: Desk
+    workspace: Workspace, other_desk: Workspace
 ) -> None:
-    keeper = Keeper(desk)
+    keeper = Keeper(workspace)
     keeper.apply(trustee())
     keeper.edit(KBS, kbsServiceType="NodePort")
     code, live = keeper.run("plan", "--all", "-o", "json")
 
     recorded = keeper.run("record", "--to", "world.gz")
-    (other_desk.folder / "world.gz").write_bytes((desk.folder / "world.gz").read_bytes())
+    (other_desk.folder / "world.gz").write_bytes((workspace.folder / "world.gz").read_bytes())
     played = other_desk.run("plan", "--world", "world.gz", "-o", "json")
 
     assert recorded[0] == 0, recorded
@@ -110,18 +110,18 @@ def test_owners_their_children_and_what_they_are_told_by_the_environment_are_in_
     assert (played.returncode, played.stdout.splitlines()) == (code, live)
 
 
-async def _change_secrets(desk: Desk) -> None:
+async def _change_secrets(workspace: Workspace) -> None:
     """Every Secret gets another value, and no step has been taken since."""
-    async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
+    async with open_engine(settings_of(workspace), StoreAccess.WRITE) as engine:
         for one in (await engine.store.list(ResourceQuery(kind="Secret"))).resources:
             data: Any = dict.fromkeys(one.document["data"], "U2VzYW1lLTU=")  # type: ignore[arg-type] # a map of texts
             await engine.store.replace(one, {**one.document, "data": data})
 
 
-def test_pods_that_have_to_follow_a_secret_have_to_do_so_under_the_veil_too(desk: Desk) -> None:
-    keeper = Keeper(desk)
+def test_pods_that_have_to_follow_a_secret_have_to_do_so_under_the_veil_too(workspace: Workspace) -> None:
+    keeper = Keeper(workspace)
     keeper.apply(trustee())
-    asyncio.run(_change_secrets(desk))
+    asyncio.run(_change_secrets(workspace))
     code, live = keeper.run("plan", "--all")
     assert any("configmap-versions" in line for line in live), live
 
@@ -130,11 +130,11 @@ def test_pods_that_have_to_follow_a_secret_have_to_do_so_under_the_veil_too(desk
 
     assert recorded[0] == 0, recorded
     assert (played[0], len(played[1])) == (code, len(live))
-    text = gzip.decompress((desk.folder / "world.gz").read_bytes()).decode()
+    text = gzip.decompress((workspace.folder / "world.gz").read_bytes()).decode()
     assert "U2VzYW1lLTU=" not in text
 
 
-def test_a_kind_of_another_version_is_tried_on_it(fleet: Desk) -> None:
+def test_a_kind_of_another_version_is_tried_on_it(fleet: Workspace) -> None:
     fleet.run("record", "--to", "world.gz")
     file = fleet.folder / "world.gz"
 
@@ -145,7 +145,7 @@ def test_a_kind_of_another_version_is_tried_on_it(fleet: Desk) -> None:
     assert raised.counts["StorageBucket"] == {PreviewFinding.ONE_TIME: 2}
 
 
-def test_what_was_not_asked_is_not_guessed(fleet: Desk) -> None:
+def test_what_was_not_asked_is_not_guessed(fleet: Workspace) -> None:
     fleet.run("record", "--to", "world.gz")
     lines = gzip.decompress((fleet.folder / "world.gz").read_bytes()).decode().splitlines()
     header = json.loads(lines[0])
@@ -162,7 +162,7 @@ def test_what_was_not_asked_is_not_guessed(fleet: Desk) -> None:
     assert "not recorded: GET /storage/v1/b/logs (google)" in done.stdout.splitlines()
 
 
-def test_a_part_of_a_file_is_refused(fleet: Desk) -> None:
+def test_a_part_of_a_file_is_refused(fleet: Workspace) -> None:
     fleet.run("record", "--to", "world.gz")
     whole = (fleet.folder / "world.gz").read_bytes()
     (fleet.folder / "world.gz").write_bytes(whole[: len(whole) // 2])

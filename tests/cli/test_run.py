@@ -9,24 +9,24 @@ from urllib.request import urlopen
 import pytest
 
 from setpoint.localcloud.faults import AddLatency
-from tests.cli.desk import Desk, bucket, database
 from tests.cli.programs import Piped
+from tests.cli.workspace import Workspace, bucket, database
 
 LOGS = "/storage/v1/b/logs"
 
 
-def _socket(desk: Desk) -> Path:
-    return desk.folder / ".setpoint" / "state.db.sock"
+def _socket(workspace: Workspace) -> Path:
+    return workspace.folder / ".setpoint" / "state.db.sock"
 
 
-def _processing(desk: Desk, *options: str) -> Piped:
+def _processing(workspace: Workspace, *options: str) -> Piped:
     """A process in the middle of a step: the service has been asked for a bucket, and has not answered."""
-    daemon = desk.daemon(*options)
-    desk.stop_time()
-    desk.in_cloud(lambda cloud: cloud.inject(AddLatency(3600, method="POST")))
-    desk.write(bucket("logs"))
-    desk.piped("apply", "-f", "manifest.yaml")
-    watching = desk.piped("get", "-w")
+    daemon = workspace.daemon(*options)
+    workspace.stop_time()
+    workspace.in_cloud(lambda cloud: cloud.inject(AddLatency(3600, method="POST")))
+    workspace.write(bucket("logs"))
+    workspace.piped("apply", "-f", "manifest.yaml")
+    watching = workspace.piped("get", "-w")
     watching.until(lambda: "Updating" in watching.text)
     return daemon
 
@@ -39,40 +39,40 @@ def _said(program: Piped, *events: str) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_good_order(desk: Desk, number: signal.Signals) -> None:
-    daemon = desk.daemon()
+def test_a_signal_ends_it_in_good_order(workspace: Workspace, number: signal.Signals) -> None:
+    daemon = workspace.daemon()
 
     daemon.send(number)
 
     assert daemon.end() == 0
     assert _said(daemon, "stopping", "ended")
-    assert not _socket(desk).exists()
+    assert not _socket(workspace).exists()
 
 
-def test_the_next_one_may_write_after_the_end(desk: Desk) -> None:
-    daemon = desk.daemon()
+def test_the_next_one_may_write_after_the_end(workspace: Workspace) -> None:
+    daemon = workspace.daemon()
     daemon.send(signal.SIGTERM)
     daemon.end()
-    desk.write(bucket("logs"))
+    workspace.write(bucket("logs"))
 
-    applied = desk.run("apply", "-f", "manifest.yaml")
+    applied = workspace.run("apply", "-f", "manifest.yaml")
 
     assert (applied.returncode, applied.stdout) == (0, "StorageBucket default/logs created\n")
 
 
-def test_what_is_in_work_is_finished_first(desk: Desk) -> None:
-    daemon = _processing(desk)
+def test_what_is_in_work_is_finished_first(workspace: Workspace) -> None:
+    daemon = _processing(workspace)
 
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: re.search('"event":"stopping".*"in_work":1', daemon.text))
-    desk.go_on()
+    workspace.go_on()
 
     assert daemon.end() == 0
-    assert "UpToDate" in desk.run("get").stdout
+    assert "UpToDate" in workspace.run("get").stdout
 
 
-def test_what_is_still_in_work_after_the_time_of_grace_is_cut_short(desk: Desk) -> None:
-    daemon = _processing(desk, "--grace", "10ms")
+def test_what_is_still_in_work_after_the_time_of_grace_is_cut_short(workspace: Workspace) -> None:
+    daemon = _processing(workspace, "--grace", "10ms")
 
     daemon.send(signal.SIGTERM)
 
@@ -81,64 +81,64 @@ def test_what_is_still_in_work_after_the_time_of_grace_is_cut_short(desk: Desk) 
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_second_signal_ends_it_at_once(desk: Desk, number: signal.Signals, code: int) -> None:
-    daemon = _processing(desk)
+def test_a_second_signal_ends_it_at_once(workspace: Workspace, number: signal.Signals, code: int) -> None:
+    daemon = _processing(workspace)
 
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: _said(daemon, "stopping"))
     daemon.send(number)
 
     assert daemon.end() == code
-    assert not _socket(desk).exists()
+    assert not _socket(workspace).exists()
 
 
 @pytest.mark.parametrize("options", [("--grace", "10ms"), ()])
-def test_what_was_cut_short_is_taken_up_by_the_next(desk: Desk, options: tuple[str, ...]) -> None:
-    daemon = _processing(desk, *options)
+def test_what_was_cut_short_is_taken_up_by_the_next(workspace: Workspace, options: tuple[str, ...]) -> None:
+    daemon = _processing(workspace, *options)
     daemon.send(signal.SIGTERM if options else signal.SIGKILL)
     daemon.end()
-    desk.go_on()
+    workspace.go_on()
 
-    applied = desk.run("apply", "-f", "manifest.yaml")
+    applied = workspace.run("apply", "-f", "manifest.yaml")
 
     assert applied.returncode == 0
-    assert desk.in_cloud(lambda cloud: cloud.call("GET", LOGS).status) == 200
+    assert workspace.in_cloud(lambda cloud: cloud.call("GET", LOGS).status) == 200
 
 
-def test_the_next_one_clears_up_after_one_that_was_killed(desk: Desk) -> None:
-    killed = desk.daemon()
+def test_the_next_one_clears_up_after_one_that_was_killed(workspace: Workspace) -> None:
+    killed = workspace.daemon()
     killed.send(signal.SIGKILL)
     killed.end()
-    left = _socket(desk).exists()
+    left = _socket(workspace).exists()
 
-    desk.daemon()
+    workspace.daemon()
 
     assert left
-    assert stat.S_IMODE(_socket(desk).stat().st_mode) == 0o600
-    desk.write(bucket("logs"))
-    assert desk.said("apply") == (0, ["StorageBucket default/logs created"])
+    assert stat.S_IMODE(_socket(workspace).stat().st_mode) == 0o600
+    workspace.write(bucket("logs"))
+    assert workspace.said("apply") == (0, ["StorageBucket default/logs created"])
 
 
 # --- What it does ----------------------------------------------------------------------------------------------------
 
 
-def test_what_was_declared_before_is_looked_at_when_it_starts(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    desk.in_cloud(lambda cloud: cloud.edit("/b/logs", {"website": {"mainPageSuffix": "index.html"}}))
-    watching = desk.piped("get", "-w", "-o", "json")
+def test_what_was_declared_before_is_looked_at_when_it_starts(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    workspace.in_cloud(lambda cloud: cloud.edit("/b/logs", {"website": {"mainPageSuffix": "index.html"}}))
+    watching = workspace.piped("get", "-w", "-o", "json")
 
-    desk.daemon()
+    workspace.daemon()
 
     watching.until(lambda: "the start of the process" in watching.text)
-    assert "website" not in desk.in_cloud(lambda cloud: str(cloud.call("GET", LOGS).body))
+    assert "website" not in workspace.in_cloud(lambda cloud: str(cloud.call("GET", LOGS).body))
 
 
-def test_only_the_kinds_that_are_named_are_handled(desk: Desk) -> None:
-    desk.daemon("--kinds", "storagebuckets")
-    desk.write(bucket("logs"), database("app", "{external: main}"))
+def test_only_the_kinds_that_are_named_are_handled(workspace: Workspace) -> None:
+    workspace.daemon("--kinds", "storagebuckets")
+    workspace.write(bucket("logs"), database("app", "{external: main}"))
 
-    refused = desk.run("apply", "-f", "manifest.yaml")
-    desk.write(bucket("logs"))
+    refused = workspace.run("apply", "-f", "manifest.yaml")
+    workspace.write(bucket("logs"))
 
     assert refused.returncode == 1
     assert re.search(
@@ -146,11 +146,11 @@ def test_only_the_kinds_that_are_named_are_handled(desk: Desk) -> None:
         "stop it, or start it with --kinds SQLDatabase as well",
         refused.stderr,
     )
-    assert desk.said("apply") == (0, ["StorageBucket default/logs created"])
+    assert workspace.said("apply") == (0, ["StorageBucket default/logs created"])
 
 
-def test_health_and_metrics_can_be_read(desk: Desk) -> None:
-    daemon = desk.daemon("--metrics", "127.0.0.1:0")
+def test_health_and_metrics_can_be_read(workspace: Workspace) -> None:
+    daemon = workspace.daemon("--metrics", "127.0.0.1:0")
     found = re.search(r'"address":"(http://127.0.0.1:\d+)"', daemon.text)
     assert found is not None
 
@@ -160,8 +160,8 @@ def test_health_and_metrics_can_be_read(desk: Desk) -> None:
     assert 'setpoint_resources{kind="StorageBucket",ready="true"}' in pages["metrics"]
 
 
-def test_the_log_can_be_for_people(desk: Desk) -> None:
-    terminal = desk.terminal("run", "--kinds", "StorageBucket")
+def test_the_log_can_be_for_people(workspace: Workspace) -> None:
+    terminal = workspace.terminal("run", "--kinds", "StorageBucket")
 
     terminal.until_shown("INFO    running resources=0 kinds=1")
 
@@ -181,33 +181,33 @@ def test_the_log_can_be_for_people(desk: Desk) -> None:
         (("--live",), "--live draws on a terminal, and this is none: leave it out, and read the log instead"),
     ],
 )
-def test_an_option_that_cannot_be_is_one_line(desk: Desk, options: tuple[str, ...], told: str) -> None:
-    ended = desk.run("run", *options)
+def test_an_option_that_cannot_be_is_one_line(workspace: Workspace, options: tuple[str, ...], told: str) -> None:
+    ended = workspace.run("run", *options)
 
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"error: {told}")
     assert ended.stderr.count("\n") == 1
 
 
-def test_there_is_one_process_for_a_store(desk: Desk) -> None:
-    desk.daemon()
+def test_there_is_one_process_for_a_store(workspace: Workspace) -> None:
+    workspace.daemon()
 
-    second = desk.run("run")
+    second = workspace.run("run")
 
     assert second.returncode == 1
     assert re.fullmatch(r"error: \S+/state\.db is in use by process \d+: wait for it or .*\n", second.stderr)
-    desk.write(bucket("logs"))
-    assert desk.said("apply") == (0, ["StorageBucket default/logs created"])
+    workspace.write(bucket("logs"))
+    assert workspace.said("apply") == (0, ["StorageBucket default/logs created"])
 
 
 # --- On a terminal ---------------------------------------------------------------------------------------------------
 
 
-def test_the_live_view_shows_what_there_is_and_what_fails_and_why(desk: Desk) -> None:
-    terminal = desk.terminal("run", "--live", "--kinds", "StorageBucket,SQLDatabase")
+def test_the_live_view_shows_what_there_is_and_what_fails_and_why(workspace: Workspace) -> None:
+    terminal = workspace.terminal("run", "--live", "--kinds", "StorageBucket,SQLDatabase")
     terminal.until_shown("setpoint run  running", "StorageBucket  0      0", "IN WORK      nothing")
-    desk.write(bucket("logs"), database("app", "{name: main}"))
-    desk.said("apply")
+    workspace.write(bucket("logs"), database("app", "{name: main}"))
+    workspace.said("apply")
 
     terminal.until_shown(
         "KIND           READY  NOT READY  DELETING",
@@ -221,8 +221,8 @@ def test_the_live_view_shows_what_there_is_and_what_fails_and_why(desk: Desk) ->
 
 
 @pytest.mark.parametrize("key", [b"q", b"\x03"])
-def test_a_key_ends_the_live_view_and_leaves_the_terminal_as_it_was(desk: Desk, key: bytes) -> None:
-    terminal = desk.terminal("run", "--live")
+def test_a_key_ends_the_live_view_and_leaves_the_terminal_as_it_was(workspace: Workspace, key: bytes) -> None:
+    terminal = workspace.terminal("run", "--live")
     terminal.until_shown("setpoint run  running")
     was_borrowed = terminal.screen.is_borrowed
 
@@ -235,9 +235,9 @@ def test_a_key_ends_the_live_view_and_leaves_the_terminal_as_it_was(desk: Desk, 
     assert "ended" in terminal.lines[-1]
 
 
-def test_a_screen_that_is_too_small_shows_the_most_important(desk: Desk) -> None:
-    desk.apply(*(bucket(f"logs-{number}") for number in range(10)))
-    terminal = desk.terminal("run", "--live", "--kinds", "StorageBucket", size=(40, 8))
+def test_a_screen_that_is_too_small_shows_the_most_important(workspace: Workspace) -> None:
+    workspace.apply(*(bucket(f"logs-{number}") for number in range(10)))
+    terminal = workspace.terminal("run", "--live", "--kinds", "StorageBucket", size=(40, 8))
 
     terminal.until_shown("setpoint run  running", "StorageBucket  10")
 

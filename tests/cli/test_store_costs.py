@@ -9,8 +9,8 @@ import pytest
 
 from setpoint.stores.sqlite import store
 from setpoint.stores.sqlite.database_file import connect_to_read, connect_to_write
-from tests.cli.desk import Desk, bucket
 from tests.cli.trustees import trustee
+from tests.cli.workspace import Workspace, bucket
 
 
 @dataclass(slots=True)
@@ -49,21 +49,21 @@ def _traced(
     return traced
 
 
-def test_a_new_bucket_takes_at_most_four_commits_and_three_reads(desk: Desk, costs: _Costs) -> None:
-    desk.write(bucket("new-bucket"))
+def test_a_new_bucket_takes_at_most_four_commits_and_three_reads(workspace: Workspace, costs: _Costs) -> None:
+    workspace.write(bucket("new-bucket"))
 
-    code, lines = desk.said("apply")
+    code, lines = workspace.said("apply")
 
     assert (code, lines) == (0, ["StorageBucket default/new-bucket created"])
     assert 1 <= costs.commits <= 4
     assert 1 <= costs.reads <= 3
 
 
-def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(desk: Desk, costs: _Costs) -> None:
-    desk.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
-    desk.write(trustee())
+def test_a_new_trustee_takes_at_most_ten_commits_and_ten_reads(workspace: Workspace, costs: _Costs) -> None:
+    workspace.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
+    workspace.write(trustee())
 
-    _, lines = desk.said("apply")
+    _, lines = workspace.said("apply")
 
     assert [line.partition(",")[0] for line in lines] == [
         "KbsConfig default/trustee-kbs-config created",

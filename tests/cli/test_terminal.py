@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from setpoint.localcloud.faults import FailOperation
-from tests.cli.desk import Desk, bucket, database
 from tests.cli.programs import Terminal
 from tests.cli.screen import colours
+from tests.cli.workspace import Workspace, bucket, database
 
 GREEN, YELLOW, RED = "32", "33", "31"
 LONG_NAME = "l" + "o" * 61 + "g"
@@ -35,15 +35,15 @@ def _joined(terminal: Terminal) -> str:
 # --- Progress ---------------------------------------------------------------------------------------------------------
 
 
-def test_apply_draws_what_each_resource_does_how_long_and_what_it_waits_for(desk: Desk) -> None:
-    desk.write(bucket("logs"), database("app", "{name: main}"))
-    desk.stop_answers()
+def test_apply_draws_what_each_resource_does_how_long_and_what_it_waits_for(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"), database("app", "{name: main}"))
+    workspace.stop_answers()
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml")
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml")
     waiting = r"^SQLDatabase default/app     waiting  (\d+)s  reference SQLInstance default/main is not found$"
     terminal.until(lambda: _seconds(waiting, terminal) > 0)
     terminal.until(lambda: _seconds(r"^StorageBucket default/logs  looking  (\d+)s$", terminal) > 1)
-    desk.go_on()
+    workspace.go_on()
 
     assert terminal.end() == 3
     assert _timeless(terminal) == [
@@ -52,44 +52,44 @@ def test_apply_draws_what_each_resource_does_how_long_and_what_it_waits_for(desk
     ]
 
 
-def test_delete_draws_the_operation_that_it_waits_for(desk: Desk) -> None:
-    desk.make_instance("main")
-    desk.apply(database("app", "{external: main}"))
-    desk.stop_time()
+def test_delete_draws_the_operation_that_it_waits_for(workspace: Workspace) -> None:
+    workspace.make_instance("main")
+    workspace.apply(database("app", "{external: main}"))
+    workspace.stop_time()
 
-    terminal = desk.terminal("delete", "SQLDatabase/app")
+    terminal = workspace.terminal("delete", "SQLDatabase/app")
     terminal.until(lambda: _seconds(r"app  waiting  (\d+)s  operation \S+ is running$", terminal) > 0)
-    desk.go_on()
+    workspace.go_on()
 
     assert terminal.end() == 0
     assert _timeless(terminal) == ["SQLDatabase default/app  deleted  0s"]
 
 
-def test_colours_tell_what_is_done_what_waits_and_what_failed(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    desk.write(bucket("logs", "US"), bucket("more"), database("app", "{name: main}"))
+def test_colours_tell_what_is_done_what_waits_and_what_failed(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    workspace.write(bucket("logs", "US"), bucket("more"), database("app", "{name: main}"))
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml")
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml")
 
     assert terminal.end() == 1
     assert colours(terminal.written) == {RED, GREEN, YELLOW}
 
 
-def test_the_cursor_is_hidden_while_drawing_and_comes_back(desk: Desk) -> None:
-    desk.write(bucket("logs"))
+def test_the_cursor_is_hidden_while_drawing_and_comes_back(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"))
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml")
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml")
 
     assert terminal.end() == 0
     assert terminal.screen.was_cursor_hidden
     assert not terminal.screen.is_cursor_hidden
 
 
-def test_ctrl_c_ends_apply_with_a_word_and_the_cursor_back(desk: Desk) -> None:
-    desk.write(bucket("logs"))
-    desk.stop_answers()
+def test_ctrl_c_ends_apply_with_a_word_and_the_cursor_back(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"))
+    workspace.stop_answers()
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml")
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml")
     terminal.until_shown("looking")
     terminal.interrupt()
 
@@ -98,31 +98,31 @@ def test_ctrl_c_ends_apply_with_a_word_and_the_cursor_back(desk: Desk) -> None:
     assert not terminal.screen.is_cursor_hidden
 
 
-def test_what_ctrl_c_interrupts_the_next_run_takes_up(desk: Desk) -> None:
-    desk.make_instance("main")
-    desk.apply(database("app", "{external: main}"))
-    desk.stop_time()
-    terminal = desk.terminal("delete", "SQLDatabase/app")
+def test_what_ctrl_c_interrupts_the_next_run_takes_up(workspace: Workspace) -> None:
+    workspace.make_instance("main")
+    workspace.apply(database("app", "{external: main}"))
+    workspace.stop_time()
+    terminal = workspace.terminal("delete", "SQLDatabase/app")
     terminal.until_shown("is running")
     terminal.interrupt()
     assert terminal.end() == 130
-    desk.go_on()
+    workspace.go_on()
 
-    again = desk.terminal("delete", "SQLDatabase/app")
+    again = workspace.terminal("delete", "SQLDatabase/app")
 
     assert again.end() == 0
     assert _timeless(again) == ["SQLDatabase default/app  deleted  0s"]
-    requests = [entry.method for entry in desk.in_cloud(lambda cloud: cloud.journal.entries)]
+    requests = [entry.method for entry in workspace.in_cloud(lambda cloud: cloud.journal.entries)]
     assert requests.count("DELETE") == 1
 
 
-def test_more_resources_than_the_screen_has_rows_are_drawn_those_that_go_on_first(desk: Desk) -> None:
-    desk.write(*(bucket(f"logs-{number:02}") for number in range(15)))
-    desk.stop_answers("logs-14")
+def test_more_resources_than_the_screen_has_rows_are_drawn_those_that_go_on_first(workspace: Workspace) -> None:
+    workspace.write(*(bucket(f"logs-{number:02}") for number in range(15)))
+    workspace.stop_answers("logs-14")
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml", size=(60, 8))
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml", size=(60, 8))
     terminal.until_shown("StorageBucket default/logs-14  looking", "… and 9 more; 14 of 15 done")
-    desk.go_on()
+    workspace.go_on()
 
     assert terminal.end() == 0
     assert _timeless(terminal) == [f"StorageBucket default/logs-{number:02}  created  0s" for number in range(15)]
@@ -131,13 +131,13 @@ def test_more_resources_than_the_screen_has_rows_are_drawn_those_that_go_on_firs
 # --- Narrow terminals, long words -------------------------------------------------------------------------------------
 
 
-def test_a_narrow_terminal_shows_the_whole_of_a_long_name_and_message(desk: Desk) -> None:
+def test_a_narrow_terminal_shows_the_whole_of_a_long_name_and_message(workspace: Workspace) -> None:
     told = "The disk is\nfull \x1b[2J" + " and full" * 200
-    desk.make_instance("main")
-    desk.in_cloud(lambda cloud: cloud.inject(FailOperation(message=told)))
-    desk.write(bucket(LONG_NAME), database("app", "{external: main}"))
+    workspace.make_instance("main")
+    workspace.in_cloud(lambda cloud: cloud.inject(FailOperation(message=told)))
+    workspace.write(bucket(LONG_NAME), database("app", "{external: main}"))
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml", size=(40, 10))
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml", size=(40, 10))
 
     assert terminal.end() == 1
     assert not terminal.screen.is_cursor_hidden
@@ -149,10 +149,10 @@ def test_a_narrow_terminal_shows_the_whole_of_a_long_name_and_message(desk: Desk
 
 
 @pytest.mark.parametrize("columns", [1, 3, 20])
-def test_a_terminal_too_narrow_for_anything_breaks_nothing(desk: Desk, columns: int) -> None:
-    desk.write(bucket("logs"), database("app", "{name: main}"))
+def test_a_terminal_too_narrow_for_anything_breaks_nothing(workspace: Workspace, columns: int) -> None:
+    workspace.write(bucket("logs"), database("app", "{name: main}"))
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml", size=(columns, 5))
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml", size=(columns, 5))
 
     assert terminal.end() == 3
     assert not terminal.screen.is_cursor_hidden
@@ -170,25 +170,25 @@ def test_a_terminal_too_narrow_for_anything_breaks_nothing(desk: Desk, columns: 
         (("explain",), "now:UpToDate,Theresourceisuptodate"),
     ],
 )
-def test_nothing_is_cut_off_on_a_narrow_terminal(desk: Desk, command: tuple[str, ...], told: str) -> None:
+def test_nothing_is_cut_off_on_a_narrow_terminal(workspace: Workspace, command: tuple[str, ...], told: str) -> None:
     prefixes = ", ".join(f"tmp/long/prefix-{number}" for number in range(20))
     rule = f"[{{action: {{type: Delete}}, condition: {{matchesPrefix: [{prefixes}]}}}}]"
-    desk.apply(bucket(LONG_NAME))
-    desk.write(bucket(LONG_NAME, f"EU, lifecycleRule: {rule}"))
+    workspace.apply(bucket(LONG_NAME))
+    workspace.write(bucket(LONG_NAME, f"EU, lifecycleRule: {rule}"))
 
-    terminal = desk.terminal(*command, size=(40, 24))
+    terminal = workspace.terminal(*command, size=(40, 24))
     terminal.end()
 
     assert told in _joined(terminal)
 
 
 @pytest.mark.parametrize("command", [("get", "-o", "wide"), ("describe",), ("explain",), ("events",)])
-def test_what_a_service_says_cannot_take_over_the_terminal(desk: Desk, command: tuple[str, ...]) -> None:
-    desk.make_instance("main")
-    desk.in_cloud(lambda cloud: cloud.inject(FailOperation(message="full\x1b[2J\x07\nand \u202eetelpmoc")))
-    desk.apply(database("app", "{external: main}"))
+def test_what_a_service_says_cannot_take_over_the_terminal(workspace: Workspace, command: tuple[str, ...]) -> None:
+    workspace.make_instance("main")
+    workspace.in_cloud(lambda cloud: cloud.inject(FailOperation(message="full\x1b[2J\x07\nand \u202eetelpmoc")))
+    workspace.apply(database("app", "{external: main}"))
 
-    terminal = desk.terminal(*command)
+    terminal = workspace.terminal(*command)
 
     assert terminal.end() == 0
     assert "full�[2J� and �etelpmoc" in "\n".join(terminal.lines)
@@ -198,10 +198,10 @@ def test_what_a_service_says_cannot_take_over_the_terminal(desk: Desk, command: 
 
 
 @pytest.mark.parametrize("command", [("apply", "-f", "manifest.yaml"), ("plan", "-f", "manifest.yaml")])
-def test_no_color_means_no_colours(desk: Desk, command: tuple[str, ...]) -> None:
-    desk.write(bucket("logs"), database("app", "{name: main}"))
+def test_no_color_means_no_colours(workspace: Workspace, command: tuple[str, ...]) -> None:
+    workspace.write(bucket("logs"), database("app", "{name: main}"))
 
-    plain, coloured = desk.terminal(*command, NO_COLOR="1"), desk.terminal(*command)
+    plain, coloured = workspace.terminal(*command, NO_COLOR="1"), workspace.terminal(*command)
 
     plain.end()
     assert colours(plain.written) == set()
@@ -209,10 +209,10 @@ def test_no_color_means_no_colours(desk: Desk, command: tuple[str, ...]) -> None
     assert colours(coloured.written) != set()
 
 
-def test_a_pipe_gets_a_plain_line_for_each_change(desk: Desk) -> None:
-    desk.write(bucket("logs"), database("app", "{name: main}"))
+def test_a_pipe_gets_a_plain_line_for_each_change(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"), database("app", "{name: main}"))
 
-    applied = desk.run("apply", "-f", "manifest.yaml")
+    applied = workspace.run("apply", "-f", "manifest.yaml")
 
     assert applied.returncode == 3
     assert sorted(applied.stdout.splitlines()) == [
@@ -225,27 +225,27 @@ def test_a_pipe_gets_a_plain_line_for_each_change(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "command", [("plan", "-f", "manifest.yaml"), ("get", "-o", "wide"), ("describe",), ("explain",), ("events",)]
 )
-def test_a_pipe_gets_no_escape_codes(desk: Desk, command: tuple[str, ...]) -> None:
-    desk.apply(bucket("logs"), database("app", "{name: main}"))
+def test_a_pipe_gets_no_escape_codes(workspace: Workspace, command: tuple[str, ...]) -> None:
+    workspace.apply(bucket("logs"), database("app", "{name: main}"))
 
-    shown = desk.run(*command)
+    shown = workspace.run(*command)
 
     assert "StorageBucket" in shown.stdout
     assert "\x1b" not in shown.stdout + shown.stderr
 
 
-def test_colours_can_be_forced_upon_a_pipe_and_nothing_is_drawn_there(desk: Desk) -> None:
-    desk.write(bucket("logs"))
+def test_colours_can_be_forced_upon_a_pipe_and_nothing_is_drawn_there(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"))
 
-    applied = desk.run("apply", "-f", "manifest.yaml", FORCE_COLOR="1")
+    applied = workspace.run("apply", "-f", "manifest.yaml", FORCE_COLOR="1")
 
     assert applied.stdout == "\x1b[32mStorageBucket default/logs created\x1b[0m\n"
 
 
-def test_a_terminal_that_cannot_draw_gets_plain_lines(desk: Desk) -> None:
-    desk.write(bucket("logs"))
+def test_a_terminal_that_cannot_draw_gets_plain_lines(workspace: Workspace) -> None:
+    workspace.write(bucket("logs"))
 
-    terminal = desk.terminal("apply", "-f", "manifest.yaml", TERM="dumb")
+    terminal = workspace.terminal("apply", "-f", "manifest.yaml", TERM="dumb")
 
     assert terminal.end() == 0
     assert terminal.written == "StorageBucket default/logs created\r\n"
@@ -257,21 +257,21 @@ def test_a_terminal_that_cannot_draw_gets_plain_lines(desk: Desk) -> None:
 @pytest.mark.parametrize("command", [("plan", "-f", "manifest.yaml"), ("get",), ("describe",), ("explain",)])
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_data_for_programs_is_one_document_without_colours_also_on_a_terminal(
-    desk: Desk, command: tuple[str, ...], form: str
+    workspace: Workspace, command: tuple[str, ...], form: str
 ) -> None:
-    desk.apply(bucket("logs"), bucket("more"))
+    workspace.apply(bucket("logs"), bucket("more"))
 
-    terminal = desk.terminal(*command, "-o", form, size=(40, 10))
+    terminal = workspace.terminal(*command, "-o", form, size=(40, 10))
 
     assert terminal.end() == 0
     assert "\x1b" not in terminal.written
     assert len((json.loads if form == "json" else yaml.safe_load)(terminal.text)) == 2
 
 
-def test_data_for_programs_is_not_prettied(desk: Desk) -> None:
-    desk.apply(bucket("logs").replace("some-project", "some-project, example.com/note: ':warning: [b]x[/b]'"))
+def test_data_for_programs_is_not_prettied(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs").replace("some-project", "some-project, example.com/note: ':warning: [b]x[/b]'"))
 
-    shown = json.loads(desk.run("get", "StorageBucket/logs", "-o", "json").stdout)
+    shown = json.loads(workspace.run("get", "StorageBucket/logs", "-o", "json").stdout)
 
     assert shown["metadata"]["annotations"]["example.com/note"] == ":warning: [b]x[/b]"
 
@@ -289,16 +289,16 @@ def test_data_for_programs_is_not_prettied(desk: Desk) -> None:
     ],
 )
 def test_one_that_is_named_is_itself_and_all_others_are_lists(
-    desk: Desk, command: tuple[str, ...], shape: type[object]
+    workspace: Workspace, command: tuple[str, ...], shape: type[object]
 ) -> None:
-    desk.apply(bucket("logs"))
+    workspace.apply(bucket("logs"))
 
-    assert type(json.loads(desk.run(*command, "-o", "json").stdout)) is shape
+    assert type(json.loads(workspace.run(*command, "-o", "json").stdout)) is shape
 
 
-def test_events_are_a_list_also_when_there_is_only_one(desk: Desk) -> None:
-    desk.apply(database("app", "{name: main}"))
+def test_events_are_a_list_also_when_there_is_only_one(workspace: Workspace) -> None:
+    workspace.apply(database("app", "{name: main}"))
 
-    events = json.loads(desk.run("events", "SQLDatabase/app", "-o", "json").stdout)
+    events = json.loads(workspace.run("events", "SQLDatabase/app", "-o", "json").stdout)
 
     assert [event["reason"] for event in events] == ["DependencyNotFound"]

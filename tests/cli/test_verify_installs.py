@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from setpoint import __version__
-from tests.cli.desk import Desk, bucket, surroundings
 from tests.cli.programs import DEADLINE
 from tests.cli.test_verify_upgrade import CHANGED, VERIFY
 from tests.cli.versions import wheel, wheel_of
+from tests.cli.workspace import Workspace, bucket, surroundings
 
 PIP = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1", "PIP_RETRIES": "0"}
 INSTALL = (*VERIFY, "--install", "--candidate")
@@ -25,17 +25,17 @@ FOREIGN = "import pathlib; pathlib.Path({trace!r}).touch()\n"
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A workspace with a recorded world, and with a folder in which pip looks for packages."""
-    folder = tmp_path_factory.mktemp("desk")
-    with Desk(folder, {**surroundings(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as desk:
-        desk.apply(bucket("logs"))
-        desk.run("record", "--to", "world.gz")
-        yield desk
+    folder = tmp_path_factory.mktemp("workspace")
+    with Workspace(folder, {**surroundings(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as workspace:
+        workspace.apply(bucket("logs"))
+        workspace.run("record", "--to", "world.gz")
+        yield workspace
 
 
 @pytest.fixture
-def world(shared: Desk) -> Iterator[Desk]:
+def world(shared: Workspace) -> Iterator[Workspace]:
     """The same, and what was installed for a test is gone with it."""
     versions = shared.folder / "versions"
     yield shared
@@ -44,13 +44,13 @@ def world(shared: Desk) -> Iterator[Desk]:
         versions.rename(shared.folder / f"gone-{len(list(shared.folder.iterdir()))}")
 
 
-def left(desk: Desk) -> list[str]:
-    versions = desk.folder / "versions"
+def left(workspace: Workspace) -> list[str]:
+    versions = workspace.folder / "versions"
     return sorted(path.name for path in versions.iterdir()) if versions.exists() else []
 
 
-def unfinished(desk: Desk, name: str, *, age: float) -> None:
-    folder = desk.folder / "versions" / name
+def unfinished(workspace: Workspace, name: str, *, age: float) -> None:
+    folder = workspace.folder / "versions" / name
     (folder / "0.2.0" / "bin").mkdir(parents=True)
     now = folder.stat().st_mtime
     os.utime(folder, (now - age, now - age))
@@ -72,7 +72,7 @@ def is_gone(connection: socket.socket) -> bool:
     return True
 
 
-def test_two_at_once_install_a_version_and_compare_it(world: Desk) -> None:
+def test_two_at_once_install_a_version_and_compare_it(world: Workspace) -> None:
     wheel_of(world.folder / "packages", "0.2.0", dict([CHANGED]))
     unfinished(world, ".unfinished-old", age=90_000)
     unfinished(world, ".unfinished-new", age=60)
@@ -88,7 +88,7 @@ def test_two_at_once_install_a_version_and_compare_it(world: Desk) -> None:
     assert_is_used_again(world)
 
 
-def assert_is_used_again(world: Desk) -> None:
+def assert_is_used_again(world: Workspace) -> None:
     again = world.run(*INSTALL, "0.2.0", "--baseline", "0.2.0,StorageBucket=stateless", PIP_FIND_LINKS="nowhere")
     version = world.run_program(str(world.folder / "versions" / "0.2.0" / "bin" / "setpoint"), "version")
 
@@ -96,7 +96,7 @@ def assert_is_used_again(world: Desk) -> None:
     assert version.stdout == "setpoint 0.2.0\n"
 
 
-def test_what_pip_does_not_find_is_said_and_nothing_is_left(world: Desk) -> None:
+def test_what_pip_does_not_find_is_said_and_nothing_is_left(world: Workspace) -> None:
     wheel(world.folder / "packages", "9.8", {}, "")
 
     done = world.run(*INSTALL, "this", "--baseline", "9.9")
@@ -112,7 +112,7 @@ def test_what_pip_does_not_find_is_said_and_nothing_is_left(world: Desk) -> None
     )
 
 
-def test_another_package_of_that_name_is_refused_before_any_of_its_code_is_run(world: Desk) -> None:
+def test_another_package_of_that_name_is_refused_before_any_of_its_code_is_run(world: Workspace) -> None:
     trace = world.folder / "trace"
     foreign = {"setpoint/__init__.py": "", "setpoint.pth": FOREIGN.format(trace=str(trace))}
     wheel(world.folder / "packages", "6.6", foreign, "[console_scripts]\nsetpoint = setpoint:main\n")
@@ -127,7 +127,7 @@ def test_another_package_of_that_name_is_refused_before_any_of_its_code_is_run(w
     assert not trace.exists()
 
 
-def test_a_package_that_says_it_is_another_version_is_not_kept(world: Desk) -> None:
+def test_a_package_that_says_it_is_another_version_is_not_kept(world: Workspace) -> None:
     wheel_of(world.folder / "packages", "7.7", {"__init__.py": (__version__, "7.6")})
 
     done = world.run(*INSTALL, "7.7", "--baseline", "this")
@@ -136,7 +136,7 @@ def test_a_package_that_says_it_is_another_version_is_not_kept(world: Desk) -> N
     assert "is not setpoint 7.7: it says that it is 7.6; it was not kept" in done.stderr
 
 
-def test_ctrl_c_ends_pip_and_nothing_is_left(world: Desk) -> None:
+def test_ctrl_c_ends_pip_and_nothing_is_left(world: Workspace) -> None:
     with hanging() as (packages, server):
         command = world.terminal(*INSTALL, "5.5", "--baseline", "this", PIP_FIND_LINKS=packages)
         command.until_shown("installing setpoint 5.5 into versions/5.5")
@@ -149,7 +149,7 @@ def test_ctrl_c_ends_pip_and_nothing_is_left(world: Desk) -> None:
     assert left(world) == []
 
 
-def test_an_install_that_was_killed_in_the_middle_is_no_environment(world: Desk) -> None:
+def test_an_install_that_was_killed_in_the_middle_is_no_environment(world: Workspace) -> None:
     with hanging() as (packages, server):
         command = world.piped(*INSTALL, "5.5", "--baseline", "this", PIP_FIND_LINKS=packages)
         connection, _ = server.accept()
@@ -165,7 +165,7 @@ def test_an_install_that_was_killed_in_the_middle_is_no_environment(world: Desk)
     assert done.stderr.startswith("error: 5.5: neither a virtual environment nor a version in versions: add --install")
 
 
-def test_only_versions_are_installed_and_nothing_is_overwritten(world: Desk) -> None:
+def test_only_versions_are_installed_and_nothing_is_overwritten(world: Workspace) -> None:
     place = Path(world.folder, "versions", "3.3")
     place.mkdir(parents=True)
     (place / "notes").touch()

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from setpoint import __version__
-from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import CUT
 from tests.cli.test_moving import writes
 from tests.cli.versions import other_version
+from tests.cli.workspace import Workspace, bucket
 
 SPEC, KIND = "kinds/gcp/storage_bucket/spec.py", "kinds/gcp/storage_bucket/kind.py"
 CHANGED = (SPEC, ("Default(STORAGE_CLASS)", 'Default("NEARLINE")'))
@@ -20,21 +20,21 @@ VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions")
 
 
 @pytest.fixture
-def world(desk: Desk) -> Desk:
+def world(workspace: Workspace) -> Workspace:
     """A workspace with a recorded world of two buckets, one of which has drifted. The cloud is out of reach."""
-    desk.apply(bucket("logs"), bucket("more"))
-    desk.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
-    desk.run("record", "--to", "world.gz")
-    desk.environment |= CUT
-    return desk
+    workspace.apply(bucket("logs"), bucket("more"))
+    workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
+    workspace.run("record", "--to", "world.gz")
+    workspace.environment |= CUT
+    return workspace
 
 
-def made(desk: Desk, version: str, *edits: tuple[str, tuple[str, str]]) -> Path:
-    return other_version(desk.folder / "versions", version, dict(edits))
+def made(workspace: Workspace, version: str, *edits: tuple[str, tuple[str, str]]) -> Path:
+    return other_version(workspace.folder / "versions", version, dict(edits))
 
 
-def test_a_version_that_changed_nothing_may_be_rolled_out(world: Desk) -> None:
+def test_a_version_that_changed_nothing_may_be_rolled_out(world: Workspace) -> None:
     made(world, "0.2.0")
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
@@ -47,7 +47,7 @@ def test_a_version_that_changed_nothing_may_be_rolled_out(world: Desk) -> None:
     ]
 
 
-def test_a_terminal_sees_that_something_goes_on(world: Desk) -> None:
+def test_a_terminal_sees_that_something_goes_on(world: Workspace) -> None:
     terminal = world.terminal(*VERIFY, "--baseline", "this")
 
     assert terminal.end() == 0
@@ -55,7 +55,7 @@ def test_a_terminal_sees_that_something_goes_on(world: Desk) -> None:
     assert "same      2" in terminal.lines
 
 
-def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world: Desk) -> None:
+def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world: Workspace) -> None:
     made(world, "0.2.0", CHANGED)
     made(world, "0.3.0", CHANGED, RAISED)
 
@@ -83,7 +83,7 @@ def test_a_changed_default_is_found_whether_or_not_its_revision_was_raised(world
     ]
 
 
-def test_the_same_plan_that_is_carried_out_otherwise_is_found(world: Desk) -> None:
+def test_the_same_plan_that_is_carried_out_otherwise_is_found(world: Workspace) -> None:
     made(world, "0.2.0", (KIND, ("body = patch_body(intent, wanted, write, view)", OTHERWISE)))
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
@@ -94,7 +94,7 @@ def test_the_same_plan_that_is_carried_out_otherwise_is_found(world: Desk) -> No
     )
 
 
-def test_the_other_way_round_fewer_fields_are_written(world: Desk) -> None:
+def test_the_other_way_round_fewer_fields_are_written(world: Workspace) -> None:
     made(world, "0.0.9", CHANGED, RAISED)
 
     done = world.run(*VERIFY, "--baseline", "0.0.9")
@@ -106,7 +106,7 @@ def test_the_other_way_round_fewer_fields_are_written(world: Desk) -> None:
     ]
 
 
-def test_a_revision_that_was_raised_for_nothing_is_a_close_look(world: Desk) -> None:
+def test_a_revision_that_was_raised_for_nothing_is_a_close_look(world: Workspace) -> None:
     made(world, "0.2.0", RAISED)
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
@@ -115,7 +115,7 @@ def test_a_revision_that_was_raised_for_nothing_is_a_close_look(world: Desk) -> 
     assert done.stdout.splitlines()[-1].endswith("written anyway; 1 are looked at closely once")
 
 
-def test_a_version_that_asks_something_else_is_broken_and_nothing_is_guessed(world: Desk) -> None:
+def test_a_version_that_asks_something_else_is_broken_and_nothing_is_guessed(world: Workspace) -> None:
     made(world, "0.2.0", ("clients/google/calls.py", ('STORAGE = "/storage/v1"', 'STORAGE = "/storage/v2"')))
 
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "0.2.0")
@@ -127,13 +127,13 @@ def test_a_version_that_asks_something_else_is_broken_and_nothing_is_guessed(wor
     assert lines[-1].endswith("do not roll this out")
 
 
-def test_a_kind_without_its_cookie_is_compared_with_itself(world: Desk) -> None:
+def test_a_kind_without_its_cookie_is_compared_with_itself(world: Workspace) -> None:
     done = world.run(*VERIFY, "--baseline", "this", "--candidate", "this,StorageBucket=stateless")
 
     assert (done.returncode, done.stdout.splitlines()[1]) == (0, "same      2")
 
 
-def test_ci_systems_and_people_get_reports(world: Desk) -> None:
+def test_ci_systems_and_people_get_reports(world: Workspace) -> None:
     made(world, "0.2.0", CHANGED)
     reports = ("--junit", "report.xml", "--markdown", "report.md")
 
@@ -145,15 +145,15 @@ def test_ci_systems_and_people_get_reports(world: Desk) -> None:
     assert head == f"# this ({__version__}) → 0.2.0: new writes"
 
 
-def test_without_a_world_one_is_recorded_and_thrown_away(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
+def test_without_a_world_one_is_recorded_and_thrown_away(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
-    done = desk.run("verify-upgrade", "--baseline", "this")
+    done = workspace.run("verify-upgrade", "--baseline", "this")
 
     assert (done.returncode, done.stdout.splitlines()[1]) == (0, "same      1")
-    assert writes(desk) == []
-    assert sorted(path.name for path in desk.folder.iterdir()) == [".setpoint", "manifest.yaml"]
+    assert writes(workspace) == []
+    assert sorted(path.name for path in workspace.folder.iterdir()) == [".setpoint", "manifest.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_without_a_world_one_is_recorded_and_thrown_away(desk: Desk) -> None:
         (("--baseline", "no/env"), "error: no/env: neither a virtual environment nor a version: name one of the two"),
         (
             ("--baseline", "this,Bucket=stateless"),
-            "error: this,Bucket=stateless: it could not look at this world: error: no",
+            "error: this,Bucket=stateless: it could not plan this world: error: no",
         ),
         (
             ("--baseline", "this,StorageBucket=7"),
@@ -174,17 +174,17 @@ def test_without_a_world_one_is_recorded_and_thrown_away(desk: Desk) -> None:
         (("--baseline", "this", "--junit", "no/such/file"), "error: no/such/file: No such file or directory"),
     ],
 )
-def test_what_cannot_be_compared_is_said(world: Desk, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_compared_is_said(world: Workspace, arguments: tuple[str, ...], told: str) -> None:
     done = world.run(*VERIFY, *arguments)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert told in done.stderr.replace("\n", " ")
 
 
-def test_an_environment_without_a_version_that_can_do_this_is_named(world: Desk) -> None:
+def test_an_environment_without_a_version_that_can_do_this_is_named(world: Workspace) -> None:
     made(world, "0.0.1", ("cli/main.py", ('"--world", metavar', '"--planet", metavar')))
 
     done = world.run(*VERIFY, "--baseline", "0.0.1")
 
     assert done.returncode == 1
-    assert done.stderr.startswith("error: 0.0.1: it could not look at this world: ")
+    assert done.stderr.startswith("error: 0.0.1: it could not plan this world: ")

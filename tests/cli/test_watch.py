@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.desk import Desk, bucket
 from tests.cli.programs import Program
+from tests.cli.workspace import Workspace, bucket
 
 
-def _drift(desk: Desk) -> None:
-    desk.in_cloud(lambda cloud: cloud.edit("/b/logs", {"website": {"mainPageSuffix": "index.html"}}))
+def _drift(workspace: Workspace) -> None:
+    workspace.in_cloud(lambda cloud: cloud.edit("/b/logs", {"website": {"mainPageSuffix": "index.html"}}))
 
 
 def _documents(program: Program) -> list[Any]:
@@ -19,12 +19,12 @@ def _documents(program: Program) -> list[Any]:
     return [json.loads(line) for line in program.text.split("\n")[:-1]]
 
 
-def test_get_prints_the_header_once_and_a_line_for_each_change(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
+def test_get_prints_the_header_once_and_a_line_for_each_change(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
 
-    terminal = desk.terminal("get", "--watch")
+    terminal = workspace.terminal("get", "--watch")
     terminal.until_shown("default     logs   True    UpToDate")
-    desk.apply(bucket("more-logs"))
+    workspace.apply(bucket("more-logs"))
     terminal.until(lambda: terminal.lines[-1].split()[2:5] == ["more-logs", "True", "UpToDate"])
     terminal.interrupt()
 
@@ -35,23 +35,23 @@ def test_get_prints_the_header_once_and_a_line_for_each_change(desk: Desk) -> No
     assert set(changed[1:]) == {"more-logs"}
 
 
-def test_get_says_that_something_was_deleted(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
+def test_get_says_that_something_was_deleted(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
 
-    terminal = desk.terminal("get", "-w")
+    terminal = workspace.terminal("get", "-w")
     terminal.until_shown("UpToDate")
-    desk.act("delete", "StorageBucket/logs")
+    workspace.act("delete", "StorageBucket/logs")
 
     terminal.until_shown("StorageBucket   default     logs   False   Deleted")
 
 
-def test_get_watches_only_what_it_was_asked_for(desk: Desk) -> None:
-    desk.apply(bucket("logs"), bucket("more"))
+def test_get_watches_only_what_it_was_asked_for(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"), bucket("more"))
 
-    terminal = desk.terminal("get", "StorageBucket/logs", "-w")
+    terminal = workspace.terminal("get", "StorageBucket/logs", "-w")
     terminal.until_shown("logs")
-    desk.act("delete", "StorageBucket/more")
-    desk.act("delete", "StorageBucket/logs")
+    workspace.act("delete", "StorageBucket/more")
+    workspace.act("delete", "StorageBucket/logs")
     terminal.until_shown("Deleted")
 
     assert "more" not in terminal.text
@@ -61,28 +61,30 @@ def test_get_watches_only_what_it_was_asked_for(desk: Desk) -> None:
     ("command", "before", "after"),
     [("describe", "UpToDate", "website"), ("explain", "setpoint apply: create", "setpoint reconcile: drifted")],
 )
-def test_a_page_is_shown_again_when_the_resource_changes(desk: Desk, command: str, before: str, after: str) -> None:
-    desk.apply(bucket("logs"))
+def test_a_page_is_shown_again_when_the_resource_changes(
+    workspace: Workspace, command: str, before: str, after: str
+) -> None:
+    workspace.apply(bucket("logs"))
 
-    terminal = desk.terminal(command, "StorageBucket/logs", "--watch", size=(160, 60))
+    terminal = workspace.terminal(command, "StorageBucket/logs", "--watch", size=(160, 60))
     terminal.until_shown("StorageBucket default/logs", before)
     assert after not in terminal.text
-    _drift(desk)
-    desk.act("reconcile", "StorageBucket/logs")
+    _drift(workspace)
+    workspace.act("reconcile", "StorageBucket/logs")
     terminal.until_shown(after)
-    desk.act("delete", "StorageBucket/logs")
+    workspace.act("delete", "StorageBucket/logs")
     terminal.until_shown("StorageBucket default/logs deleted")
     terminal.interrupt()
 
     assert terminal.end() == 130
 
 
-def test_json_is_a_document_on_a_line_of_its_own_for_each_change(desk: Desk) -> None:
-    desk.apply(bucket("logs"), bucket("more"))
+def test_json_is_a_document_on_a_line_of_its_own_for_each_change(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"), bucket("more"))
 
-    program = desk.piped("get", "--watch", "-o", "json")
+    program = workspace.piped("get", "--watch", "-o", "json")
     program.until(lambda: len(_documents(program)) == 2)
-    desk.act("delete", "StorageBucket/logs")
+    workspace.act("delete", "StorageBucket/logs")
     program.until(lambda: "finalizers" not in _documents(program)[-1]["metadata"])
     program.interrupt()
 
@@ -93,13 +95,13 @@ def test_json_is_a_document_on_a_line_of_its_own_for_each_change(desk: Desk) -> 
     assert all("deletionTimestamp" in one["metadata"] for one in documents[2:])
 
 
-def test_yaml_is_a_document_for_each_change(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
+def test_yaml_is_a_document_for_each_change(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
 
-    program = desk.piped("describe", "StorageBucket/logs", "--watch", "-o", "yaml")
+    program = workspace.piped("describe", "StorageBucket/logs", "--watch", "-o", "yaml")
     program.until(lambda: "notes:" in program.text)
-    _drift(desk)
-    desk.act("reconcile", "StorageBucket/logs")
+    _drift(workspace)
+    workspace.act("reconcile", "StorageBucket/logs")
     program.until(lambda: "website" in program.text)
     program.interrupt()
 
@@ -109,12 +111,12 @@ def test_yaml_is_a_document_for_each_change(desk: Desk) -> None:
     assert len(documents) > 1
 
 
-def test_a_watch_in_a_pipe_has_no_escape_codes(desk: Desk) -> None:
-    desk.apply(bucket("logs"))
+def test_a_watch_in_a_pipe_has_no_escape_codes(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"))
 
-    program = desk.piped("get", "-w")
+    program = workspace.piped("get", "-w")
     program.until(lambda: "UpToDate" in program.text)
-    desk.act("delete", "StorageBucket/logs")
+    workspace.act("delete", "StorageBucket/logs")
     program.until(lambda: "Deleted" in program.text)
 
     assert "\x1b" not in program.written

@@ -10,17 +10,17 @@ from setpoint.clients.write_guard import BlockedWrite
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.desk import Desk, bucket
 from tests.cli.fleets import BUCKET, CUT, drift, forge, settings_of, survey_of
 from tests.cli.test_moving import SECRET, writes
 from tests.cli.trustees import Keeper, trustee
+from tests.cli.workspace import Workspace, bucket
 
 
-def in_store(desk: Desk, verb: Callable[[EngineContext], Awaitable[Any]]) -> None:
+def in_store(workspace: Workspace, verb: Callable[[EngineContext], Awaitable[Any]]) -> None:
     """Something happens in the store, and no step has been taken since."""
 
     async def main() -> None:
-        async with open_engine(settings_of(desk), StoreAccess.WRITE) as engine:
+        async with open_engine(settings_of(workspace), StoreAccess.WRITE) as engine:
             await verb(engine)
 
     asyncio.run(main())
@@ -30,7 +30,7 @@ def told(found: PreviewReport, kind: str) -> Sequence[BlockedWrite]:
     return [one for ref, sent in found.requests.items() if ref.kind == kind for one in sent]
 
 
-def test_a_deletion_is_told(fleet: Desk) -> None:
+def test_a_deletion_is_told(fleet: Workspace) -> None:
     in_store(fleet, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "logs")))
 
     found = survey_of(fleet)
@@ -38,18 +38,18 @@ def test_a_deletion_is_told(fleet: Desk) -> None:
     assert [str(one) for one in told(found, "StorageBucket")] == ["DELETE /storage/v1/b/logs (google)"]
 
 
-def test_an_owner_tells_all_that_it_would_write_and_no_secret(desk: Desk) -> None:
-    keeper = Keeper(desk)
+def test_an_owner_tells_all_that_it_would_write_and_no_secret(workspace: Workspace) -> None:
+    keeper = Keeper(workspace)
     keeper.apply(trustee())
     new: dict[str, Any] = {
         "apiVersion": "confidentialcontainers.org/v1alpha1",
         "kind": "TrusteeConfig",
         "metadata": {"name": "other"},
     }
-    in_store(desk, lambda engine: engine.store.apply({**new, "spec": {"profileType": "Permissive"}}))
-    desk.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
+    in_store(workspace, lambda engine: engine.store.apply({**new, "spec": {"profileType": "Permissive"}}))
+    workspace.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
 
-    found = survey_of(desk)
+    found = survey_of(workspace)
 
     sent = told(found, "TrusteeConfig")
     assert {one.method for one in sent} == {"create"}
@@ -59,7 +59,7 @@ def test_an_owner_tells_all_that_it_would_write_and_no_secret(desk: Desk) -> Non
     assert found.blocked == ()
 
 
-def test_programs_get_what_would_be_sent(fleet: Desk) -> None:
+def test_programs_get_what_would_be_sent(fleet: Workspace) -> None:
     drift(fleet)
     fleet.write(bucket("logs"), bucket("more"), bucket("new"), SECRET.replace("Sesame-1", "Sesame-3"))
     fleet.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
@@ -85,7 +85,7 @@ def test_programs_get_what_would_be_sent(fleet: Desk) -> None:
     assert writes(fleet) == []
 
 
-def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: Desk) -> None:
+def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: Workspace) -> None:
     drift(fleet)
     forge(fleet)
 
@@ -97,19 +97,19 @@ def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: D
     assert found.blocked == ()
 
 
-def test_what_is_sent_is_what_was_told(desk: Desk) -> None:
-    desk.apply(bucket("logs"), bucket("more"))
-    drift(desk)
-    in_store(desk, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "more")))
-    desk.write(bucket("logs"), bucket("new"))
-    desk.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
+def test_what_is_sent_is_what_was_told(workspace: Workspace) -> None:
+    workspace.apply(bucket("logs"), bucket("more"))
+    drift(workspace)
+    in_store(workspace, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "more")))
+    workspace.write(bucket("logs"), bucket("new"))
+    workspace.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
-    sent = told(survey_of(desk), "StorageBucket")
-    assert writes(desk) == []
-    desk.run("reconcile")
+    sent = told(survey_of(workspace), "StorageBucket")
+    assert writes(workspace) == []
+    workspace.run("reconcile")
 
-    entries = [one for one in desk.in_cloud(lambda cloud: cloud.journal.entries) if one.is_write]
+    entries = [one for one in workspace.in_cloud(lambda cloud: cloud.journal.entries) if one.is_write]
     assert len(sent) == 3
     assert sorted((one.method, one.target, json.dumps(one.body, sort_keys=True)) for one in sent) == sorted(
         (one.method, one.path, json.dumps(one.body, sort_keys=True)) for one in entries

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 
 TRUSTEE: Final = """apiVersion: confidentialcontainers.org/v1alpha1
 kind: TrusteeConfig
@@ -29,18 +29,18 @@ def trustee(profile: str = "Permissive") -> str:
 class Keeper:
     """Runs the command, with the image that it needs in its environment; `store` leads to another store."""
 
-    def __init__(self, desk: Desk, *store: str) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace, *store: str) -> None:
+        self.workspace = workspace
         self._store = store
 
     def run(self, *arguments: str) -> tuple[int, list[str]]:
         """The exit code, and the lines on standard output and standard error."""
-        done = self.desk.run(*self._store, *arguments, OPERATOR_IMAGE_NAME="operator:1")
+        done = self.workspace.run(*self._store, *arguments, OPERATOR_IMAGE_NAME="operator:1")
         return done.returncode, (done.stdout + done.stderr).splitlines()
 
     def apply(self, *manifests: str) -> tuple[int, list[str]]:
         """The same for an `apply` of these."""
-        self.desk.write(*manifests)
+        self.workspace.write(*manifests)
         return self.run("apply", "-f", "manifest.yaml")
 
     def tree(self, name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.assets import Assets, Missing, find
 from tests.cluster.progress import Progress
@@ -27,11 +27,11 @@ def record_world(cluster: Access, folder: Path) -> bytes:
     """The world with all that is declared in it, made and settled, and then recorded."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     surroundings = {"PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig), "OPERATOR_IMAGE_NAME": "operator:1"}
-    with Desk(folder, {**kept, **surroundings}) as desk:
-        desk.write(MANIFESTS.read_text(encoding="utf-8"))
+    with Workspace(folder, {**kept, **surroundings}) as workspace:
+        workspace.write(MANIFESTS.read_text(encoding="utf-8"))
         # No kubelet runs here: Trustees are as declared, and never ready.
-        desk.run("apply", "-f", "manifest.yaml", "--timeout", "240s")
-        done = desk.run("record", "--to", "world.gz")
+        workspace.run("apply", "-f", "manifest.yaml", "--timeout", "240s")
+        done = workspace.run("record", "--to", "world.gz")
         assert done.returncode == 0, done.stdout + done.stderr
         return (folder / "world.gz").read_bytes()
 
@@ -45,7 +45,7 @@ def main() -> int:
             return 1
         case Assets():
             with tempfile.TemporaryDirectory() as folder:
-                places = [Path(folder) / name for name in ("cluster", "desk")]
+                places = [Path(folder) / name for name in ("cluster", "workspace")]
                 for place in places:
                     place.mkdir()
                 with Cluster(found, places[0], Settings()) as cluster:

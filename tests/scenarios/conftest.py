@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 from tests.scenarios.stage import Stage
 
 
@@ -14,5 +14,5 @@ from tests.scenarios.stage import Stage
 def stage(tmp_path: Path) -> Iterator[Stage]:
     """A folder with a manifest in it, a local cloud, and the command between the two."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    with Desk(tmp_path, {**kept, "PYTHONUTF8": "1"}) as desk:
-        yield Stage(desk)
+    with Workspace(tmp_path, {**kept, "PYTHONUTF8": "1"}) as workspace:
+        yield Stage(workspace)

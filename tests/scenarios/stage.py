@@ -7,7 +7,7 @@ import orjson
 
 from setpoint.localcloud.control import RecordedRequest
 from setpoint.localcloud.server import LocalCloud
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 
 _MINUTE: Final = 60.0
 
@@ -15,8 +15,8 @@ _MINUTE: Final = 60.0
 class Stage:
     """Every command is a process of its own; between two of them there is only the store."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace) -> None:
+        self._desk = workspace
 
     def apply(self, *manifests: Mapping[str, Any]) -> list[RecordedRequest]:
         """The writes that reach the cloud when the manifests are applied until they are settled."""

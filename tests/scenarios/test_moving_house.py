@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.forking.processes import SETPOINT
 from tests.scenarios.served_kinds import serve_kinds
@@ -31,15 +31,15 @@ def home(tmp_path: Path, cluster: Access, namespace: str) -> Iterator["Home"]:
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     # Leases of our own: other processes reconcile parts of the same cluster.
     here = {"KUBECONFIG": str(cluster.kubeconfig), "POD_NAMESPACE": namespace, "PYTHONUTF8": "1"}
-    with Desk(tmp_path, {**kept, **here}) as desk:
-        yield Home(desk, namespace)
+    with Workspace(tmp_path, {**kept, **here}) as workspace:
+        yield Home(workspace, namespace)
 
 
 class Home:
     """A workspace with resources, a cloud, a file and a cluster."""
 
-    def __init__(self, desk: Desk, namespace: str) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace, namespace: str) -> None:
+        self.workspace = workspace
         self._namespace = namespace
 
     def declare(self) -> None:
@@ -47,7 +47,7 @@ class Home:
         secret = {"root": "first-Sesame-1", "app": "second-Sesame-2"}
         spec = {"databaseVersion": "POSTGRES_16", "region": "europe-west1", "settings": {"tier": "db-custom-1-3840"}}
         within = {"instanceRef": {"name": "shop"}}
-        self.desk.write(
+        self.workspace.write(
             self._manifest("v1", "Secret", "passwords", stringData=secret),
             self._manifest(SQL, "SQLInstance", "shop", spec={**spec, "rootPassword": _from_secret("root")}),
             self._manifest(SQL, "SQLDatabase", "orders", spec={**within, "charset": "UTF8"}),
@@ -63,7 +63,7 @@ class Home:
 
     def run(self, *arguments: str) -> str:
         """What the command prints."""
-        done = self.desk.run(*arguments)
+        done = self.workspace.run(*arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -71,7 +71,7 @@ class Home:
         """What the import tells of a move through a pipe."""
         given = f"{SETPOINT} --store {source} export -n {self._namespace} --pause --to - {' '.join(options)}"
         taken = f"{SETPOINT} --store {target} import -f -"
-        done = self.desk.run_program("bash", "-euo", "pipefail", "-c", f"{given} | {taken}")
+        done = self.workspace.run_program("bash", "-euo", "pipefail", "-c", f"{given} | {taken}")
         assert done.returncode == 0, done.stdout + done.stderr
         return [line.replace(f"{self._namespace}/", "") for line in done.stdout.splitlines()]
 
@@ -91,12 +91,12 @@ class Home:
         return sorted(line.replace(f"{self._namespace}/", "") for line in told)
 
     def forget_requests(self) -> None:
-        self.desk.in_cloud(lambda cloud: cloud.journal.clear())
+        self.workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
     @property
     def requests(self) -> list[str]:
         """The methods of all requests that reached the cloud."""
-        return [entry.method for entry in self.desk.in_cloud(lambda cloud: cloud.journal.entries)]
+        return [entry.method for entry in self.workspace.in_cloud(lambda cloud: cloud.journal.entries)]
 
     @property
     def has_passwords(self) -> tuple[bool, bool]:
@@ -108,7 +108,7 @@ class Home:
                 cloud.password_matches("some-project", "shop", "app", "second-Sesame-2"),
             )
 
-        return self.desk.in_cloud(both)
+        return self.workspace.in_cloud(both)
 
 
 def _from_secret(key: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_into_a_cluster_and_back_nothing_is_written_and_nothing_is_forgotten(hom
 
     there = home.move(OLD, CLUSTER, "--with-secrets")
     plans = home.plans(CLUSTER)
-    daemon = home.desk.daemon("--metrics", "127.0.0.1:0", before=("--store", f"{CLUSTER}?namespace={namespace}"))
+    daemon = home.workspace.daemon("--metrics", "127.0.0.1:0", before=("--store", f"{CLUSTER}?namespace={namespace}"))
     looked = home.reconcile(CLUSTER)
     daemon.interrupt()
     daemon.end()
@@ -148,11 +148,11 @@ def test_while_a_controller_runs_a_cluster_can_be_copied_but_neither_paused_nor_
 ) -> None:
     home.declare()
     home.move(OLD, CLUSTER, "--with-secrets")
-    daemon = home.desk.daemon(before=("--store", f"{CLUSTER}?namespace={namespace}"))
+    daemon = home.workspace.daemon(before=("--store", f"{CLUSTER}?namespace={namespace}"))
 
-    copied = home.desk.run("--store", CLUSTER, "export", "-n", namespace, "--to", "copy.yaml")
-    paused = home.desk.run("--store", CLUSTER, "export", "-n", namespace, "--pause")
-    filled = home.desk.run("--store", CLUSTER, "import", "-f", "copy.yaml")
+    copied = home.workspace.run("--store", CLUSTER, "export", "-n", namespace, "--to", "copy.yaml")
+    paused = home.workspace.run("--store", CLUSTER, "export", "-n", namespace, "--pause")
+    filled = home.workspace.run("--store", CLUSTER, "import", "-f", "copy.yaml")
     daemon.interrupt()
     daemon.end()
 

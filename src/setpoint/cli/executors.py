@@ -112,12 +112,12 @@ class LocalExecutor:
         refs = await self._with_owners_first(refs)
         with ResourceProgress(self.request.console, refs) as progress:
             if self.request.wait:
-                await StepRunner(self.engine, progress.hear, trigger.value, requested).until_done(
+                await StepRunner(self.engine, progress.show, trigger.value, requested).until_done(
                     refs, self.request.seconds
                 )
             else:
                 for ref in refs:
-                    progress.hear(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
+                    progress.show(ref, await step(ref, self.engine, trigger=trigger.value, requested=requested))
         return worst_exit_code(state.code for state in progress.states.values())
 
     async def _with_owners_first(self, refs: Sequence[ResourceRef]) -> Sequence[ResourceRef]:
@@ -156,7 +156,7 @@ class DaemonExecutor:
             self._before = await step_records(refs, self.engine.store)
             await self._request_reconcile(refs)
         with ResourceProgress(self.request.console, refs) as progress:
-            follow = StatusFollower(self.engine.store, progress.hear, self._request_reconcile, self._before)
+            follow = StatusFollower(self.engine.store, progress.show, self._request_reconcile, self._before)
             is_alive = await self._follow(follow, refs)
         code = worst_exit_code(state.code for state in progress.states.values())
         if not is_alive and code is not ExitCode.DONE:
@@ -243,7 +243,7 @@ class ClusterExecutor:
             _warn(self.request, _NO_CONTROLLER)
             return ExitCode.WAITING if refs else ExitCode.DONE
         with ResourceProgress(self.request.console, refs) as progress:
-            follow = StatusFollower(self.engine.store, progress.hear, self._request_reconcile, self._before)
+            follow = StatusFollower(self.engine.store, progress.show, self._request_reconcile, self._before)
             until = follow.until_done if self.request.wait else follow.until_first_outcome
             await until(refs, self.request.seconds)
         for ref in refs:

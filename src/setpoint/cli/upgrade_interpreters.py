@@ -59,7 +59,7 @@ class VersionInterpreter:
         """Its plan of a recorded world, as data; UserError when it prints none."""
         words = [word for variant in self.variants for word in ("--as", variant)]
         command = ("--store", "memory:", "plan", "--world", str(engine), "-o", "json", *words)
-        text = await self._output(*command, trouble="it could not look at this world")
+        text = await self._output(*command, trouble="it could not plan this world")
         try:
             found: dict[str, Any] = json.loads(text)
         except ValueError:
@@ -82,8 +82,8 @@ class VersionInterpreter:
         out, errors = await process.communicate()
         if process.returncode in (0, 1, 2) and out:
             return out.decode()
-        told = errors.decode(errors="replace").strip()[-_MAX_ERROR_CHARS:] or f"exit code {process.returncode}"
-        raise UserError(f"{self.name}: {trouble}: {told}")
+        text = errors.decode(errors="replace").strip()[-_MAX_ERROR_CHARS:] or f"exit code {process.returncode}"
+        raise UserError(f"{self.name}: {trouble}: {text}")
 
 
 def environment_name(word: str) -> str:
@@ -252,8 +252,8 @@ async def _pip(install: _Install, *options: str) -> None:
 def _pip_errors(said: str) -> str:
     """The last errors and warnings of pip: a warning before an error often says more than the error."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(("ERROR:", "WARNING:"))] or lines or ["nothing"]
-    return one_line(" ".join(told[-_MAX_PIP_LINES:]))[-_MAX_PIP_CHARS:]
+    text = [line for line in lines if line.startswith(("ERROR:", "WARNING:"))] or lines or ["nothing"]
+    return one_line(" ".join(text[-_MAX_PIP_LINES:]))[-_MAX_PIP_CHARS:]
 
 
 def _check_installed(install: _Install) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.polling import until
 from tests.scenarios.served_kinds import serve_kinds
@@ -47,8 +47,8 @@ def config_connector_bucket(name: str, **annotations: str) -> dict[str, Any]:
 class ConfigConnectorCluster:
     """A namespace that Config Connector looks after, with buckets that it made."""
 
-    def __init__(self, cluster: Access, namespace: str, desk: Desk) -> None:
-        self.cluster, self.namespace, self.desk = cluster, namespace, desk
+    def __init__(self, cluster: Access, namespace: str, workspace: Workspace) -> None:
+        self.cluster, self.namespace, self.workspace = cluster, namespace, workspace
         self.context = f"/apis/{_CORE}/v1beta1/namespaces/{namespace}/configconnectorcontexts"
         spec = {"actuationMode": "Reconciling"}
         body = {"apiVersion": f"{_CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": CONTEXT}}
@@ -67,7 +67,7 @@ class ConfigConnectorCluster:
         assert made.status == 201, made
         body = {"name": name, **manifest["spec"], "labels": {"managed-by-cnrm": "true"}, **live}
         path = f"/storage/v1/b?project={said['cnrm.cloud.google.com/project-id']}"
-        self.desk.in_cloud(lambda cloud: cloud.call("POST", path, body))
+        self.workspace.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
     def uninstall(self) -> None:
         """Config Connector does not manage the namespace any more."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.migrating.config_connector_cluster import ConfigConnectorCluster, serve_config_connector_kinds
 from tests.scenarios.served_kinds import empty
@@ -20,19 +20,19 @@ def cluster(api_server: Access) -> Access:
 
 
 @pytest.fixture
-def desk(cluster: Access, tmp_path: Path) -> Iterator[Desk]:
+def workspace(cluster: Access, tmp_path: Path) -> Iterator[Workspace]:
     """A user whose kubeconfig selects that cluster."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    with Desk(tmp_path, {**kept, "PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig)}) as desk:
-        yield desk
+    with Workspace(tmp_path, {**kept, "PYTHONUTF8": "1", "KUBECONFIG": str(cluster.kubeconfig)}) as workspace:
+        yield workspace
 
 
 @pytest.fixture
-def theirs(cluster: Access, namespace: str, desk: Desk) -> Iterator[ConfigConnectorCluster]:
+def theirs(cluster: Access, namespace: str, workspace: Workspace) -> Iterator[ConfigConnectorCluster]:
     """One bucket as declared, and one with more settings than are declared."""
-    theirs = ConfigConnectorCluster(cluster, namespace, desk)
+    theirs = ConfigConnectorCluster(cluster, namespace, workspace)
     theirs.make("calm")
     theirs.make("edited", {"versioning": {"enabled": True}})
-    desk.in_cloud(lambda cloud: cloud.journal.clear())
+    workspace.in_cloud(lambda cloud: cloud.journal.clear())
     yield theirs
     empty(cluster, namespace)

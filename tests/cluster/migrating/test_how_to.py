@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.cli.desk import Desk
 from tests.cli.test_moving import writes
+from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.migrating.config_connector_cluster import BUCKETS, ConfigConnectorCluster
 from tests.docs.sessions import TYPED
@@ -30,8 +30,8 @@ THEIR_OWN: Final = ("cnrm.cloud.google.com/project-id", "cnrm.cloud.google.com/l
 class Reader:
     """A user with the programs and the cluster that the page is about."""
 
-    def __init__(self, desk: Desk, kubectl: Path) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace, kubectl: Path) -> None:
+        self._desk = workspace
         self._path = os.pathsep.join([str(kubectl.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
         self._code = 0
 
@@ -44,10 +44,10 @@ class Reader:
 
 
 @pytest.fixture
-def team(cluster: Access, desk: Desk) -> Iterator[ConfigConnectorCluster]:
+def team(cluster: Access, workspace: Workspace) -> Iterator[ConfigConnectorCluster]:
     """The namespace, with nothing in it yet that is looked after."""
     assert cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).status == 201
-    yield ConfigConnectorCluster(cluster, NAMESPACE, desk)
+    yield ConfigConnectorCluster(cluster, NAMESPACE, workspace)
     empty(cluster, NAMESPACE)
     cluster.delete_namespace(NAMESPACE)
 
@@ -55,7 +55,7 @@ def team(cluster: Access, desk: Desk) -> Iterator[ConfigConnectorCluster]:
 def test_the_page_goes_as_it_is_shown_and_nothing_is_written_to_the_cloud(
     team: ConfigConnectorCluster, kubectl_program: Path
 ) -> None:
-    reader = Reader(team.desk, kubectl_program)
+    reader = Reader(team.workspace, kubectl_program)
     for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")):
         if language == "yaml":
             declare(body, team)
@@ -65,7 +65,7 @@ def test_the_page_goes_as_it_is_shown_and_nothing_is_written_to_the_cloud(
                 if "Reconciling" in line:
                     assert_as_before(team)
 
-    assert writes(team.desk) == []
+    assert writes(team.workspace) == []
     assert team.cluster.call("GET", BUCKETS.format(NAMESPACE)).body["items"] == []
 
 
@@ -80,4 +80,4 @@ def declare(manifests: str, team: ConfigConnectorCluster) -> None:
     """Config Connector created what is declared here, and it was edited since."""
     for manifest in yaml.safe_load_all(manifests):
         team.settle(manifest, BY_HAND.get(manifest["metadata"]["name"], {}))
-    team.desk.in_cloud(lambda cloud: cloud.journal.clear())
+    team.workspace.in_cloud(lambda cloud: cloud.journal.clear())

@@ -48,7 +48,7 @@ async def _migrate(request: CommandRequest, options: dict[str, Any]) -> ExitCode
         await _finish(request, source)
         return ExitCode.DONE
     with SurveyProgress() as progress:
-        found = await preview_migration(source, request.settings, progress.hear)
+        found = await preview_migration(source, request.settings, progress.advance)
     code = _exit_code(found)
     if options["hand_over"]:
         _require_no_writes(found, code, accepts=options["accept_changes"])
@@ -77,7 +77,7 @@ def _require_no_writes(found: AdoptionReport, code: ExitCode, *, accepts: bool) 
     if code is ExitCode.FAILED:
         refs = join_names([str(one.found.ref) for one in found.each if _is_failed(one)]) or "a kind"
         raise UserError(
-            f"nothing was handed over: {refs} cannot be looked at; `setpoint migrate` without --hand-over says why"
+            f"nothing was handed over: {refs} cannot be previewed; `setpoint migrate` without --hand-over says why"
         )
     if found.loud and not accepts:
         refs = join_names([str(one.found.ref) for one in found.loud])
@@ -110,8 +110,8 @@ async def _finish(request: CommandRequest, source: MigrationSource) -> None:
         print_json({"freed" if stays else "removed": _names(refs)}, request)
         return
     for ref in refs:
-        told = "is free of Config Connector" if stays else "removed there; its object stays, and is managed here"
-        request.console.print(Text(f"{ref} {told}"), soft_wrap=True)
+        text = "is free of Config Connector" if stays else "removed there; its object stays, and is managed here"
+        request.console.print(Text(f"{ref} {text}"), soft_wrap=True)
     if not refs:
         request.console.print(Text(f"Nothing of Config Connector is left in {source.namespace}"), soft_wrap=True)
 
@@ -141,12 +141,12 @@ def _view(found: AdoptionReport) -> RenderableType:
     parts = list(fold_similar(found.loud, _lines, _similarity_key))
     parts += [Text(f"blocked: {one_line(one)}", style="red") for one in found.blocked]
     quiet, loud = len(found.each) - len(found.loud), len(found.loud)
-    told = (
+    text = (
         f"{quiet} of {quiet + loud} can be taken over without a write"
         if found.each
         else "There is nothing to take over"
     )
-    return Group(*parts, Text(told, style="yellow" if loud else "green"))
+    return Group(*parts, Text(text, style="yellow" if loud else "green"))
 
 
 def _similarity_key(one: ResourceAdoption) -> Hashable:

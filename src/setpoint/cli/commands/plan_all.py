@@ -49,11 +49,11 @@ def _variants(words: Sequence[str]) -> Mapping[str, str]:
 
 async def _plan(request: CommandRequest, world: str | None, variants: Mapping[str, str]) -> ExitCode:
     if request.files or request.targets:
-        raise UserError("--all and --world look at everything: leave out -f and KIND/NAME")
+        raise UserError("--all and --world plan everything: leave out -f and KIND/NAME")
     async with _open(request, world) as opened:
         preview = replace(opened, engine=with_kind_variants(opened.engine, variants))
         with SurveyProgress(len(await managed_refs(preview.engine))) as progress:
-            found = await preview.survey(progress.hear)
+            found = await preview.survey(progress.advance)
     _show(found, request)
     return exit_code_of(found)
 
@@ -68,7 +68,7 @@ async def _open(request: CommandRequest, world: str | None) -> AsyncIterator[Pre
 
 async def _record(request: CommandRequest, to: Path) -> ExitCode:
     with SurveyProgress() as progress:
-        recording = await make_recording(request.settings, progress.hear)
+        recording = await make_recording(request.settings, progress.advance)
     write_private_file(to, [recording.world])
     if request.output == "json":
         print_json(recording.survey.to_data(), request)

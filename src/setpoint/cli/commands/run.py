@@ -70,51 +70,53 @@ def run_until_stopped(options: dict[str, Any]) -> int:
     return run_command(lambda request: _run(request, RunOptions.of(options)), options)
 
 
-async def _run(request: CommandRequest, orders: RunOptions) -> int:
-    taken_down = LogBuffer() if orders.live and sys.stderr.isatty() else None
-    form = logs.LogFormat.HUMAN if taken_down is not None and orders.form is logs.LogFormat.AUTO else orders.form
-    logs.configure(form, orders.level, taken_down or sys.stderr)
+async def _run(request: CommandRequest, run_options: RunOptions) -> int:
+    taken_down = LogBuffer() if run_options.live and sys.stderr.isatty() else None
+    form = (
+        logs.LogFormat.HUMAN if taken_down is not None and run_options.form is logs.LogFormat.AUTO else run_options.form
+    )
+    logs.configure(form, run_options.level, taken_down or sys.stderr)
     try:
-        async with open_app(replace(request.settings, kinds=orders.kinds), StoreAccess.RUN) as opened:
-            return await _run_until_signal(ControllerProcess.of(opened, request, orders), orders)
+        async with open_app(replace(request.settings, kinds=run_options.kinds), StoreAccess.RUN) as opened:
+            return await _run_until_signal(ControllerProcess.of(opened, request, run_options), run_options)
     finally:
         if taken_down is not None:
             sys.stderr.writelines(taken_down.lines)
 
 
-async def _run_until_signal(process: "ControllerProcess", orders: RunOptions) -> int:
+async def _run_until_signal(process: "ControllerProcess", run_options: RunOptions) -> int:
     """The exit code. The first signal starts a graceful shutdown, the second ends the process at once."""
     task = asyncio.current_task()
     assert task is not None
-    with _signal_handlers(process.manager.stop, task.cancel) as heard:
+    with _signal_handlers(process.manager.stop, task.cancel) as received:
         try:
-            async with process.serving(orders.metrics), process.serving_admin_api(), process.drawn(orders):
+            async with process.serving(run_options.metrics), process.serving_admin_api(), process.drawn(run_options):
                 await process.run()
         except asyncio.CancelledError:
-            if len(heard) < 2:
+            if len(received) < 2:
                 raise
             _log.warning("ended at once")
-            return 128 + heard[1]
+            return 128 + received[1]
     _log.info("ended")
     return ExitCode.DONE
 
 
 @contextmanager
 def _signal_handlers(first: Callable[[], object], second: Callable[[], object]) -> Iterator[Sequence[int]]:
-    """Those that were heard. After the block, the next one ends the process there and then."""
-    loop, heard = asyncio.get_running_loop(), list[int]()
+    """The signals received so far. After the block a signal has its default effect again."""
+    loop, received = asyncio.get_running_loop(), list[int]()
 
-    def hear(number: int) -> None:
-        heard.append(number)
-        if len(heard) == 1:
+    def receive(number: int) -> None:
+        received.append(number)
+        if len(received) == 1:
             first()
         else:
             second()
 
     for number in _SIGNALS:
-        loop.add_signal_handler(number, hear, number)
+        loop.add_signal_handler(number, receive, number)
     try:
-        yield heard
+        yield received
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
@@ -131,15 +133,17 @@ class ControllerProcess:
     steps: StepCounter
 
     @staticmethod
-    def of(opened: OpenedEngine, request: CommandRequest, orders: RunOptions) -> "ControllerProcess":
+    def of(opened: OpenedEngine, request: CommandRequest, run_options: RunOptions) -> "ControllerProcess":
         """A process that is ready to run."""
         telemetry = Telemetry([opened.budgets], opened.requests)
         steps = StepCounter(telemetry)
-        names = select_kinds(orders.kinds, opened.engine.resource_types)
+        names = select_kinds(run_options.kinds, opened.engine.resource_types)
         kinds = {name: kind for name, kind in opened.engine.kinds.items() if name in names}
         owners = {name: owner for name, owner in opened.engine.owners.items() if name in names}
         engine = replace(opened.engine, kinds=kinds, owners=owners, metrics=steps)
-        manager = Manager(engine, telemetry, orders.grace, orders.concurrency, replica_for(opened, orders))
+        manager = Manager(
+            engine, telemetry, run_options.grace, run_options.concurrency, replica_for(opened, run_options)
+        )
         telemetry.watch(manager)
         return ControllerProcess(opened, request, manager, telemetry, steps)
 
@@ -180,9 +184,9 @@ class ControllerProcess:
             await server.close()
 
     @asynccontextmanager
-    async def drawn(self, orders: RunOptions) -> AsyncIterator[None]:
+    async def drawn(self, run_options: RunOptions) -> AsyncIterator[None]:
         """Draws the live screen, with `--live`."""
-        if not orders.live:
+        if not run_options.live:
             yield
             return
         async with live_screen(self.request.console, self.manager, self.steps, self.opened.budgets):
@@ -192,13 +196,13 @@ class ControllerProcess:
         return await dry_run_apply(manifest, self.manager.engine)
 
 
-def replica_for(opened: OpenedEngine, orders: RunOptions) -> ControllerReplica | None:
+def replica_for(opened: OpenedEngine, run_options: RunOptions) -> ControllerReplica | None:
     """This process as one replica of several; None for a store that allows a single process."""
     if opened.shared:
-        return ControllerReplica(opened.engine.store, opened.engine.clock, orders.identity, orders.shards)
-    if orders.shards > 1:
+        return ControllerReplica(opened.engine.store, opened.engine.clock, run_options.identity, run_options.shards)
+    if run_options.shards > 1:
         raise UserError(
-            f"--shards {orders.shards}: one process at a time writes to this store, and handles every resource; "
+            f"--shards {run_options.shards}: one process at a time writes to this store, and handles every resource; "
             "leave it out, or keep the resources in a cluster"
         )
     return None

@@ -76,27 +76,27 @@ def import_resources(options: dict[str, Any]) -> int:
 # --- Export -----------------------------------------------------------------------------------------------------------
 
 
-async def _export(request: CommandRequest, orders: ExportOptions) -> ExitCode:
-    async with open_engine(request.settings, _access(request, orders)) as engine:
+async def _export(request: CommandRequest, export_options: ExportOptions) -> ExitCode:
+    async with open_engine(request.settings, _access(request, export_options)) as engine:
         resources = await _selected(request, engine)
-        await _check_no_controller(request, engine, orders)
-        if orders.pause:
+        await _check_no_controller(request, engine, export_options)
+        if export_options.pause:
             for resource in resources:
                 await pause_for_export(resource, engine.store)
-        export = await _build_export(resources, engine, request, orders)
+        export = await _build_export(resources, engine, request, export_options)
     text = export_lines(export, request.output)
-    if orders.to == _STDOUT:
+    if export_options.to == _STDOUT:
         request.console.file.writelines(text)
     else:
-        write_private_file(Path(orders.to), (line.encode() for line in text))
-        _warn(f"{_count_text(export)} in {orders.to}, which only you can read")
+        write_private_file(Path(export_options.to), (line.encode() for line in text))
+        _warn(f"{_count_text(export)} in {export_options.to}, which only you can read")
     return ExitCode.DONE
 
 
-def _access(request: CommandRequest, orders: ExportOptions) -> StoreAccess:
+def _access(request: CommandRequest, export_options: ExportOptions) -> StoreAccess:
     file = store_file(request.settings)
     # An export creates no store.
-    return StoreAccess.WRITE if orders.pause and (file is None or file.exists()) else StoreAccess.READ
+    return StoreAccess.WRITE if export_options.pause and (file is None or file.exists()) else StoreAccess.READ
 
 
 async def _selected(request: CommandRequest, engine: EngineContext) -> list[Resource]:
@@ -124,16 +124,16 @@ def _with_children(found: Sequence[Resource], known: Sequence[Resource]) -> list
     return [one for one in known if one.ref in refs]
 
 
-async def _check_no_controller(request: CommandRequest, engine: EngineContext, orders: ExportOptions) -> None:
+async def _check_no_controller(request: CommandRequest, engine: EngineContext, export_options: ExportOptions) -> None:
     """Warns when a controller is running for the store; UserError with `--pause`, where it has to stop first."""
     try:
         has_running_controller = await has_controller(request, engine)
     except StoreError as error:
-        if orders.pause:
+        if export_options.pause:
             raise
         _warn(f"whether a controller is running for this store cannot be told: {error}")
         return
-    if has_running_controller and orders.pause:
+    if has_running_controller and export_options.pause:
         raise UserError(
             "a controller is running for this store, and would go on: stop it first, then export with --pause"
         )
@@ -142,18 +142,20 @@ async def _check_no_controller(request: CommandRequest, engine: EngineContext, o
 
 
 async def _build_export(
-    resources: Sequence[Resource], engine: EngineContext, request: CommandRequest, orders: ExportOptions
+    resources: Sequence[Resource], engine: EngineContext, request: CommandRequest, export_options: ExportOptions
 ) -> StoreExport:
     objects, taken = await gather_export(resources, engine)
     sort = "kubernetes" if is_shared_store(request.settings) else request.settings.store.partition(":")[0]
-    paused = orders.pause or all(map(is_paused_by_export, resources))
-    header = ExportHeader(__version__, engine.clock.now(), sort, orders.with_secrets, paused)
+    paused = export_options.pause or all(map(is_paused_by_export, resources))
+    header = ExportHeader(__version__, engine.clock.now(), sort, export_options.with_secrets, paused)
     for one in resources:
         if _tree(one.document.get("metadata")).get("ownerReferences") and not _is_exported(one.controller, resources):
             _warn(f"{one.ref}: its owner is not exported, so that it has none elsewhere")
-    if not orders.with_secrets and any(one.is_secret for one in objects) and _has_owners(resources, engine):
+    if not export_options.with_secrets and any(one.is_secret for one in objects) and _has_owners(resources, engine):
         _warn(_OWNERS_SECRETS)
-    return StoreExport((header,), tuple(one for one in objects if orders.with_secrets or not one.is_secret), taken)
+    return StoreExport(
+        (header,), tuple(one for one in objects if export_options.with_secrets or not one.is_secret), taken
+    )
 
 
 def _is_exported(owner: ResourceRef | None, resources: Sequence[Resource]) -> bool:

@@ -71,13 +71,18 @@ async def _verify(request: CommandRequest, options: dict[str, Any]) -> ExitCode:
     return await _compare(request, VerifyUpgradeOptions.of(options))
 
 
-async def _compare(request: CommandRequest, orders: VerifyUpgradeOptions) -> ExitCode:
-    async with _world(request, orders.world) as world:
+async def _compare(request: CommandRequest, verify_options: VerifyUpgradeOptions) -> ExitCode:
+    async with _world(request, verify_options.world) as world:
         with spinner("two versions plan the same world"):
-            before, after = await asyncio.gather(orders.baseline.report(world), orders.candidate.report(world))
-    names = ReportLabels(await _display_name(orders.baseline), await _display_name(orders.candidate))
+            before, after = await asyncio.gather(
+                verify_options.baseline.report(world), verify_options.candidate.report(world)
+            )
+    names = ReportLabels(await _display_name(verify_options.baseline), await _display_name(verify_options.candidate))
     found = compare_reports(before, after)
-    for path, text in ((orders.junit, junit_report(found, names)), (orders.markdown, markdown_report(found, names))):
+    for path, text in (
+        (verify_options.junit, junit_report(found, names)),
+        (verify_options.markdown, markdown_report(found, names)),
+    ):
         if path is not None:
             _write_report(Path(path), text)
     if request.output == "json":
@@ -98,7 +103,7 @@ async def _world(request: CommandRequest, world: str | None) -> AsyncIterator[Pa
         return
     with TemporaryDirectory(prefix="setpoint-") as folder:
         with SurveyProgress() as progress:
-            recording = await make_recording(request.settings, progress.hear)
+            recording = await make_recording(request.settings, progress.advance)
         path = Path(folder) / "world.gz"
         write_private_file(path, [recording.world])
         yield path
@@ -121,15 +126,15 @@ def _write_report(path: Path, text: str) -> None:
 
 def _view(found: Comparison, names: ReportLabels) -> RenderableType:
     loud = [one for one in found.each if one.verdict is not UpgradeVerdict.SAME]
-    told = list(fold_similar(loud, _lines, lambda one: (one.ref.kind, one.verdict, one.fields)))
-    told += [Text(f"blocked: {one_line(one)}", style="red") for one in found.blocked]
-    told += [Text(f"not recorded: {one_line(one)}", style="red") for one in found.missed]
+    parts = list(fold_similar(loud, _lines, lambda one: (one.ref.kind, one.verdict, one.fields)))
+    parts += [Text(f"blocked: {one_line(one)}", style="red") for one in found.blocked]
+    parts += [Text(f"not recorded: {one_line(one)}", style="red") for one in found.missed]
     rows: list[tuple[tuple[str, ...], str]] = [
         ((one.value, str(found.counts[one])), "") for one in UpgradeVerdict if one in found.counts
     ]
     code = _EXIT_CODES[found.worst]
     end = Text(f"{names.baseline} → {names.candidate}: {verdict_sentence(found)}", style=_STYLES[code])
-    return Group(*told, TextTable("VERDICT", "RESOURCES").lines(rows), end)
+    return Group(*parts, TextTable("VERDICT", "RESOURCES").lines(rows), end)
 
 
 def verdict_sentence(found: Comparison) -> str:

@@ -57,19 +57,19 @@ async def live_screen(
 ) -> AsyncIterator[None]:
     """Redraws the screen while the block runs; `q` starts a graceful shutdown."""
     now = manager.engine.clock.monotonic
-    began, survey = now(), StoreSummary()
+    began, summary = now(), StoreSummary()
 
     async def draw() -> None:
         while True:
-            shown = draw_snapshot(snapshot_process(manager, began, steps, budgets, survey), console.height)
+            shown = draw_snapshot(snapshot_process(manager, began, steps, budgets, summary), console.height)
             live.update(shown, refresh=True)
             await asyncio.sleep(_REDRAW_SECONDS)
 
     async def refresh_summary() -> None:
-        nonlocal survey
+        nonlocal summary
         while True:
             start = now()
-            survey = await summarize_store(manager, console.height)
+            summary = await summarize_store(manager, console.height)
             await asyncio.sleep(max(_SUMMARY_SECONDS, _SUMMARY_SHARE * (now() - start)))
 
     def press(key: str) -> None:
@@ -86,68 +86,70 @@ async def live_screen(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def draw_snapshot(glance: ProcessSnapshot, height: int) -> RenderableType:
+def draw_snapshot(snapshot: ProcessSnapshot, height: int) -> RenderableType:
     """The screen: as many lines as fit. Below the upper part, unready resources and events share the rest."""
-    upper = [_heading(glance), Text(), *_kinds(glance), Text(), *_work(glance), *_services(glance), Text()]
+    upper = [_heading(snapshot), Text(), *_kinds(snapshot), Text(), *_work(snapshot), *_services(snapshot), Text()]
     left = max(0, height - len(upper))
-    troubles = _unready(glance.survey, max(min(left, 3), left // 2, left - len(glance.survey.notes) - 1))
-    return Group(*upper, *troubles, *_events(glance.survey, left - len(troubles)))
+    troubles = _unready(snapshot.summary, max(min(left, 3), left // 2, left - len(snapshot.summary.notes) - 1))
+    return Group(*upper, *troubles, *_events(snapshot.summary, left - len(troubles)))
 
 
-def _heading(glance: ProcessSnapshot) -> Text:
-    seconds = int(glance.seconds)
+def _heading(snapshot: ProcessSnapshot) -> Text:
+    seconds = int(snapshot.seconds)
     time = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    phase = Text(glance.phase, style="green" if glance.phase == "running" else "yellow")
+    phase = Text(snapshot.phase, style="green" if snapshot.phase == "running" else "yellow")
     return _line(Text("setpoint run  ", style="bold"), phase, Text(f"  for {time}  (q ends it)", style="dim"))
 
 
-def _kinds(glance: ProcessSnapshot) -> list[Text]:
-    counts = glance.survey.resources
-    rows = [(kind, *(str(counts.get((kind, how), 0)) for how in (READY, NOT_READY, DELETING))) for kind in glance.kinds]
+def _kinds(snapshot: ProcessSnapshot) -> list[Text]:
+    counts = snapshot.summary.resources
+    rows = [
+        (kind, *(str(counts.get((kind, how), 0)) for how in (READY, NOT_READY, DELETING))) for kind in snapshot.kinds
+    ]
     return _columns(("KIND", "READY", "NOT READY", "DELETING"), rows)
 
 
-def _work(glance: ProcessSnapshot) -> list[Text]:
-    waiting = ", ".join(f"{number} {one.name.lower()}" for one, number in sorted(glance.depth.items()) if number)
-    busy = ", ".join(f"{one.ref} ({one.seconds:.0f}s, after {one.trigger})" for one in glance.busy[:_MAX_STEPS_SHOWN])
-    if len(glance.busy) > _MAX_STEPS_SHOWN:
-        busy = f"{len(glance.busy)}: {busy}, …"
-    first = "; ".join(f"{ref}: {one_line(why)}" for ref, why in glance.retrying[:1])
-    steps = glance.steps
+def _work(snapshot: ProcessSnapshot) -> list[Text]:
+    waiting = ", ".join(f"{number} {one.name.lower()}" for one, number in sorted(snapshot.depth.items()) if number)
+    busy = ", ".join(f"{one.ref} ({one.seconds:.0f}s, after {one.trigger})" for one in snapshot.busy[:_MAX_STEPS_SHOWN])
+    if len(snapshot.busy) > _MAX_STEPS_SHOWN:
+        busy = f"{len(snapshot.busy)}: {busy}, …"
+    first = "; ".join(f"{ref}: {one_line(why)}" for ref, why in snapshot.retrying[:1])
+    steps = snapshot.steps
     checks = steps.hits + steps.misses
     hits = f"{steps.hits / checks:.0%} of {checks}" if checks else "none yet"
     facts = (
         ("QUEUE", waiting or "empty"),
         ("IN WORK", busy or "nothing"),
-        ("TO COME", f"{glance.delayed} looks; {glance.retries} retries so far"),
-        ("RETRYING", f"{len(glance.retrying)}: {first}" if glance.retrying else "nothing"),
+        ("TO COME", f"{snapshot.delayed} looks; {snapshot.retries} retries so far"),
+        ("RETRYING", f"{len(snapshot.retrying)}: {first}" if snapshot.retrying else "nothing"),
         ("COOKIE HITS", f"{hits}; {steps.all} steps"),
-        *([] if glance.shards is None else [("SHARDS", "{} of {} held here".format(*glance.shards))]),
+        *([] if snapshot.shards is None else [("SHARDS", "{} of {} held here".format(*snapshot.shards))]),
     )
-    return [_line(Text(f"{name:<13}", style="bold"), Text(told)) for name, told in facts]
+    return [_line(Text(f"{name:<13}", style="bold"), Text(text)) for name, text in facts]
 
 
-def _services(glance: ProcessSnapshot) -> list[Text]:
-    return [_service(limiter, glance) for limiter in glance.services.limiters]
+def _services(snapshot: ProcessSnapshot) -> list[Text]:
+    return [_service(limiter, snapshot) for limiter in snapshot.services.limiters]
 
 
-def _service(limiter: LimiterStats, glance: ProcessSnapshot) -> Text:
-    budgets = [one for one in glance.services.budgets if one.key.service == limiter.service]
+def _service(limiter: LimiterStats, snapshot: ProcessSnapshot) -> Text:
+    budgets = [one for one in snapshot.services.budgets if one.key.service == limiter.service]
     waiting, throttles = sum(one.waiting for one in budgets), sum(one.throttles for one in budgets)
     is_down = limiter.breaker is not BreakerState.CLOSED
     breaker = Text(f"does not answer (breaker {limiter.breaker.value}); " if is_down else "", style="red")
-    told = f"{limiter.in_flight} calls under way, {waiting} waiting, {sum(one.rate for one in budgets):.1f}/s allowed"
-    told += f", throttled {throttles} times" if throttles else ""
-    return _line(Text(f"{'SERVICE':<13}", style="bold"), Text(f"{limiter.service}: "), breaker, Text(told))
+    text = f"{limiter.in_flight} calls under way, {waiting} waiting, {sum(one.rate for one in budgets):.1f}/s allowed"
+    text += f", throttled {throttles} times" if throttles else ""
+    return _line(Text(f"{'SERVICE':<13}", style="bold"), Text(f"{limiter.service}: "), breaker, Text(text))
 
 
-def _unready(survey: StoreSummary, room: int) -> list[Text]:
-    rows = [(str(one.ref), one.reason, one_line(one.message)) for one in survey.troubles[: max(0, room - 2)]]
+def _unready(summary: StoreSummary, room: int) -> list[Text]:
+    rows = [(str(one.ref), one.reason, one_line(one.message)) for one in summary.troubles[: max(0, room - 2)]]
     return [*_columns(("NOT READY", "REASON", "MESSAGE"), rows, "yellow"), Text()] if rows else []
 
 
-def _events(survey: StoreSummary, room: int) -> list[Text]:
-    shown = survey.notes[-(room - 1) :] if room > 1 else ()
+def _events(summary: StoreSummary, room: int) -> list[Text]:
+    shown = summary.notes[-(room - 1) :] if room > 1 else ()
     rows = [(note.at, str(note.ref), note.reason, one_line(note.message)) for note in shown]
     return _columns(("EVENT", "RESOURCE", "REASON", "MESSAGE"), rows) if rows else []
 

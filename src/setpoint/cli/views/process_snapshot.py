@@ -83,13 +83,13 @@ class ProcessSnapshot:
     retries: int
     steps: StepCounter
     services: LimiterSnapshot
-    survey: StoreSummary
+    summary: StoreSummary
     # The shards that this process holds, and all shards; None for a process without sharding.
     shards: tuple[int, int] | None = None
 
 
 def snapshot_process(
-    manager: Manager, began: float, steps: StepCounter, budgets: QuotaBudgets, survey: StoreSummary
+    manager: Manager, began: float, steps: StepCounter, budgets: QuotaBudgets, summary: StoreSummary
 ) -> ProcessSnapshot:
     """A snapshot of the process now, with the last summary of its store."""
     queues = {one: one.queue.snapshot() for one in manager.controllers.values()}
@@ -107,7 +107,7 @@ def snapshot_process(
         retries=sum(one.retries for one in queues.values()),
         steps=steps,
         services=budgets.snapshot(),
-        survey=survey,
+        summary=summary,
         shards=None if manager.replica is None else (len(manager.replica.held_shards), manager.replica.shard_count),
     )
 

@@ -60,7 +60,7 @@ class ResourceProgress:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
-    def hear(self, ref: ResourceRef, outcome: StepOutcome) -> None:
+    def show(self, ref: ResourceRef, outcome: StepOutcome) -> None:
         """Shows the outcome of a step."""
         state = self._summary_of(ref, outcome)
         before = self.states.get(ref)
@@ -165,14 +165,14 @@ class SurveyProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def hear(self, _found: PreviewResult) -> None:
+    def advance(self, _found: PreviewResult) -> None:
         """Counts one more resource."""
         self.done += 1
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done)
         elif self.done % _LINE_EVERY == 0:
             of = "" if self.total is None else f" of {self.total}"
-            sys.stderr.write(f"{self.done}{of} looked at\n")
+            sys.stderr.write(f"{self.done}{of} planned\n")
 
 
 @contextmanager

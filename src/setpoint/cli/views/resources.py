@@ -124,7 +124,7 @@ def description_of(resource: Resource, notes: Iterable[EventRecord], now: dateti
     facts.add_column(overflow="fold")
     memory = StoredState.of(resource)
     for name, value in (
-        ("Ready", f"{ready.status} ({ready.reason})" if ready else "not looked at yet"),
+        ("Ready", f"{ready.status} ({ready.reason})" if ready else "no step yet"),
         ("Message", ready.message if ready else ""),
         ("Since", ready.last_transition_time if ready else ""),
         ("Contested", _contested(resource)),
@@ -207,7 +207,7 @@ def explanation_of(resource: Resource, *, resyncs: bool = False) -> RenderableTy
     return Group(
         Text(f"{resource.ref}", style="bold cyan"),
         *(_step_lines(step) if step else [Text("no step has come as far as a plan yet")]),
-        Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: not looked at"),
+        Text(f"now: {ready.reason}, {one_line(ready.message)}" if ready else "now: no step yet"),
         Text(f"next look: {_next_resync(resource, resyncs=resyncs)}", style="dim"),
     )
 

@@ -61,7 +61,7 @@ def surroundings() -> dict[str, str]:
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
 
 
-class Desk:
+class Workspace:
     """Everything here is gone with the `with` block."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], cloud_state: Path | None = None) -> None:
