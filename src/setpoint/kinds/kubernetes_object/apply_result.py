@@ -138,8 +138,8 @@ def immutable_changes(fields: Iterable[str], live: Json, wanted: Json) -> tuple[
 def _without_key_changes(changes: tuple[FieldChange, ...]) -> tuple[FieldChange, ...]:
     """Without the changes of an element's key where other fields of the element change."""
     rest = [one for one in changes if not _is_key(one.path)]
-    told = {one.path.steps[:depth] for one in rest for depth in range(len(one.path.steps))}
-    return tuple(one for one in changes if not _is_key(one.path) or one.path.parent.steps not in told)
+    parents = {one.path.steps[:depth] for one in rest for depth in range(len(one.path.steps))}
+    return tuple(one for one in changes if not _is_key(one.path) or one.path.parent.steps not in parents)
 
 
 def _is_key(path: Path) -> bool:

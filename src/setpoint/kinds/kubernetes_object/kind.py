@@ -202,8 +202,8 @@ class KubernetesObjectKind:
 
 
 def _kubeconfig(resource: Resource, spec: KubernetesObjectSpec) -> tuple[SecretKeyReference, ...]:
-    said = spec.cluster
-    key = None if said is None or said is UNSET else kubeconfig_key(said)
+    cluster = spec.cluster
+    key = None if cluster is None or cluster is UNSET else kubeconfig_key(cluster)
     if key is None:
         return ()
     return (SecretKeyReference(KUBECONFIG, ResourceRef("", "Secret", resource.ref.namespace, key.name), key.key),)

@@ -260,10 +260,10 @@ class _Validation:
 
     def _refuse_server_set(self, metadata: Mapping[str, Json]) -> None:
         """Null and empty members are allowed: tools leave them behind."""
-        said = [f"metadata.{name}" for name in _SERVER_SET if metadata.get(name)]
-        said += ["status"] * bool(isinstance(self._tree, dict) and self._tree.get("status"))
-        if said:
-            raise ManifestInvalid(f"{self._where}: only the cluster sets {', '.join(said)}: leave it out")
+        server_set = [f"metadata.{name}" for name in _SERVER_SET if metadata.get(name)]
+        server_set += ["status"] * bool(isinstance(self._tree, dict) and self._tree.get("status"))
+        if server_set:
+            raise ManifestInvalid(f"{self._where}: only the cluster sets {', '.join(server_set)}: leave it out")
 
     def _secret(self, tree: dict[str, Json]) -> dict[str, Json]:
         """With `stringData` moved to `data`, as the API server stores it: what is sent can then be compared."""

@@ -82,14 +82,14 @@ def _ignored(text: str, where: str) -> Path:
 
 def deletion_settings_of(resource: Resource, spec: KubernetesObjectSpec) -> DeletionSettings:
     """The deletion settings; ManifestInvalid for a timeout that is no duration."""
-    said = spec.deletion
+    declared = spec.deletion
     propagation: PropagationPolicy = "Background"
     seconds = _DELETION_SECONDS
-    if said is not None and said is not UNSET:
-        if said.propagation is not None and said.propagation is not UNSET:
-            propagation = said.propagation
-        if said.timeout is not None and said.timeout is not UNSET:
-            seconds = _seconds(said.timeout, resource)
+    if declared is not None and declared is not UNSET:
+        if declared.propagation is not None and declared.propagation is not UNSET:
+            propagation = declared.propagation
+        if declared.timeout is not None and declared.timeout is not UNSET:
+            seconds = _seconds(declared.timeout, resource)
     is_lifted = resource.annotations.get(DELETE_PROTECTION) == "false"
     return DeletionSettings(spec.deleteProtection is True and not is_lifted, propagation, seconds)
 

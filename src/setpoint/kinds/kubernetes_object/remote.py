@@ -105,8 +105,8 @@ class RemoteObjects:
 
     async def is_same_object(self, resource: Resource, location: Location) -> bool:
         """Whether the object at `location` is the known one: in another version, or by another ID of its cluster."""
-        look = await self.observe(location, None)
-        return isinstance(look, Present) and look.live.uid == text_at(resource.status, "object", "uid") != ""
+        found = await self.observe(location, None)
+        return isinstance(found, Present) and found.live.uid == text_at(resource.status, "object", "uid") != ""
 
     async def _body(self, location: ObjectLocation) -> bytes | None:
         try:
@@ -324,8 +324,8 @@ def _observation(live: dict[str, Json], digest: str) -> Present[LiveObject]:
         "kind": kind,
         **{key: one for key, one in names.items() if one},
     }
-    look = LiveObject(api_version, kind, names["uid"], is_deleting(live), setpoint_projection(live).to_data())
-    return Present(look, digest, text_at(live, "metadata", "resourceVersion") or None, {"object": shown}, live)
+    observed = LiveObject(api_version, kind, names["uid"], is_deleting(live), setpoint_projection(live).to_data())
+    return Present(observed, digest, text_at(live, "metadata", "resourceVersion") or None, {"object": shown}, live)
 
 
 def _apply_body(request: ApplyIntent, live: Json) -> Json:

@@ -85,13 +85,13 @@ def missing_field_warnings(spec: TrusteeConfigSpec) -> tuple[str, ...]:
     """Warnings for fields that the server needs to start and that the spec leaves out."""
     if spec.profile is not ProfileType.RESTRICTED:
         return ()
-    told = {
+    required = {
         "spec.httpsSpec.tlsSecretName": spec.https_secret,
         "spec.attestationTokenVerificationSpec.tlsSecretName": spec.token_secret,
     }
     return tuple(
         f"{field} is not set: a Restricted TrusteeConfig cannot start without it"
-        for field, name in told.items()
+        for field, name in required.items()
         if not name
     )
 
