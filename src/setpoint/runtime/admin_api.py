@@ -43,11 +43,9 @@ from setpoint.engine.owners.children import is_unreconciled
 from setpoint.engine.references import dependencies_of
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED
+from setpoint.engine.transfer.importer import DryRunApply
 from setpoint.errors import Bug, ManifestInvalid, RemoteRefused, SetpointError, StoreInUse, WriteConflict
 from setpoint.runtime.manager import Phase
-
-# The resource that a manifest would make; raises what is wrong with it, and writes nothing.
-ManifestDryRun = Callable[[JsonObject], Awaitable[Resource]]
 
 # Attempts to annotate a resource while steps write it.
 _ANNOTATE_ATTEMPTS: Final = 20
@@ -69,7 +67,7 @@ class RunningManager(Protocol):
 class AdminApi:
     """The verbs. Each refuses once the process is stopping: no step would run."""
 
-    def __init__(self, engine: EngineContext, dry_run: ManifestDryRun, running: RunningManager) -> None:
+    def __init__(self, engine: EngineContext, dry_run: DryRunApply, running: RunningManager) -> None:
         self.ended = asyncio.Event()
         self._world = engine
         self._rehearse = dry_run

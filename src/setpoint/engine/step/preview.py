@@ -6,7 +6,7 @@ refuses writes.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NoReturn
@@ -19,17 +19,13 @@ from setpoint.engine.intent import resolve_ignoring_readiness
 from setpoint.engine.kind import Absent, Reconciliation, observe_decoded
 from setpoint.engine.owners.children import observe_children
 from setpoint.engine.ports import (
-    EVERYTHING,
     ChildWrite,
-    DerivedStoreOperations,
     EventRecord,
     Lease,
-    ResourceChange,
-    ResourceList,
-    ResourceQuery,
     Store,
+    StoreDecorator,
 )
-from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.plan import live_digest
 from setpoint.engine.step.reconcile import preview
@@ -37,40 +33,15 @@ from setpoint.errors import Bug, NotReady, RemoteRefused, SetpointError, StoreEr
 
 
 @dataclass(frozen=True, slots=True)
-class OverlayStore(DerivedStoreOperations):
+class OverlayStore(StoreDecorator):
     """A store with some resources replaced: reads them first, then the store behind. Writes are refused."""
 
     behind: Store
     resources: Mapping[ResourceRef, Resource]
 
-    @property
-    def collects(self) -> bool:
-        """See Store."""
-        return self.behind.collects
-
     async def get(self, ref: ResourceRef) -> Resource | None:
         """The replaced resource, or that of the store."""
         return self.resources.get(ref) or await self.behind.get(ref)
-
-    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
-        """See Store; without the replaced resources."""
-        return await self.behind.list(query)
-
-    def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        """See Store; without the replaced resources."""
-        return self.behind.pages(query, size)
-
-    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        """See Store; without the replaced resources."""
-        return self.behind.watch(since, query)
-
-    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
-        """See Store; without the replaced resources."""
-        return await self.behind.events(ref)
-
-    async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        """See Store; without the replaced resources."""
-        return await self.behind.leases(prefix)
 
     async def apply(self, manifest: JsonObject) -> Resource:
         """Refused."""

@@ -1,7 +1,7 @@
 """Fencing: steps run under the lease of their shard, and a store write without a valid lease is refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TypeAlias, TypeVar
@@ -10,17 +10,13 @@ from setpoint.clients.fencing import FencedWrite, fenced_by, seconds_allowed
 from setpoint.core.values.json_types import JsonObject
 from setpoint.engine.context import StepOutcome, Stopped
 from setpoint.engine.ports import (
-    EVERYTHING,
     ChildWrite,
-    DerivedStoreOperations,
     EventRecord,
     Lease,
-    ResourceChange,
-    ResourceList,
-    ResourceQuery,
     Store,
+    StoreDecorator,
 )
-from setpoint.engine.resource import Resource, ResourceRef, Revision
+from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import LeaseLost
 from setpoint.runtime.sharding.leases import HeldLease
 
@@ -97,7 +93,7 @@ class HeldShard:
 
 
 @dataclass(frozen=True, slots=True)
-class FencedStore(DerivedStoreOperations):
+class FencedStore(StoreDecorator):
     """A store whose writes need a permit: each is refused without one, and cancelled when the permit expires.
 
     A store behind HTTP checks the permits as well, for each request. Writes outside of a step need no permit.
@@ -105,34 +101,9 @@ class FencedStore(DerivedStoreOperations):
 
     behind: Store
 
-    @property
-    def collects(self) -> bool:
-        """See Store."""
-        return self.behind.collects
-
-    async def get(self, ref: ResourceRef) -> Resource | None:
-        """See Store."""
-        return await self.behind.get(ref)
-
     async def get_many(self, refs: Sequence[ResourceRef]) -> tuple[Resource | None, ...]:
         """See Store."""
         return await self.behind.get_many(refs)
-
-    async def list(self, query: ResourceQuery = EVERYTHING) -> ResourceList:
-        """See Store."""
-        return await self.behind.list(query)
-
-    def pages(self, query: ResourceQuery = EVERYTHING, size: int = 500) -> AsyncIterator[ResourceList]:
-        """See Store."""
-        return self.behind.pages(query, size)
-
-    def watch(self, since: Revision, query: ResourceQuery = EVERYTHING) -> AsyncIterator[ResourceChange]:
-        """See Store."""
-        return self.behind.watch(since, query)
-
-    async def events(self, ref: ResourceRef | None = None) -> tuple[EventRecord, ...]:
-        """See Store."""
-        return await self.behind.events(ref)
 
     async def apply(self, manifest: JsonObject) -> Resource:
         """See Store."""
@@ -183,10 +154,6 @@ class FencedStore(DerivedStoreOperations):
     async def release(self, lease: Lease) -> None:
         """See Store. Without a permit."""
         return await self.behind.release(lease)
-
-    async def leases(self, prefix: str) -> tuple[Lease, ...]:
-        """See Store."""
-        return await self.behind.leases(prefix)
 
     async def close(self) -> None:
         """See Store."""
