@@ -84,6 +84,8 @@ class _Server:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        # Those that were not asked for by a launcher.
+        self.started: set[int] = set()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
@@ -106,6 +108,7 @@ class _Server:
             socket.send_fds(self._control, [marshal.dumps(tuple[Any, ...](order))], [*streams, reported])
             os.close(reported)
             pid = self._read()
+            self.started.add(pid)
         return Forked(pid, (order.program, *order.arguments), report)
 
     def close(self) -> None:
@@ -175,12 +178,13 @@ def write_launcher(file: Path, program: str, *arguments: str) -> None:
     file.chmod(0o755)
 
 
-def forked_now() -> list[str]:
-    """The ids of the processes that the fork server has started and that have not ended."""
+def launched_now() -> list[str]:
+    """The ids of the processes that launchers had the fork server start and that have not ended."""
     if not _server.cache_info().currsize:
         return []
     pid = _server().pid
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [child for child in children if int(child) not in _server().started]
 
 
 def _number(stream: Stream, nowhere: IO[bytes]) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.children import GONE, Child, state
 from tests.cluster.polling import until
-from tests.forking.processes import SETPOINT, Start, forked_now, is_forked, run, write_launcher
+from tests.forking.processes import SETPOINT, Start, is_forked, launched_now, run, write_launcher
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the sockets that a fork server needs")
 PATIENCE = 120.0
@@ -81,11 +81,10 @@ def test_it_is_a_process_of_its_own(tmp_path: Path) -> None:
     child = _running(tmp_path)
     pid = child.pid
     assert pid is not None
-    session, is_known = os.getsid(pid), str(pid) in forked_now()
+    session, is_launched = os.getsid(pid), str(pid) in launched_now()
     child.kill()
 
-    assert (session, is_known) == (pid, True)
-    assert str(pid) not in forked_now()
+    assert (session, is_launched) == (pid, False)
 
 
 def test_a_launcher_stands_for_the_program(tmp_path: Path) -> None:
@@ -105,14 +104,14 @@ def test_a_launcher_stands_for_the_program(tmp_path: Path) -> None:
 def test_what_was_launched_is_killed_with_its_launcher(tmp_path: Path) -> None:
     launcher = tmp_path / "setpoint"
     write_launcher(launcher, SETPOINT, "run", "--log-format", "json")
-    before = set(forked_now())
     child = Child((str(launcher),), tmp_path / "log", tmp_path, _environment(tmp_path))
     child.start()
     until(lambda: '"event":"running"' in child.tail())
-    (launched,) = (int(one) for one in forked_now() if one not in before)
+    (launched,) = map(int, launched_now())
     child.kill()
 
     until(lambda: state(launched) in GONE)
+    assert launched_now() == []
 
 
 _STARTS_A_COMMAND = """

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from tests.forking.processes import can_fork, forked_now, write_launcher
+from tests.forking.processes import can_fork, launched_now, write_launcher
 from tests.terraform.command import Installation, Project, find_terraform
 from tests.terraform.opentofu import NotBuilt
 
@@ -89,7 +89,7 @@ def _left_after(seconds: float, run: str) -> list[str]:
 
 def _processes_of(run: str) -> list[str]:
     """The processes that were started by this run, as far as this system tells."""
-    found = forked_now()
+    found = launched_now()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if f"{_MARK}={run}".encode() in (folder / "environ").read_bytes():
