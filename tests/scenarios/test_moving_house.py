@@ -160,7 +160,7 @@ def test_while_a_controller_runs_a_cluster_can_be_copied_but_neither_paused_nor_
         "a controller is running for this store: this is a copy of one moment"
     )
     assert (copied.returncode, paused.returncode, filled.returncode) == (0, 1, 1)
-    assert paused.stderr.startswith("error: a controller is running for this store, and would go on: end that first")
+    assert paused.stderr.startswith("error: a controller is running for this store, and would go on: stop it first")
     assert filled.stderr.startswith(
         "error: a controller is running for this store, and would take steps before all is here"
     )

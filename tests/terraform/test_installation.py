@@ -79,7 +79,7 @@ def test_schemas_have_their_descriptions(new_project: NewProject) -> None:
 def test_a_provider_that_runs_already_is_used_and_left_running(new_project: NewProject) -> None:
     project = new_project(thing())
     script = (
-        "from setpoint.terraform.rpc.server import serve_for_reattaching as serve\n"
+        "from setpoint.terraform.rpc.server import serve_for_reattach as serve\n"
         "from tests.terraform.probe.provider import ProbeProvider\n"
         "serve(ProbeProvider(), 'registry.terraform.io/acme/probe')\n"
     )

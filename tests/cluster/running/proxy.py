@@ -154,7 +154,7 @@ class Proxy:
 _NO_END: Final = aiohttp.ClientTimeout(total=None)
 
 
-# --- Bad weather ------------------------------------------------------------------------------------------------------
+# --- Network faults ---------------------------------------------------------------------------------------------------
 
 
 async def cut_off(incoming: web.BaseRequest) -> web.StreamResponse | None:
@@ -198,7 +198,7 @@ def _status(code: int, reason: str, message: str) -> web.Response:
 
 
 def now_and_then(fault: NetworkFault, part: float) -> NetworkFault:
-    """Bad weather for that part of all requests, drawn."""
+    """Faults for that part of all requests, drawn."""
     draw = random.Random(1)
 
     async def change(incoming: web.BaseRequest) -> web.StreamResponse | None:

@@ -59,7 +59,7 @@ class Rough:
         jsonpath = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
         self.site.kubectl("wait", target, jsonpath, "--timeout=240s")
 
-    def change_weather(self, fault: NetworkFault) -> None:
+    def set_fault(self, fault: NetworkFault) -> None:
         """How it is between the process and the API server from now on; what is open stays open."""
         self.site.proxy.fault = fault
 
@@ -85,7 +85,7 @@ def rough(everything_rough: Rough) -> Iterator[Rough]:
     """The same; afterwards all is well again, and the process is still the same, with no bug on record."""
     pid = everything_rough.keeper.child.pid
     yield everything_rough
-    everything_rough.change_weather(no_fault)
+    everything_rough.set_fault(no_fault)
     everything_rough.site.proxy.loses_answer = lambda _: False
     everything_rough.server.start()
     assert (everything_rough.keeper.child.pid, everything_rough.keeper.bugs()) == (pid, [])
@@ -123,10 +123,10 @@ def test_it_gives_up_its_shards_while_etcd_is_away_and_takes_them_again_with_it(
 
 def test_what_is_edited_while_all_watches_are_cut_is_carried_out_when_they_are_taken_up_again(rough: Rough) -> None:
     target = rough.made("unheard")
-    rough.change_weather(cut_off)
+    rough.set_fault(cut_off)
     cut = rough.cut_all()
     rough.edit(target, 1)
-    rough.change_weather(no_fault)
+    rough.set_fault(no_fault)
     rough.until_written(target, 1)
 
     # A watch of each kind, and one of Secrets.
@@ -136,12 +136,12 @@ def test_what_is_edited_while_all_watches_are_cut_is_carried_out_when_they_are_t
 
 def test_what_is_edited_before_a_compaction_is_found_by_listing_again(rough: Rough) -> None:
     target = rough.made("compacted")
-    rough.change_weather(cut_off)
+    rough.set_fault(cut_off)
     rough.cut_all()
     rough.edit(target, 1)
     rough.server.compact()
     rough.server.restart_api_server()
-    rough.change_weather(no_fault)
+    rough.set_fault(no_fault)
     rough.until_written(target, 1)
     rough.edit(target, 2)
     rough.until_written(target, 2)
@@ -153,11 +153,11 @@ def test_what_is_edited_before_a_compaction_is_found_by_listing_again(rough: Rou
 
 def test_a_storm_of_refusals_loses_nothing(rough: Rough) -> None:
     target = rough.made("refused")
-    rough.change_weather(too_many(retry_after=1))
+    rough.set_fault(too_many(retry_after=1))
     rough.cut_all()
     rough.edit(target, 1)
     until(lambda: _refusals(rough) >= MANY)
-    rough.change_weather(no_fault)
+    rough.set_fault(no_fault)
     rough.until_written(target, 1)
 
     assert rough.ages(target) == [1]
@@ -165,7 +165,7 @@ def test_a_storm_of_refusals_loses_nothing(rough: Rough) -> None:
 
 @pytest.mark.parametrize(("name", "fault"), [("refused", too_many(retry_after=0)), ("cut-off", cut_off)])
 def test_what_fails_one_time_in_three_is_done_in_the_end_and_once(rough: Rough, name: str, fault: NetworkFault) -> None:
-    rough.change_weather(now_and_then(fault, 0.33))
+    rough.set_fault(now_and_then(fault, 0.33))
     target = rough.made(f"now-and-then-{name}")
     for age in (1, 2, 3):
         rough.edit(target, age)
@@ -191,7 +191,7 @@ def _refusals(rough: Rough) -> int:
 
 
 def test_an_event_that_the_cluster_does_not_take_keeps_nothing_from_being_done(rough: Rough) -> None:
-    rough.change_weather(no_events)
+    rough.set_fault(no_events)
     retried = len(rough.keeper.said("step to be retried"))
     target = rough.made("untold")
     rough.edit(target, 1)
@@ -205,7 +205,7 @@ def test_an_event_that_the_cluster_does_not_take_keeps_nothing_from_being_done(r
 def test_a_cluster_that_is_slow_costs_no_shard(rough: Rough) -> None:
     target = rough.made("slow")
     lost = len(rough.keeper.said("shard lost"))
-    rough.change_weather(slow(0.5))
+    rough.set_fault(slow(0.5))
     rough.edit(target, 1)
     rough.until_written(target, 1)
     rough.edit(target, 2)

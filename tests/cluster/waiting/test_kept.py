@@ -67,13 +67,13 @@ def test_a_process_that_cannot_look_says_so_and_goes_on_when_it_can(harness: Wai
     applying.until_said("KubernetesObject here/web waiting")
     harness.controllers.give_address("Service/web", "203.0.113.1")
     assert applying.ended().code == 0
-    harness.set_weather(cut_off)
+    harness.set_fault(cut_off)
     harness.cut()
     harness.controllers.give_address("Service/web", "203.0.113.2")
     harness.setpoint("reconcile", "KubernetesObject/web", "-n", harness.namespace, "--timeout", "1s")
     until(lambda: harness.output("web")["state"] == "unknown")
     reason = harness.output("web")["reason"]
-    harness.set_weather(no_fault)
+    harness.set_fault(no_fault)
     until(lambda: harness.controllers.see("ConfigMap/needs-it")["data"]["address"] == "203.0.113.2")
     until(lambda: harness.output("web")["state"] == "known")
 

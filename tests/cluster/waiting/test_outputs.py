@@ -157,10 +157,10 @@ def test_a_value_that_vanishes_is_unknown_and_disappeared_and_known_when_it_is_b
 
 
 def test_a_value_that_cannot_be_read_is_unknown_and_its_dependant_is_left_alone(known: WaitHarness) -> None:
-    known.set_weather(cut_off)
+    known.set_fault(cut_off)
     code, text = known.apply(*_web(), timeout="3s")
     offered = known.output("web")
-    known.set_weather(no_fault)
+    known.set_fault(no_fault)
     writes = len(known.writes())
     back = known.apply(*_web())
 

@@ -96,11 +96,11 @@ def _close(harness: WaitHarness) -> None:
 
 
 def _expire(harness: WaitHarness) -> None:
-    harness.set_weather(_gone)
+    harness.set_fault(_gone)
     harness.cut()
     refused = sum(one.status == 410 for one in harness.asked())
     until(lambda: sum(one.status == 410 for one in harness.asked()) > refused + 3)
-    harness.set_weather(no_fault)
+    harness.set_fault(no_fault)
 
 
 @pytest.mark.parametrize("happens", [_close, _expire], ids=["closed", "expired"])

@@ -138,9 +138,9 @@ class WaitHarness:
         """How many watches were begun."""
         return sum(one.is_watch for one in self.asked())
 
-    def set_weather(self, fault: NetworkFault) -> None:
+    def set_fault(self, fault: NetworkFault) -> None:
         """What becomes of requests from now on."""
-        self._backstage.call(lambda: setattr(self.proxy, "weather", fault))
+        self._backstage.call(lambda: setattr(self.proxy, "fault", fault))
 
     def cut(self) -> int:
         """Cuts the connections that wait for something; how many."""

@@ -37,49 +37,60 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-def test_a_create_an_update_and_a_delete_cost_four_requests_at_most(
-    api_server: Access, namespace: str, requests: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cost: dict[str, list[str]] = {}
+class Lifecycle:
+    """One object from its plan to its deletion; what each call has sent is counted."""
 
-    def counted(what: str) -> None:
-        cost[what] = list(requests)
-        requests.clear()
+    def __init__(self, namespace: str, sent: list[str]) -> None:
+        self.namespace = namespace
+        self.cost: dict[str, list[str]] = {}
+        self._sent = sent
 
-    def config(value: str) -> AttributeValues:
-        return {**dict.fromkeys(OBJECT_SCHEMA.attributes), "yaml_body": BODY.format(namespace=namespace, value=value)}
-
-    async def main(resource: ObjectResource) -> Any:
-        call = CallContext()
-        unknown = dict.fromkeys(COMPUTED, UNKNOWN)
-        planned = await resource.plan(PlanRequest(config("b"), None, {**config("b"), **unknown}), call)
-        counted("plan of a create")
-        made = await resource.create(CreateRequest(config("b"), planned.state, planned.private), call)
-        counted("create")
-        proposed = {**config("c"), **unknown, "id": made.state["id"]}
-        planned = await resource.plan(PlanRequest(config("c"), made.state, proposed, made.private), call)
-        counted("plan of an update")
-        request = UpdateRequest(config("c"), made.state, planned.state, planned.private)
-        updated = await resource.update(request, call)
-        counted("update")
-        await resource.delete(InstanceState(updated.state, updated.private), call)
-        counted("delete")
-        return updated.state["projection"]
-
-    async def run() -> Any:
+    async def run(self) -> Any:
+        """The projection of the object after its update."""
         clusters = ClusterConnections()
         try:
-            return await main(ObjectResource(clusters))
+            return await self._live(ObjectResource(clusters))
         finally:
             session = clusters.session(None)
             await session.clusters.close()
             await session.client.close()
 
-    projection = asyncio.run(run())
+    async def _live(self, resource: ObjectResource) -> Any:
+        call = CallContext()
+        unknown = dict.fromkeys(COMPUTED, UNKNOWN)
+        first, then = self._config("b"), self._config("c")
+        planned = await resource.plan(PlanRequest(first, None, {**first, **unknown}), call)
+        self._counted("plan of a create")
+        made = await resource.create(CreateRequest(first, planned.state, planned.private), call)
+        self._counted("create")
+        proposed = {**then, **unknown, "id": made.state["id"]}
+        planned = await resource.plan(PlanRequest(then, made.state, proposed, made.private), call)
+        self._counted("plan of an update")
+        updated = await resource.update(UpdateRequest(then, made.state, planned.state, planned.private), call)
+        self._counted("update")
+        await resource.delete(InstanceState(updated.state, updated.private), call)
+        self._counted("delete")
+        return updated.state["projection"]
 
-    assert cost == {
+    def _config(self, value: str) -> AttributeValues:
+        body = BODY.format(namespace=self.namespace, value=value)
+        return {**dict.fromkeys(OBJECT_SCHEMA.attributes), "yaml_body": body}
+
+    def _counted(self, what: str) -> None:
+        self.cost[what] = list(self._sent)
+        self._sent.clear()
+
+
+def test_a_create_an_update_and_a_delete_cost_four_requests_at_most(
+    api_server: Access, namespace: str, requests: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    lifecycle = Lifecycle(namespace, requests)
+
+    projection = asyncio.run(lifecycle.run())
+
+    assert lifecycle.cost == {
         "plan of a create": [READ, DRY_RUN],
         "create": [READ, DRY_RUN, APPLY, DRY_RUN],
         "plan of an update": [READ, DRY_RUN],
