@@ -24,7 +24,8 @@ def test_every_error_arrives_as_what_it_was(error: type[SetpointError]) -> None:
     assert (type(arrived), str(arrived)) == (error, "what, where, what to do")
 
 
-def test_an_error_of_another_version_is_a_clear_no() -> None:
-    arrived = error_from(ErrorBody("FromTheFuture", "no"))
+@pytest.mark.parametrize("unknown", ["OfAnotherVersion", "Retry", "retry_for", "__name__"])
+def test_an_error_that_this_version_does_not_have_is_a_refusal(unknown: str) -> None:
+    arrived = error_from(ErrorBody(unknown, "no"))
 
     assert (type(arrived), str(arrived)) == (RemoteRefused, "no")

@@ -15,11 +15,8 @@ import pytest
 
 from setpoint.clients.admin_api import (
     AdminClient,
-    ErrorBody,
     ResourceName,
     connect_admin,
-    error_body,
-    error_from,
     socket_link,
 )
 from setpoint.engine.context import FINALIZER
@@ -29,7 +26,6 @@ from setpoint.errors import (
     DependencyCycle,
     ManifestInvalid,
     NotReady,
-    RemoteRefused,
     RemoteUnavailable,
     SetpointError,
     StoreInUse,
@@ -290,20 +286,6 @@ def test_a_process_that_is_stopping_takes_no_orders(play: Play, phase: Phase) ->
 
 
 # --- Errors -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("error", [StoreInUse("a"), ManifestInvalid("b"), RemoteUnavailable("c"), Bug("d")])
-def test_an_error_arrives_as_it_was_sent(error: SetpointError) -> None:
-    arrived = error_from(error_body(error))
-
-    assert (type(arrived), str(arrived)) == (type(error), str(error))
-
-
-@pytest.mark.parametrize("unknown", ["OfAnotherVersion", "Retry", "retry_for", "__name__"])
-def test_an_error_that_nobody_knows_here_is_a_refusal(unknown: str) -> None:
-    arrived = error_from(ErrorBody(unknown, "no"))
-
-    assert (type(arrived), str(arrived)) == (RemoteRefused, "no")
 
 
 def test_a_mistake_of_ours_is_told_without_its_text(play: Play, caplog: pytest.LogCaptureFixture) -> None:
