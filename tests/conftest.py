@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 # What is claimed outside of test modules should explain itself all the same, whoever is the first to import it.
 pytest.register_assert_rewrite(
     "tests.cluster.objects.upgrade_harness",
-    "tests.engine.bench",
+    "tests.engine.step_harness",
     "tests.engine.lifecycle_contested",
     "tests.engine.lifecycle_deleting",
     "tests.engine.lifecycle_failing",
@@ -19,9 +19,9 @@ pytest.register_assert_rewrite(
     "tests.engine.lifecycle_uncontested",
     "tests.engine.lifecycle_upgrading",
     "tests.engine.lifecycle_waiting",
-    "tests.engine.meddling",
+    "tests.engine.other_writer",
     "tests.engine.owners.histories",
-    "tests.engine.owners.home",
+    "tests.engine.owners.owner_harness",
     "tests.engine.owners.upgrading",
     "tests.engine.upgrades",
     "tests.terraform.objects.workspace",

@@ -8,15 +8,15 @@ from tests.cluster.objects import upgrade_harness
 from tests.cluster.trustee.test_upgrades import ON_A_CLUSTER
 from tests.engine import lifecycle_upgrading
 from tests.engine.lifecycle import CHAPTERS
-from tests.engine.owners.stands import STANDS
+from tests.engine.owners.owner_fixtures import FIXTURES
 from tests.engine.settings import SETTINGS
 
 Name: TypeAlias = tuple[str, str]
 OWNERS: Final = frozenset((one.group, one.name) for one in owners())
 KINDS: Final = frozenset(definitions()) - OWNERS
 # Where each is tried.
-STOOD: Final = frozenset((one.stand.ref.group, one.stand.ref.kind) for one in SETTINGS)
-OWNING: Final = frozenset((one.owner.group, one.owner.name) for one in STANDS)
+STOOD: Final = frozenset((one.fixture.ref.group, one.fixture.ref.kind) for one in SETTINGS)
+OWNING: Final = frozenset((one.owner.group, one.owner.name) for one in FIXTURES)
 
 
 def untried(kinds: Iterable[Name], its_owners: Iterable[Name]) -> list[str]:
@@ -27,7 +27,7 @@ def untried(kinds: Iterable[Name], its_owners: Iterable[Name]) -> list[str]:
             {*STOOD, upgrade_harness.KIND},
             "tests/engine/settings.py, or a ground like tests/cluster/objects/upgrade_harness.py",
         ),
-        *_told(its_owners, OWNING, "tests/engine/owners/stands.py"),
+        *_told(its_owners, OWNING, "tests/engine/owners/owner_fixtures.py"),
     ]
 
 
@@ -50,13 +50,13 @@ def test_one_that_is_not_tried_is_named_with_what_to_do() -> None:
         "Yoyo of toys.test is not tried on what another implementation of it made: give it a stand in "
         "tests/engine/settings.py, or a ground like tests/cluster/objects/upgrade_harness.py",
         "Box of toys.test is not tried on what another implementation of it made: give it a stand in "
-        "tests/engine/owners/stands.py",
+        "tests/engine/owners/owner_fixtures.py",
     ]
 
 
-def test_whoever_has_a_stand_plays_every_claim_about_upgrades() -> None:
+def test_every_kind_with_a_fixture_plays_every_claim_about_upgrades() -> None:
     assert lifecycle_upgrading in CHAPTERS
-    assert [one for one in SETTINGS for claim in lifecycle_upgrading.CLAIMS if not claim.fits(one.stand)] == []
+    assert [one for one in SETTINGS for claim in lifecycle_upgrading.CLAIMS if not claim.fits(one.fixture)] == []
 
 
 def test_every_owner_is_tried_in_a_real_cluster_too() -> None:

@@ -3,15 +3,15 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tests.engine.bench import Bench
-from tests.engine.stand import Part, Stand
+from tests.engine.kind_fixture import KindFixture, Part
+from tests.engine.step_harness import StepHarness
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`play` fails when the claim does not hold on the bench; its name is the claim."""
 
-    play: Callable[[Bench], Awaitable[None]]
+    play: Callable[[StepHarness], Awaitable[None]]
     dependencies: frozenset[Part]
 
     @property
@@ -19,11 +19,11 @@ class Claim:
         """The claim as a sentence."""
         return self.play.__name__.replace("_", " ")
 
-    def fits(self, stand: type[Stand]) -> bool:
+    def fits(self, fixture: type[KindFixture]) -> bool:
         """Whether it makes sense for the kind on that stand."""
-        return self.dependencies.isdisjoint(stand.without)
+        return self.dependencies.isdisjoint(fixture.without)
 
 
-def claim(play: Callable[[Bench], Awaitable[None]], *dependencies: Part) -> Claim:
+def claim(play: Callable[[StepHarness], Awaitable[None]], *dependencies: Part) -> Claim:
     """The claim that `play` makes about kinds that have these parts."""
     return Claim(play, frozenset(dependencies))

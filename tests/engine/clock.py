@@ -1,4 +1,4 @@
-"""Time that passes only when somebody sleeps."""
+"""Time that passes only while a caller sleeps."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def _nothing() -> None:
-    """Nobody notices."""
+    """No observer."""
 
 
 @dataclass(slots=True)

@@ -7,19 +7,19 @@ import pytest
 
 from setpoint.cli.views.outcome import ExitCode, summarize_outcome
 from setpoint.engine.context import StepOutcome, Stopped
-from tests.engine.shore import ADDRESS, FOR_ADDRESS, Shore
+from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, RunnerHarness
 from tests.engine.things import value_of
 
 Apply = Callable[..., Awaitable[dict[str, StepOutcome]]]
-By = Callable[[Shore], Apply]
+By = Callable[[RunnerHarness], Apply]
 
 
-def _run(shore: Shore) -> Apply:
-    return shore.run
+def _run(harness: RunnerHarness) -> Apply:
+    return harness.run
 
 
-def _follow(shore: Shore) -> Apply:
-    return shore.follow
+def _follow(harness: RunnerHarness) -> Apply:
+    return harness.follow
 
 
 either_way = pytest.mark.parametrize("by", [_run, _follow], ids=["own steps", "another's steps"])
@@ -43,7 +43,7 @@ def time_now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def apply_pair(shore: Shore) -> None:
+async def apply_pair(harness: RunnerHarness) -> None:
     """The thing `z` that waits for its address, and `a` that needs it."""
-    await shore.apply("a", {"host": value_of("z", ADDRESS)})
-    await shore.apply("z", waitFor=FOR_ADDRESS)
+    await harness.apply("a", {"host": value_of("z", ADDRESS)})
+    await harness.apply("z", waitFor=FOR_ADDRESS)

@@ -28,7 +28,7 @@ from setpoint.engine.kind import (
 )
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import OperationRunning, RemoteConflict, RemoteError, RemoteRefused, RemoteUnavailable
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
 
 T = TypeVar("T")
 GROUP, VERSION = "test.setpoint.dev", "v1"

@@ -1,4 +1,4 @@
-"""Something happens right after one of the awaits of a step: the process dies, or somebody else acts."""
+"""Something happens right after one of the awaits of a step: the process dies, or another writer acts."""
 
 import asyncio
 import inspect
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.bench import Bench
+from tests.engine.kind_fixture import Trouble
 from tests.engine.settings import Setting
-from tests.engine.stand import Trouble
+from tests.engine.step_harness import StepHarness
 
 # No step has more awaits than this.
 ENOUGH = 100
@@ -85,11 +85,11 @@ class Side(StrEnum):
     SERVICE = "the service"
 
 
-def interrupted(bench: Bench, interruption: Interruption, sides: Collection[Side] = tuple(Side)) -> Bench:
+def interrupted(harness: StepHarness, interruption: Interruption, sides: Collection[Side] = tuple(Side)) -> StepHarness:
     """The same bench, its store under watch, and its kind with the kind's client."""
-    store = interruption.wrap(bench.store) if Side.STORE in sides else bench.store
-    kind = bench.stand.kind_over(interruption.wrap) if Side.SERVICE in sides else None
-    return replace(bench, store=store, kind=kind)
+    store = interruption.wrap(harness.store) if Side.STORE in sides else harness.store
+    kind = harness.fixture.kind_over(interruption.wrap) if Side.SERVICE in sides else None
+    return replace(harness, store=store, kind=kind)
 
 
 class Doing(StrEnum):
@@ -101,7 +101,7 @@ class Doing(StrEnum):
     # The service refuses the write, once.
     FAILING = "failing"
     HANDING_OVER = "handing over a secret"
-    PUTTING_BACK = "putting back what somebody changed"
+    PUTTING_BACK = "putting back what another writer changed"
 
 
 class Pace(StrEnum):
@@ -111,33 +111,33 @@ class Pace(StrEnum):
     SLOWLY = "slowly"
 
 
-async def begin(doing: Doing, bench: Bench) -> None:
+async def begin(doing: Doing, harness: StepHarness) -> None:
     """Everything up to the step that is to be interrupted."""
     match doing:
         case Doing.CREATING:
-            await bench.apply()
+            await harness.apply()
         case Doing.UPDATING:
-            await bench.settle()
-            await bench.change()
+            await harness.settle()
+            await harness.change()
         case Doing.DELETING:
-            await bench.settle()
-            await bench.delete()
+            await harness.settle()
+            await harness.delete()
         case Doing.FAILING:
-            await bench.settle()
-            await bench.change()
-            bench.stand.trouble(Trouble.REFUSED, ["update"], times=1)
+            await harness.settle()
+            await harness.change()
+            harness.fixture.trouble(Trouble.REFUSED, ["update"], times=1)
         case Doing.HANDING_OVER:
-            await bench.secret({"password": "first"})
-            await bench.apply(bench.stand.with_secret)
+            await harness.secret({"password": "first"})
+            await harness.apply(harness.fixture.with_secret)
         case Doing.PUTTING_BACK:
-            await bench.settle()
-            bench.stand.drift()
+            await harness.settle()
+            harness.fixture.drift()
 
 
 @asynccontextmanager
-async def begun(setting: Setting, doing: Doing, folder: Path) -> AsyncIterator[Bench]:
+async def begun(setting: Setting, doing: Doing, folder: Path) -> AsyncIterator[StepHarness]:
     """A new world in which the step that is to be interrupted comes next."""
     folder.mkdir()
-    async with setting.bench(folder) as bench:
-        await begin(doing, bench)
-        yield bench
+    async with setting.harness(folder) as harness:
+        await begin(doing, harness)
+        yield harness

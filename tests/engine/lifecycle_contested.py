@@ -1,4 +1,4 @@
-"""Two actors that undo each other: somebody else sets a field, we put it back, they set it again."""
+"""Two actors that undo each other: another writer sets a field, the engine reverts it, and so on."""
 
 from typing import Any
 
@@ -6,50 +6,50 @@ from setpoint.core.values.canonical import canonical
 from setpoint.engine.context import Settled
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import preview
-from tests.engine.bench import Bench
 from tests.engine.claim import claim
+from tests.engine.kind_fixture import Part, Trouble
 from tests.engine.lifecycle_keeping import UP_TO_DATE
-from tests.engine.meddling import HOUR, MINUTE, contested, counts, meddle, ready_now, updates
-from tests.engine.stand import Part, Trouble
+from tests.engine.other_writer import HOUR, MINUTE, contested, counts, meddle, ready_now, updates
+from tests.engine.step_harness import StepHarness
 
 # --- Noticed ---------------------------------------------------------------------------------------------------------
 
 
-async def the_third_put_back_is_noticed(bench: Bench) -> None:
-    await bench.settle()
+async def the_third_put_back_is_noticed(harness: StepHarness) -> None:
+    await harness.settle()
 
-    await meddle(bench, times=2)
-    before = await contested(bench)
-    await meddle(bench)
+    await meddle(harness, times=2)
+    before = await contested(harness)
+    await meddle(harness)
 
     assert before is None
-    assert await contested(bench) is not None
-    assert await ready_now(bench) == UP_TO_DATE
-    assert bench.stand.value == bench.stand.field.first
-    assert updates(bench) == 3
+    assert await contested(harness) is not None
+    assert await ready_now(harness) == UP_TO_DATE
+    assert harness.fixture.value == harness.fixture.field.first
+    assert updates(harness) == 3
 
 
-async def the_condition_names_the_field_how_often_since_when_and_the_other_value(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=3)
+async def the_condition_names_the_field_how_often_since_when_and_the_other_value(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=3)
 
-    told = await contested(bench)
+    told = await contested(harness)
 
-    path, theirs = bench.stand.field.path, canonical(bench.stand.field.drifted).decode()
+    path, theirs = harness.fixture.field.path, canonical(harness.fixture.field.drifted).decode()
     assert told is not None
     assert told.startswith(f"{path} was put back 3 times since 2026-01-01T00:00:0")
     assert f"another writer sets it to {theirs} again and again" in told
     assert f"put {path} into the annotation cnrm.cloud.google.com/unmanaged" in told
 
 
-async def others_that_set_other_values_count_together(bench: Bench) -> None:
-    field = bench.stand.field
-    await bench.settle()
+async def others_that_set_other_values_count_together(harness: StepHarness) -> None:
+    field = harness.fixture.field
+    await harness.settle()
     for value in (field.drifted, field.then, field.drifted):
-        bench.stand.edit(field.member, value)
-        await bench.go_on()
+        harness.fixture.edit(field.member, value)
+        await harness.go_on()
 
-    told = await contested(bench)
+    told = await contested(harness)
 
     newest, older = canonical(field.drifted).decode(), canonical(field.then).decode()
     assert told is not None
@@ -57,249 +57,249 @@ async def others_that_set_other_values_count_together(bench: Bench) -> None:
     assert f"sets it to {newest} (before that: {older})" in told
 
 
-async def the_beginning_is_noted_for_people_once(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=3)
-    await bench.step()
-    bench.clock.seconds += MINUTE
-    bench.stand.drift()
-    await bench.go_on()
+async def the_beginning_is_noted_for_people_once(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=3)
+    await harness.step()
+    harness.clock.seconds += MINUTE
+    harness.fixture.drift()
+    await harness.go_on()
 
-    notes = [note for note in await bench.store.events(bench.stand.ref) if note.reason == "Contested"]
+    notes = [note for note in await harness.store.events(harness.fixture.ref) if note.reason == "Contested"]
     assert [(note.severity, note.count) for note in notes] == [("Warning", 1)]
     assert "was put back 3 times" in notes[0].message
 
 
-async def a_contest_survives_a_restart(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=2)
-    await bench.restart()
+async def a_contest_survives_a_restart(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=2)
+    await harness.restart()
 
-    await meddle(bench)
-    told = await contested(bench)
-    await bench.restart()
-    await meddle(bench)
+    await meddle(harness)
+    told = await contested(harness)
+    await harness.restart()
+    await meddle(harness)
 
     assert told is not None
-    assert await contested(bench) == told
-    assert updates(bench) == 3
+    assert await contested(harness) == told
+    assert updates(harness) == 3
 
 
-async def a_contest_shows_no_secret(bench: Bench) -> None:
-    await bench.secret({"password": "hunter2"})
-    await bench.settle(bench.stand.with_secret)
-    await meddle(bench, times=4)
+async def a_contest_shows_no_secret(harness: StepHarness) -> None:
+    await harness.secret({"password": "hunter2"})
+    await harness.settle(harness.fixture.with_secret)
+    await meddle(harness, times=4)
 
-    plan = await preview(bench.stand.ref, bench.engine)
+    plan = await preview(harness.fixture.ref, harness.engine)
 
-    assert await contested(bench) is not None
-    kept = canonical((await bench.resource()).document).decode()
-    shown = (str(plan.to_data()), str(plan), kept, str(await bench.store.events()))
+    assert await contested(harness) is not None
+    kept = canonical((await harness.resource()).document).decode()
+    shown = (str(plan.to_data()), str(plan), kept, str(await harness.store.events()))
     assert [text for text in shown if "hunter" in text] == []
 
 
-async def a_rotated_secret_is_no_put_back(bench: Bench) -> None:
-    await bench.secret({"password": "first"})
-    await bench.settle(bench.stand.with_secret)
-    await bench.secret({"password": "second"})
+async def a_rotated_secret_is_no_put_back(harness: StepHarness) -> None:
+    await harness.secret({"password": "first"})
+    await harness.settle(harness.fixture.with_secret)
+    await harness.secret({"password": "second"})
 
-    await bench.go_on()
+    await harness.go_on()
 
-    assert bench.stand.holds_secret("second")
-    assert await counts(bench) == []
+    assert harness.fixture.holds_secret("second")
+    assert await counts(harness) == []
 
 
-async def what_the_author_changes_to_and_fro_is_no_contest(bench: Bench) -> None:
-    field = bench.stand.field
-    await bench.settle()
+async def what_the_author_changes_to_and_fro_is_no_contest(harness: StepHarness) -> None:
+    field = harness.fixture.field
+    await harness.settle()
 
     for value in (field.then, field.first) * 4:
-        await bench.settle(bench.stand.spec(value))
+        await harness.settle(harness.fixture.spec(value))
 
-    assert await bench.ready() == UP_TO_DATE
-    assert updates(bench) == 8
+    assert await harness.ready() == UP_TO_DATE
+    assert updates(harness) == 8
 
 
-async def an_outage_in_the_middle_of_a_put_back_is_no_second_one(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
-    bench.stand.trouble(Trouble.UNAVAILABLE, ["update"])
+async def an_outage_in_the_middle_of_a_put_back_is_no_second_one(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
+    harness.fixture.trouble(Trouble.UNAVAILABLE, ["update"])
     for _ in range(5):
-        await bench.step()
-    bench.stand.calm()
+        await harness.step()
+    harness.fixture.calm()
 
-    await bench.go_on()
+    await harness.go_on()
 
-    assert await counts(bench) == [1]
-    assert await bench.ready() == UP_TO_DATE
+    assert await counts(harness) == [1]
+    assert await harness.ready() == UP_TO_DATE
 
 
-async def a_refused_put_back_is_not_counted_again_and_again(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
-    bench.stand.trouble(Trouble.REFUSED, ["update"])
+async def a_refused_put_back_is_not_counted_again_and_again(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
+    harness.fixture.trouble(Trouble.REFUSED, ["update"])
     for _ in range(5):
-        await bench.step()
-    told = await bench.ready()
-    bench.stand.calm()
+        await harness.step()
+    told = await harness.ready()
+    harness.fixture.calm()
 
-    await bench.go_on()
+    await harness.go_on()
 
     assert told[1] == "UpdateFailed"
-    assert await counts(bench) == [1]
-    assert await bench.ready() == UP_TO_DATE
+    assert await counts(harness) == [1]
+    assert await harness.ready() == UP_TO_DATE
 
 
-async def a_put_back_that_ends_in_an_error_is_not_counted(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
-    bench.stand.fail_operation("no room")
+async def a_put_back_that_ends_in_an_error_is_not_counted(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
+    harness.fixture.fail_operation("no room")
 
-    await bench.go_on()
-    failed = await counts(bench)
-    await bench.go_on()
+    await harness.go_on()
+    failed = await counts(harness)
+    await harness.go_on()
 
     assert failed == [0]
-    assert await counts(bench) == [1]
+    assert await counts(harness) == [1]
 
 
 # --- Backed off ------------------------------------------------------------------------------------------------------
 
 
-async def a_contested_field_is_left_alone_for_a_while(bench: Bench) -> None:
-    await bench.settle()
+async def a_contested_field_is_left_alone_for_a_while(harness: StepHarness) -> None:
+    await harness.settle()
 
-    outcome = await meddle(bench, times=4)
+    outcome = await meddle(harness, times=4)
 
-    field = bench.stand.field
+    field = harness.fixture.field
     assert isinstance(outcome, Settled)
     assert outcome.plan.writes == ()
     assert [(str(change.path), change.before) for change in outcome.plan.withheld] == [(field.path, field.drifted)]
     assert outcome.requeue_after == 59
-    status, reason, message = await ready_now(bench)
+    status, reason, message = await ready_now(harness)
     assert (status, reason) == ("False", "Contested")
     assert message.startswith(f"{field.path}: changed after each put-back, and not put back again before 2026-01-01T00")
-    assert bench.stand.value == field.drifted
-    assert updates(bench) == 3
+    assert harness.fixture.value == field.drifted
+    assert updates(harness) == 3
 
 
-async def waiting_for_its_time_writes_nothing_at_all(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=4)
-    before, notes = await bench.resource(), await bench.store.events()
-
-    for _ in range(20):
-        await bench.step()
-
-    assert await bench.resource() == before
-    assert await bench.store.events() == notes
-    assert updates(bench) == 3
-
-
-async def a_put_back_that_held_writes_nothing_more(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=3)
-    before, notes = await bench.resource(), await bench.store.events()
+async def waiting_for_its_time_writes_nothing_at_all(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=4)
+    before, notes = await harness.resource(), await harness.store.events()
 
     for _ in range(20):
-        await bench.step()
+        await harness.step()
 
-    assert await bench.resource() == before
-    assert await bench.store.events() == notes
+    assert await harness.resource() == before
+    assert await harness.store.events() == notes
+    assert updates(harness) == 3
 
 
-async def it_is_put_back_when_its_time_has_come(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=4)
-    bench.clock.seconds += MINUTE
+async def a_put_back_that_held_writes_nothing_more(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=3)
+    before, notes = await harness.resource(), await harness.store.events()
 
-    outcome = await bench.go_on()
+    for _ in range(20):
+        await harness.step()
+
+    assert await harness.resource() == before
+    assert await harness.store.events() == notes
+
+
+async def it_is_put_back_when_its_time_has_come(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=4)
+    harness.clock.seconds += MINUTE
+
+    outcome = await harness.go_on()
 
     assert isinstance(outcome, Settled)
     assert outcome.requeue_after is None
-    assert bench.stand.value == bench.stand.field.first
-    assert await ready_now(bench) == UP_TO_DATE
-    assert "was put back 4 times" in (await contested(bench) or "")
+    assert harness.fixture.value == harness.fixture.field.first
+    assert await ready_now(harness) == UP_TO_DATE
+    assert "was put back 4 times" in (await contested(harness) or "")
 
 
-async def the_next_wait_is_twice_as_long(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=3)
-    bench.clock.seconds += MINUTE
-    await meddle(bench)
+async def the_next_wait_is_twice_as_long(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=3)
+    harness.clock.seconds += MINUTE
+    await meddle(harness)
 
-    bench.clock.seconds += MINUTE
-    early = await meddle(bench)
-    bench.clock.seconds += MINUTE
-    await bench.go_on()
+    harness.clock.seconds += MINUTE
+    early = await meddle(harness)
+    harness.clock.seconds += MINUTE
+    await harness.go_on()
 
     assert isinstance(early, Settled)
     assert early.plan.withheld != ()
-    assert updates(bench) == 5
+    assert updates(harness) == 5
 
 
-async def whoever_meddles_every_ten_seconds_for_an_hour_costs_eight_writes(bench: Bench) -> None:
-    await bench.settle()
-    end = bench.clock.seconds + HOUR
+async def another_writer_every_ten_seconds_for_an_hour_costs_eight_writes(harness: StepHarness) -> None:
+    await harness.settle()
+    end = harness.clock.seconds + HOUR
 
-    while bench.clock.seconds < end:
-        await meddle(bench)
-        bench.clock.seconds += 9
+    while harness.clock.seconds < end:
+        await meddle(harness)
+        harness.clock.seconds += 9
 
-    assert updates(bench) == 8
+    assert updates(harness) == 8
 
 
-async def other_fields_are_still_written(bench: Bench) -> None:
-    other = bench.stand.unlisted
-    await bench.settle()
-    await meddle(bench, times=4)
-    bench.stand.meddle(other)
+async def other_fields_are_still_written(harness: StepHarness) -> None:
+    other = harness.fixture.unlisted
+    await harness.settle()
+    await meddle(harness, times=4)
+    harness.fixture.meddle(other)
 
-    await bench.go_on()
+    await harness.go_on()
 
-    assert bench.stand.read(other.member) == other.pruned
-    assert bench.stand.value == bench.stand.field.drifted
-    assert updates(bench) == 4
-    status, reason, message = await ready_now(bench)
+    assert harness.fixture.read(other.member) == other.pruned
+    assert harness.fixture.value == harness.fixture.field.drifted
+    assert updates(harness) == 4
+    status, reason, message = await ready_now(harness)
     assert (status, reason) == ("False", "Contested")
     assert other.path not in message
 
 
-async def a_plan_shows_what_is_left_alone(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=4)
-    before = await bench.resource()
+async def a_plan_shows_what_is_left_alone(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=4)
+    before = await harness.resource()
 
-    plan = await preview(bench.stand.ref, bench.engine)
+    plan = await preview(harness.fixture.ref, harness.engine)
 
-    field = bench.stand.field
+    field = harness.fixture.field
     assert plan.writes == ()
     assert [(str(change.path), change.before, change.after) for change in plan.withheld] == [
         (field.path, field.drifted, field.first)
     ]
     assert "not put back again before" in plan.because
-    assert await bench.resource() == before
+    assert await harness.resource() == before
 
 
-async def no_cookie_hides_what_is_left_alone(bench: Bench) -> None:
-    await bench.settle()
-    await meddle(bench, times=3)
-    agreed = StoredState.of(await bench.resource()).cookie
+async def no_cookie_hides_what_is_left_alone(harness: StepHarness) -> None:
+    await harness.settle()
+    await meddle(harness, times=3)
+    agreed = StoredState.of(await harness.resource()).cookie
 
-    outcomes = [await meddle(bench), await bench.step(), await bench.step()]
+    outcomes = [await meddle(harness), await harness.step(), await harness.step()]
 
-    assert StoredState.of(await bench.resource()).cookie == agreed
+    assert StoredState.of(await harness.resource()).cookie == agreed
     assert [outcome.ready.reason for outcome in outcomes if isinstance(outcome, Settled)] == ["Contested"] * 3
 
 
-async def the_record_says_what_is_left_alone(bench: Bench) -> None:
-    await bench.settle()
+async def the_record_says_what_is_left_alone(harness: StepHarness) -> None:
+    await harness.settle()
 
-    await meddle(bench, times=4)
-    await bench.step()
+    await meddle(harness, times=4)
+    await harness.step()
 
-    step: Any = StoredState.of(await bench.resource()).step
-    field = bench.stand.field
+    step: Any = StoredState.of(await harness.resource()).step
+    field = harness.fixture.field
     assert step["writes"] == []
     assert step["withheld"] == [{"path": field.path, "rule": "spec", "before": field.drifted, "after": field.first}]
 
@@ -321,7 +321,7 @@ CLAIMS = (
     claim(a_put_back_that_held_writes_nothing_more),
     claim(it_is_put_back_when_its_time_has_come),
     claim(the_next_wait_is_twice_as_long),
-    claim(whoever_meddles_every_ten_seconds_for_an_hour_costs_eight_writes),
+    claim(another_writer_every_ten_seconds_for_an_hour_costs_eight_writes),
     claim(other_fields_are_still_written, Part.PRUNING),
     claim(a_plan_shows_what_is_left_alone),
     claim(no_cookie_hides_what_is_left_alone, Part.COOKIE),

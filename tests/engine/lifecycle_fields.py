@@ -3,129 +3,129 @@
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.engine.context import Stopped
 from setpoint.errors import UnknownField
-from tests.engine.bench import Bench
 from tests.engine.claim import claim
-from tests.engine.stand import Part
+from tests.engine.kind_fixture import Part
+from tests.engine.step_harness import StepHarness
 from tests.engine.upgrades import manage_with, revised
 
 IGNORE = {IGNORE_UNSPECIFIED: "true"}
 
 
-async def ignore_unspecified_fields_keeps_what_nobody_asked_for(bench: Bench) -> None:
-    other = bench.stand.unspecified
-    await bench.settle(other.spec, annotations=IGNORE)
-    bench.stand.meddle(other)
+async def ignore_unspecified_fields_keeps_what_is_unspecified(harness: StepHarness) -> None:
+    other = harness.fixture.unspecified
+    await harness.settle(other.spec, annotations=IGNORE)
+    harness.fixture.meddle(other)
 
-    await bench.go_on()
+    await harness.go_on()
 
-    assert bench.stand.read(other.member) == other.theirs
-    assert bench.stand.writes == ["create"]
-
-
-async def what_nobody_asked_for_outlives_a_change_under_ignore_unspecified_fields(bench: Bench) -> None:
-    other = bench.stand.unspecified
-    await bench.settle(other.spec, annotations=IGNORE)
-    bench.stand.meddle(other)
-
-    await bench.settle(bench.stand.spec(bench.stand.field.then), annotations=IGNORE)
-
-    assert bench.stand.value == bench.stand.field.then
-    assert bench.stand.read(other.member) == other.theirs
+    assert harness.fixture.read(other.member) == other.theirs
+    assert harness.fixture.writes == ["create"]
 
 
-async def prunes_what_nobody_asked_for_without_it(bench: Bench) -> None:
-    await bench.settle()
-    for other in (bench.stand.unspecified, bench.stand.unlisted):
-        bench.stand.meddle(other)
+async def what_is_unspecified_outlives_a_change_under_ignore_unspecified_fields(harness: StepHarness) -> None:
+    other = harness.fixture.unspecified
+    await harness.settle(other.spec, annotations=IGNORE)
+    harness.fixture.meddle(other)
 
-    await bench.go_on()
+    await harness.settle(harness.fixture.spec(harness.fixture.field.then), annotations=IGNORE)
 
-    for other in (bench.stand.unspecified, bench.stand.unlisted):
-        assert bench.stand.read(other.member) == other.pruned
-    assert bench.stand.writes == ["create", "update"]
-
-
-async def default_to_gcp_fields_keeps_the_listed_field_only(bench: Bench) -> None:
-    listed, unlisted = bench.stand.unspecified, bench.stand.unlisted
-    await bench.settle(annotations={DEFAULT_TO_GCP: listed.path})
-    bench.stand.meddle(listed)
-    bench.stand.meddle(unlisted)
-
-    await bench.go_on()
-
-    assert bench.stand.read(listed.member) == listed.theirs
-    assert bench.stand.read(unlisted.member) == unlisted.pruned
+    assert harness.fixture.value == harness.fixture.field.then
+    assert harness.fixture.read(other.member) == other.theirs
 
 
-async def toggling_the_annotation_leaves_the_fast_path(bench: Bench) -> None:
-    other = bench.stand.unspecified
-    await bench.settle(annotations=IGNORE)
-    bench.stand.meddle(other)
-    await bench.step()
+async def prunes_what_is_unspecified_without_it(harness: StepHarness) -> None:
+    await harness.settle()
+    for other in (harness.fixture.unspecified, harness.fixture.unlisted):
+        harness.fixture.meddle(other)
 
-    await bench.settle()
+    await harness.go_on()
 
-    assert bench.stand.read(other.member) == other.pruned
-
-
-async def what_the_author_takes_back_from_the_service_is_pruned_after_an_upgrade(bench: Bench) -> None:
-    other = bench.stand.unspecified
-    await bench.settle(annotations=IGNORE)
-    bench.stand.meddle(other)
-    await bench.go_on()
-
-    manage_with(bench, revised(bench.stand.kind))
-    await bench.settle()
-
-    assert bench.stand.read(other.member) == other.pruned
+    for other in (harness.fixture.unspecified, harness.fixture.unlisted):
+        assert harness.fixture.read(other.member) == other.pruned
+    assert harness.fixture.writes == ["create", "update"]
 
 
-async def unmanaged_keeps_the_live_value_over_the_spec(bench: Bench) -> None:
-    unmanaged = {UNMANAGED: bench.stand.field.path}
-    await bench.settle(annotations=unmanaged)
-    assert bench.stand.value == bench.stand.field.first
-    bench.stand.drift()
+async def default_to_gcp_fields_keeps_the_listed_field_only(harness: StepHarness) -> None:
+    listed, unlisted = harness.fixture.unspecified, harness.fixture.unlisted
+    await harness.settle(annotations={DEFAULT_TO_GCP: listed.path})
+    harness.fixture.meddle(listed)
+    harness.fixture.meddle(unlisted)
 
-    await bench.go_on()
-    await bench.settle(bench.stand.spec(bench.stand.field.then), annotations=unmanaged)
+    await harness.go_on()
 
-    assert bench.stand.value == bench.stand.field.drifted
-    assert bench.stand.writes == ["create"]
+    assert harness.fixture.read(listed.member) == listed.theirs
+    assert harness.fixture.read(unlisted.member) == unlisted.pruned
 
 
-async def a_path_that_is_no_field_is_refused(bench: Bench) -> None:
-    await bench.apply(annotations={UNMANAGED: f"{bench.stand.field.path}s"})
+async def toggling_the_annotation_leaves_the_fast_path(harness: StepHarness) -> None:
+    other = harness.fixture.unspecified
+    await harness.settle(annotations=IGNORE)
+    harness.fixture.meddle(other)
+    await harness.step()
 
-    outcome = await bench.step()
+    await harness.settle()
+
+    assert harness.fixture.read(other.member) == other.pruned
+
+
+async def what_the_author_takes_back_from_the_service_is_pruned_after_an_upgrade(harness: StepHarness) -> None:
+    other = harness.fixture.unspecified
+    await harness.settle(annotations=IGNORE)
+    harness.fixture.meddle(other)
+    await harness.go_on()
+
+    manage_with(harness, revised(harness.fixture.kind))
+    await harness.settle()
+
+    assert harness.fixture.read(other.member) == other.pruned
+
+
+async def unmanaged_keeps_the_live_value_over_the_spec(harness: StepHarness) -> None:
+    unmanaged = {UNMANAGED: harness.fixture.field.path}
+    await harness.settle(annotations=unmanaged)
+    assert harness.fixture.value == harness.fixture.field.first
+    harness.fixture.drift()
+
+    await harness.go_on()
+    await harness.settle(harness.fixture.spec(harness.fixture.field.then), annotations=unmanaged)
+
+    assert harness.fixture.value == harness.fixture.field.drifted
+    assert harness.fixture.writes == ["create"]
+
+
+async def a_path_that_is_no_field_is_refused(harness: StepHarness) -> None:
+    await harness.apply(annotations={UNMANAGED: f"{harness.fixture.field.path}s"})
+
+    outcome = await harness.step()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, UnknownField)
-    assert bench.stand.field.path in outcome.error.nearest
-    assert bench.stand.writes == []
+    assert harness.fixture.field.path in outcome.error.nearest
+    assert harness.fixture.writes == []
 
 
-async def protection_is_kept_when_the_spec_falls_silent(bench: Bench) -> None:
-    for one in bench.stand.protections:
-        await bench.settle(one.on)
+async def protection_is_kept_when_the_spec_falls_silent(harness: StepHarness) -> None:
+    for one in harness.fixture.protections:
+        await harness.settle(one.on)
 
-        await bench.settle(one.silent)
+        await harness.settle(one.silent)
 
-        assert bench.stand.read(one.member) == one.kept
+        assert harness.fixture.read(one.member) == one.kept
 
 
-async def protection_is_given_up_by_an_explicit_value(bench: Bench) -> None:
-    for one in bench.stand.protections:
-        await bench.settle(one.on)
+async def protection_is_given_up_by_an_explicit_value(harness: StepHarness) -> None:
+    for one in harness.fixture.protections:
+        await harness.settle(one.on)
 
-        await bench.settle(one.off)
+        await harness.settle(one.off)
 
-        assert bench.stand.read(one.member) == one.given_up
+        assert harness.fixture.read(one.member) == one.given_up
 
 
 CLAIMS = (
-    claim(ignore_unspecified_fields_keeps_what_nobody_asked_for),
-    claim(what_nobody_asked_for_outlives_a_change_under_ignore_unspecified_fields, Part.PRUNING),
-    claim(prunes_what_nobody_asked_for_without_it, Part.PRUNING),
+    claim(ignore_unspecified_fields_keeps_what_is_unspecified),
+    claim(what_is_unspecified_outlives_a_change_under_ignore_unspecified_fields, Part.PRUNING),
+    claim(prunes_what_is_unspecified_without_it, Part.PRUNING),
     claim(default_to_gcp_fields_keeps_the_listed_field_only, Part.PRUNING),
     claim(toggling_the_annotation_leaves_the_fast_path, Part.COOKIE, Part.PRUNING),
     claim(what_the_author_takes_back_from_the_service_is_pruned_after_an_upgrade, Part.PRUNING),

@@ -6,217 +6,217 @@ from setpoint.engine.drivers.runner import StepRunner
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import ImmutableFieldChanged, LocationChanged, ManifestInvalid
-from tests.engine.bench import Bench
 from tests.engine.claim import claim
-from tests.engine.stand import FOR_EVER, Part, Trouble
+from tests.engine.kind_fixture import FOR_EVER, Part, Trouble
+from tests.engine.step_harness import StepHarness
 
 UP_TO_DATE = ("True", "UpToDate", "The resource is up to date")
 
 
-async def creates_then_rests(bench: Bench) -> None:
-    revision = (await bench.settle()).revision
-    notes = await bench.store.events()
+async def creates_then_rests(harness: StepHarness) -> None:
+    revision = (await harness.settle()).revision
+    notes = await harness.store.events()
 
-    outcomes = [await bench.step() for _ in range(3)]
+    outcomes = [await harness.step() for _ in range(3)]
 
-    assert bench.stand.writes == ["create"]
-    assert bench.stand.value == bench.stand.field.first
-    assert await bench.ready() == UP_TO_DATE
-    assert (await bench.resource()).revision == revision
-    assert await bench.store.events() == notes
+    assert harness.fixture.writes == ["create"]
+    assert harness.fixture.value == harness.fixture.field.first
+    assert await harness.ready() == UP_TO_DATE
+    assert (await harness.resource()).revision == revision
+    assert await harness.store.events() == notes
     assert [outcome.plan.writes for outcome in outcomes if isinstance(outcome, Settled)] == [(), (), ()]
 
 
-async def a_run_follows_it_to_the_end(bench: Bench) -> None:
-    await bench.settle()
-    await bench.change()
+async def a_run_follows_it_to_the_end(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.change()
 
-    outcomes = await StepRunner(bench.engine).until_done([bench.stand.ref], timeout=60)
+    outcomes = await StepRunner(harness.engine).until_done([harness.fixture.ref], timeout=60)
 
-    assert isinstance(outcomes[bench.stand.ref], Settled)
-    assert bench.stand.value == bench.stand.field.then
-    assert bench.stand.writes == ["create", "update"]
+    assert isinstance(outcomes[harness.fixture.ref], Settled)
+    assert harness.fixture.value == harness.fixture.field.then
+    assert harness.fixture.writes == ["create", "update"]
 
 
-async def records_identity_and_finalizer_before_it_creates(bench: Bench) -> None:
-    bench.stand.trouble(Trouble.CUT, ["create"])
-    await bench.apply()
+async def records_identity_and_finalizer_before_it_creates(harness: StepHarness) -> None:
+    harness.fixture.trouble(Trouble.CUT, ["create"])
+    await harness.apply()
 
-    await bench.step()
+    await harness.step()
 
-    resource = await bench.resource()
+    resource = await harness.resource()
     assert resource.finalizers == (FINALIZER,)
     assert StoredState.of(resource).location is not None
-    assert bench.stand.objects == []
+    assert harness.fixture.objects == []
 
 
-async def adopts_what_equals_without_a_write(bench: Bench) -> None:
-    bench.stand.plant(bench.stand.field.first)
+async def adopts_what_equals_without_a_write(harness: StepHarness) -> None:
+    harness.fixture.plant(harness.fixture.field.first)
 
-    resource = await bench.settle()
+    resource = await harness.settle()
 
-    assert bench.stand.writes == []
-    assert await bench.ready() == UP_TO_DATE
+    assert harness.fixture.writes == []
+    assert await harness.ready() == UP_TO_DATE
     assert resource.finalizers == (FINALIZER,)
 
 
-async def adopts_and_mends_what_differs(bench: Bench) -> None:
-    bench.stand.plant(bench.stand.field.drifted)
+async def adopts_and_mends_what_differs(harness: StepHarness) -> None:
+    harness.fixture.plant(harness.fixture.field.drifted)
 
-    await bench.settle()
+    await harness.settle()
 
-    assert bench.stand.writes == ["update"]
-    assert bench.stand.value == bench.stand.field.first
-    assert await bench.ready() == UP_TO_DATE
+    assert harness.fixture.writes == ["update"]
+    assert harness.fixture.value == harness.fixture.field.first
+    assert await harness.ready() == UP_TO_DATE
 
 
-async def sends_what_the_author_changed(bench: Bench) -> None:
-    await bench.settle()
+async def sends_what_the_author_changed(harness: StepHarness) -> None:
+    await harness.settle()
 
-    resource = await bench.settle(bench.stand.spec(bench.stand.field.then))
+    resource = await harness.settle(harness.fixture.spec(harness.fixture.field.then))
 
-    assert bench.stand.value == bench.stand.field.then
-    assert bench.stand.writes == ["create", "update"]
-    assert await bench.ready() == UP_TO_DATE
+    assert harness.fixture.value == harness.fixture.field.then
+    assert harness.fixture.writes == ["create", "update"]
+    assert await harness.ready() == UP_TO_DATE
     assert (resource.generation, resource.status["observedGeneration"]) == (2, 2)
 
 
-async def puts_back_what_drifted(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
+async def puts_back_what_drifted(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
 
-    await bench.go_on()
+    await harness.go_on()
 
-    assert bench.stand.value == bench.stand.field.first
-    assert bench.stand.writes == ["create", "update"]
-
-
-async def makes_again_what_somebody_deleted(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.remove()
-
-    await bench.go_on()
-
-    assert bench.stand.value == bench.stand.field.first
-    assert bench.stand.writes == ["create", "create"]
-    assert await bench.ready() == UP_TO_DATE
+    assert harness.fixture.value == harness.fixture.field.first
+    assert harness.fixture.writes == ["create", "update"]
 
 
-async def a_field_that_the_api_grew_is_no_drift(bench: Bench) -> None:
-    revision = (await bench.settle()).revision
-    bench.stand.grow()
+async def makes_again_what_another_writer_deleted(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.remove()
 
-    await bench.step()
+    await harness.go_on()
 
-    assert bench.stand.writes == ["create"]
-    assert (await bench.resource()).revision == revision
-
-
-async def labels_are_part_of_the_intent(bench: Bench) -> None:
-    await bench.settle(labels={"team": "a"})
-
-    await bench.settle(labels={"team": "b"})
-
-    assert bench.stand.read("labels.team") == "b"
+    assert harness.fixture.value == harness.fixture.field.first
+    assert harness.fixture.writes == ["create", "create"]
+    assert await harness.ready() == UP_TO_DATE
 
 
-async def an_annotation_that_means_nothing_moves_nothing(bench: Bench) -> None:
-    await bench.settle()
-    revision = (await bench.apply(annotations={"example.com/note": "hello"})).revision
+async def a_field_that_the_api_grew_is_no_drift(harness: StepHarness) -> None:
+    revision = (await harness.settle()).revision
+    harness.fixture.grow()
 
-    await bench.step()
+    await harness.step()
 
-    assert bench.stand.writes == ["create"]
-    assert (await bench.resource()).revision == revision
+    assert harness.fixture.writes == ["create"]
+    assert (await harness.resource()).revision == revision
 
 
-async def an_edit_that_says_the_same_writes_nothing(bench: Bench) -> None:
-    other = bench.stand.unlisted
-    await bench.settle()
+async def labels_are_part_of_the_intent(harness: StepHarness) -> None:
+    await harness.settle(labels={"team": "a"})
 
-    resource = await bench.settle(other.named)
+    await harness.settle(labels={"team": "b"})
 
-    assert bench.stand.writes == ["create"]
+    assert harness.fixture.read("labels.team") == "b"
+
+
+async def an_annotation_that_means_nothing_moves_nothing(harness: StepHarness) -> None:
+    await harness.settle()
+    revision = (await harness.apply(annotations={"example.com/note": "hello"})).revision
+
+    await harness.step()
+
+    assert harness.fixture.writes == ["create"]
+    assert (await harness.resource()).revision == revision
+
+
+async def an_edit_that_says_the_same_writes_nothing(harness: StepHarness) -> None:
+    other = harness.fixture.unlisted
+    await harness.settle()
+
+    resource = await harness.settle(other.named)
+
+    assert harness.fixture.writes == ["create"]
     assert (resource.generation, resource.status["observedGeneration"]) == (2, 2)
 
 
-async def refuses_an_immutable_change_and_names_the_field(bench: Bench) -> None:
-    await bench.settle(bench.stand.fixed.before)
-    await bench.apply(bench.stand.fixed.after)
+async def refuses_an_immutable_change_and_names_the_field(harness: StepHarness) -> None:
+    await harness.settle(harness.fixture.fixed.before)
+    await harness.apply(harness.fixture.fixed.after)
 
-    outcome = await bench.step()
+    outcome = await harness.step()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, ImmutableFieldChanged)
-    status, reason, message = await bench.ready()
+    status, reason, message = await harness.ready()
     assert (status, reason) == ("False", "ImmutableFieldChanged")
-    assert bench.stand.fixed.told in message
-    assert bench.stand.writes == ["create"]
+    assert harness.fixture.fixed.told in message
+    assert harness.fixture.writes == ["create"]
 
 
-async def refuses_to_move(bench: Bench) -> None:
-    await bench.settle()
-    before = bench.stand.objects
-    await bench.apply(bench.stand.moved)
+async def refuses_to_move(harness: StepHarness) -> None:
+    await harness.settle()
+    before = harness.fixture.objects
+    await harness.apply(harness.fixture.moved)
 
-    outcome = await bench.step()
+    outcome = await harness.step()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, LocationChanged)
-    assert (await bench.ready())[0] == "False"
-    assert bench.stand.objects == before
-    assert bench.stand.writes == ["create"]
+    assert (await harness.ready())[0] == "False"
+    assert harness.fixture.objects == before
+    assert harness.fixture.writes == ["create"]
 
 
-async def a_name_under_which_nothing_came_to_be_can_be_changed(bench: Bench) -> None:
-    bench.stand.trouble(Trouble.REFUSED, ["create"])
-    await bench.apply()
-    await bench.step()
-    bench.stand.calm()
+async def a_name_under_which_nothing_came_to_be_can_be_changed(harness: StepHarness) -> None:
+    harness.fixture.trouble(Trouble.REFUSED, ["create"])
+    await harness.apply()
+    await harness.step()
+    harness.fixture.calm()
 
-    await bench.settle(bench.stand.moved)
+    await harness.settle(harness.fixture.moved)
 
-    assert bench.stand.objects == [bench.stand.moved["resourceID"]]
+    assert harness.fixture.objects == [harness.fixture.moved["resourceID"]]
 
 
-async def a_plan_changes_nothing_and_is_what_the_step_does(bench: Bench) -> None:
-    await bench.settle()
-    await bench.change()
-    before, writes = await bench.resource(), bench.stand.writes
+async def a_plan_changes_nothing_and_is_what_the_step_does(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.change()
+    before, writes = await harness.resource(), harness.fixture.writes
 
-    plan = await preview(bench.stand.ref, bench.engine)
+    plan = await preview(harness.fixture.ref, harness.engine)
 
     assert [(str(change.path), change.after) for change in plan.changes] == [
-        (bench.stand.field.path, bench.stand.field.then)
+        (harness.fixture.field.path, harness.fixture.field.then)
     ]
-    assert await bench.resource() == before
-    assert bench.stand.writes == writes
-    await bench.go_on()
-    assert (await preview(bench.stand.ref, bench.engine)).is_empty
+    assert await harness.resource() == before
+    assert harness.fixture.writes == writes
+    await harness.go_on()
+    assert (await preview(harness.fixture.ref, harness.engine)).is_empty
 
 
-async def a_plan_knows_what_will_not_be_written(bench: Bench) -> None:
-    await bench.settle()
-    await bench.apply(bench.stand.spec(bench.stand.field.then), annotations={MANAGEMENT: "observe"})
-    observed = await preview(bench.stand.ref, bench.engine)
-    await bench.apply(annotations={MANAGEMENT: "paused"})
-    paused = await preview(bench.stand.ref, bench.engine)
+async def a_plan_knows_what_will_not_be_written(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.apply(harness.fixture.spec(harness.fixture.field.then), annotations={MANAGEMENT: "observe"})
+    observed = await preview(harness.fixture.ref, harness.engine)
+    await harness.apply(annotations={MANAGEMENT: "paused"})
+    paused = await preview(harness.fixture.ref, harness.engine)
 
-    assert (observed.writes, [str(change.path) for change in observed.withheld]) == ((), [bench.stand.field.path])
+    assert (observed.writes, [str(change.path) for change in observed.withheld]) == ((), [harness.fixture.field.path])
     assert observed.because == "nothing is written: setpoint.dev/management is observe"
     assert (paused.writes, paused.withheld, "paused" in paused.because) == ((), (), True)
 
 
-async def the_spec_is_never_written(bench: Bench) -> None:
-    before = canonical((await bench.settle()).spec)
+async def the_spec_is_never_written(harness: StepHarness) -> None:
+    before = canonical((await harness.settle()).spec)
 
     for number in range(FOR_EVER):
         if number % 10 == 0:
-            bench.stand.drift()
-        await bench.step()
-        bench.stand.finish()
+            harness.fixture.drift()
+        await harness.step()
+        harness.fixture.finish()
 
-    resource = await bench.resource()
+    resource = await harness.resource()
     assert canonical(resource.spec) == before
     assert resource.generation == 1
 
@@ -224,73 +224,73 @@ async def the_spec_is_never_written(bench: Bench) -> None:
 # --- Management ------------------------------------------------------------------------------------------------------
 
 
-async def observe_tells_what_differs_and_never_writes(bench: Bench) -> None:
-    bench.stand.plant(bench.stand.field.drifted)
-    await bench.apply(annotations={MANAGEMENT: "observe"})
+async def observe_tells_what_differs_and_never_writes(harness: StepHarness) -> None:
+    harness.fixture.plant(harness.fixture.field.drifted)
+    await harness.apply(annotations={MANAGEMENT: "observe"})
 
-    await bench.step()
-    revision = (await bench.resource()).revision
-    await bench.step()
+    await harness.step()
+    revision = (await harness.resource()).revision
+    await harness.step()
 
-    told = f"The live object differs in {bench.stand.field.path}; nothing is written"
-    assert await bench.ready() == ("False", "Observed", told)
-    assert bench.stand.writes == []
-    assert (await bench.resource()).finalizers == ()
-    assert (await bench.resource()).revision == revision
-
-
-async def observe_tells_that_it_is_as_declared(bench: Bench) -> None:
-    bench.stand.plant(bench.stand.field.first)
-    await bench.apply(annotations={MANAGEMENT: "observe"})
-
-    await bench.step()
-
-    assert await bench.ready() == ("True", "Observed", "The live object is as declared; nothing is written")
+    told = f"The live object differs in {harness.fixture.field.path}; nothing is written"
+    assert await harness.ready() == ("False", "Observed", told)
+    assert harness.fixture.writes == []
+    assert (await harness.resource()).finalizers == ()
+    assert (await harness.resource()).revision == revision
 
 
-async def observe_tells_that_it_is_not_there(bench: Bench) -> None:
-    await bench.apply(bench.stand.bare, annotations={MANAGEMENT: "observe"})
+async def observe_tells_that_it_is_as_declared(harness: StepHarness) -> None:
+    harness.fixture.plant(harness.fixture.field.first)
+    await harness.apply(annotations={MANAGEMENT: "observe"})
 
-    await bench.step()
+    await harness.step()
 
-    assert (await bench.ready())[:2] == ("False", "Observed")
-    assert bench.stand.writes == []
-
-
-async def paused_does_nothing_at_all(bench: Bench) -> None:
-    await bench.apply(annotations={MANAGEMENT: "paused"})
-
-    await bench.step()
-    revision = (await bench.resource()).revision
-    await bench.step()
-
-    assert bench.stand.calls == []
-    assert (await bench.ready())[:2] == ("Unknown", "Paused")
-    assert (await bench.resource()).revision == revision
+    assert await harness.ready() == ("True", "Observed", "The live object is as declared; nothing is written")
 
 
-async def after_a_pause_it_goes_on(bench: Bench) -> None:
-    await bench.settle()
-    await bench.apply(bench.stand.spec(bench.stand.field.then), annotations={MANAGEMENT: "paused"})
-    await bench.step()
+async def observe_tells_that_it_is_not_there(harness: StepHarness) -> None:
+    await harness.apply(harness.fixture.bare, annotations={MANAGEMENT: "observe"})
 
-    await bench.settle(bench.stand.spec(bench.stand.field.then))
+    await harness.step()
 
-    assert bench.stand.writes == ["create", "update"]
-    assert await bench.ready() == UP_TO_DATE
+    assert (await harness.ready())[:2] == ("False", "Observed")
+    assert harness.fixture.writes == []
 
 
-async def a_word_that_is_no_management_is_refused(bench: Bench) -> None:
-    await bench.apply(annotations={MANAGEMENT: "sometimes"})
+async def paused_does_nothing_at_all(harness: StepHarness) -> None:
+    await harness.apply(annotations={MANAGEMENT: "paused"})
 
-    outcome = await bench.step()
+    await harness.step()
+    revision = (await harness.resource()).revision
+    await harness.step()
+
+    assert harness.fixture.calls == []
+    assert (await harness.ready())[:2] == ("Unknown", "Paused")
+    assert (await harness.resource()).revision == revision
+
+
+async def after_a_pause_it_goes_on(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.apply(harness.fixture.spec(harness.fixture.field.then), annotations={MANAGEMENT: "paused"})
+    await harness.step()
+
+    await harness.settle(harness.fixture.spec(harness.fixture.field.then))
+
+    assert harness.fixture.writes == ["create", "update"]
+    assert await harness.ready() == UP_TO_DATE
+
+
+async def a_word_that_is_no_management_is_refused(harness: StepHarness) -> None:
+    await harness.apply(annotations={MANAGEMENT: "sometimes"})
+
+    outcome = await harness.step()
 
     assert isinstance(outcome, Stopped)
     assert isinstance(outcome.error, ManifestInvalid)
-    assert (await bench.ready())[2].endswith(
+    assert (await harness.ready())[2].endswith(
         "setpoint.dev/management is 'sometimes': write one of full, observe, paused"
     )
-    assert bench.stand.calls == []
+    assert harness.fixture.calls == []
 
 
 CLAIMS = (
@@ -301,7 +301,7 @@ CLAIMS = (
     claim(adopts_and_mends_what_differs),
     claim(sends_what_the_author_changed),
     claim(puts_back_what_drifted),
-    claim(makes_again_what_somebody_deleted),
+    claim(makes_again_what_another_writer_deleted),
     claim(a_field_that_the_api_grew_is_no_drift),
     claim(labels_are_part_of_the_intent, Part.LABELS),
     claim(an_annotation_that_means_nothing_moves_nothing),

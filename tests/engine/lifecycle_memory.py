@@ -8,9 +8,9 @@ from setpoint.engine.context import MANAGEMENT, CookieLocation, Settled, StepOut
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.state import COOKIE, COOKIE_ANNOTATION, StoredState
 from setpoint.engine.step.reconcile import preview
-from tests.engine.bench import Bench
 from tests.engine.claim import claim
-from tests.engine.stand import Part, Trouble
+from tests.engine.kind_fixture import Part, Trouble
+from tests.engine.step_harness import StepHarness
 
 
 def _decision(outcome: StepOutcome) -> Decision:
@@ -18,23 +18,23 @@ def _decision(outcome: StepOutcome) -> Decision:
     return outcome.plan.decision
 
 
-async def _decides(bench: Bench) -> Decision:
+async def _decides(harness: StepHarness) -> Decision:
     """What the next step finds. It is taken, to the end."""
-    plan = await preview(bench.stand.ref, bench.engine)
-    await bench.go_on()
+    plan = await preview(harness.fixture.ref, harness.engine)
+    await harness.go_on()
     return plan.decision
 
 
-async def tells_apart_who_moved(bench: Bench) -> None:
-    await bench.settle()
-    resting = await _decides(bench)
-    bench.stand.drift()
-    drifted = await _decides(bench)
-    await bench.change()
-    changed = await _decides(bench)
-    bench.stand.drift()
-    await bench.apply()
-    both = await _decides(bench)
+async def tells_apart_who_moved(harness: StepHarness) -> None:
+    await harness.settle()
+    resting = await _decides(harness)
+    harness.fixture.drift()
+    drifted = await _decides(harness)
+    await harness.change()
+    changed = await _decides(harness)
+    harness.fixture.drift()
+    await harness.apply()
+    both = await _decides(harness)
 
     assert [resting, drifted, changed, both] == [
         Decision.IN_SYNC,
@@ -44,172 +44,172 @@ async def tells_apart_who_moved(bench: Bench) -> None:
     ]
 
 
-async def the_cookie_is_in_the_status(bench: Bench) -> None:
-    bench.cookies = CookieLocation.STATUS
+async def the_cookie_is_in_the_status(harness: StepHarness) -> None:
+    harness.cookies = CookieLocation.STATUS
 
-    resource = await bench.settle()
+    resource = await harness.settle()
 
     assert Cookie.parse(resource.status[COOKIE]) is not None
     assert COOKIE_ANNOTATION not in resource.annotations
 
 
-async def the_cookie_is_in_the_annotation_when_that_is_its_place(bench: Bench) -> None:
-    bench.cookies = CookieLocation.ANNOTATION
+async def the_cookie_is_in_the_annotation_when_that_is_its_place(harness: StepHarness) -> None:
+    harness.cookies = CookieLocation.ANNOTATION
 
-    resource = await bench.settle()
+    resource = await harness.settle()
 
     assert Cookie.parse(resource.annotations[COOKIE_ANNOTATION]) is not None
     assert COOKIE not in resource.status
 
 
-async def the_cookie_is_read_wherever_it_was_written(bench: Bench) -> None:
+async def the_cookie_is_read_wherever_it_was_written(harness: StepHarness) -> None:
     places = (CookieLocation.STATUS, CookieLocation.ANNOTATION, CookieLocation.ANNOTATION, CookieLocation.STATUS)
-    await bench.settle()
+    await harness.settle()
     for place in places:
-        bench.cookies = place
+        harness.cookies = place
 
-        assert _decision(await bench.step()) is Decision.IN_SYNC
-    assert bench.stand.writes == ["create"]
+        assert _decision(await harness.step()) is Decision.IN_SYNC
+    assert harness.fixture.writes == ["create"]
 
 
-async def a_foreign_cookie_means_a_close_look_and_no_write(bench: Bench) -> None:
-    bench.cookies = CookieLocation.ANNOTATION
-    resource = await bench.settle()
-    await bench.store.annotate(resource, {COOKIE_ANNOTATION: "c/x=/y="})
+async def a_foreign_cookie_means_a_close_look_and_no_write(harness: StepHarness) -> None:
+    harness.cookies = CookieLocation.ANNOTATION
+    resource = await harness.settle()
+    await harness.store.annotate(resource, {COOKIE_ANNOTATION: "c/x=/y="})
 
-    first, second = await bench.step(), await bench.step()
+    first, second = await harness.step(), await harness.step()
 
     assert (_decision(first), _decision(second)) == (Decision.FIRST_LOOK, Decision.IN_SYNC)
-    assert bench.stand.writes == ["create"]
+    assert harness.fixture.writes == ["create"]
 
 
-async def a_raised_revision_of_the_kind_means_one_close_look_and_no_write(bench: Bench) -> None:
-    await bench.settle()
-    await bench.restart()
-    bench.stand.kind.revision = 2
+async def a_raised_revision_of_the_kind_means_one_close_look_and_no_write(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.restart()
+    harness.fixture.kind.revision = 2
 
-    first, second = await bench.step(), await bench.step()
+    first, second = await harness.step(), await harness.step()
 
     assert (_decision(first), _decision(second)) == (Decision.INTENT_CHANGED, Decision.IN_SYNC)
-    assert bench.stand.writes == ["create"]
+    assert harness.fixture.writes == ["create"]
 
 
-async def a_kind_that_gives_up_its_cookie_compares_from_then_on(bench: Bench) -> None:
-    await bench.settle()
-    await bench.restart()
-    bench.stand.kind.reconciliation = Reconciliation.STATELESS
+async def a_kind_that_gives_up_its_cookie_compares_from_then_on(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.restart()
+    harness.fixture.kind.reconciliation = Reconciliation.STATELESS
 
-    outcome = await bench.step()
+    outcome = await harness.step()
 
     assert _decision(outcome) is Decision.FIRST_LOOK
-    assert StoredState.of(await bench.resource()).cookie is None
-    assert bench.stand.writes == ["create"]
+    assert StoredState.of(await harness.resource()).cookie is None
+    assert harness.fixture.writes == ["create"]
 
 
-async def drift_that_nobody_minds_means_one_close_look(bench: Bench) -> None:
-    other = bench.stand.unspecified
-    await bench.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
-    bench.stand.meddle(other)
+async def drift_without_effect_means_one_full_comparison(harness: StepHarness) -> None:
+    other = harness.fixture.unspecified
+    await harness.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
+    harness.fixture.meddle(other)
 
-    first, second = await bench.step(), await bench.step()
+    first, second = await harness.step(), await harness.step()
 
     assert (_decision(first), _decision(second)) == (Decision.DRIFTED, Decision.IN_SYNC)
-    assert bench.stand.writes == ["create"]
+    assert harness.fixture.writes == ["create"]
 
 
-async def no_cookie_is_kept_after_a_failure(bench: Bench) -> None:
-    before = StoredState.of(await bench.settle()).cookie
-    bench.stand.trouble(Trouble.REFUSED, ["update"])
-    await bench.change()
+async def no_cookie_is_kept_after_a_failure(harness: StepHarness) -> None:
+    before = StoredState.of(await harness.settle()).cookie
+    harness.fixture.trouble(Trouble.REFUSED, ["update"])
+    await harness.change()
 
-    await bench.step()
+    await harness.step()
 
-    assert StoredState.of(await bench.resource()).cookie == before
+    assert StoredState.of(await harness.resource()).cookie == before
 
 
-async def without_a_cookie_it_compares_every_time(bench: Bench) -> None:
-    resource = await bench.settle()
+async def without_a_cookie_it_compares_every_time(harness: StepHarness) -> None:
+    resource = await harness.settle()
 
-    outcome = await bench.step()
+    outcome = await harness.step()
 
     assert _decision(outcome) is Decision.FIRST_LOOK
     assert StoredState.of(resource).cookie is None
-    assert (await bench.resource()).revision == resource.revision
+    assert (await harness.resource()).revision == resource.revision
 
 
-async def outputs_are_in_the_status(bench: Bench) -> None:
-    status = (await bench.settle()).status
+async def outputs_are_in_the_status(harness: StepHarness) -> None:
+    status = (await harness.settle()).status
 
-    assert {name: status.get(name) for name in bench.stand.outputs} == bench.stand.outputs
+    assert {name: status.get(name) for name in harness.fixture.outputs} == harness.fixture.outputs
     assert status["observedGeneration"] == 1
 
 
-async def an_output_that_moves_is_told_and_is_no_drift(bench: Bench) -> None:
-    await bench.settle()
-    moved = bench.stand.move_output()
+async def an_output_that_moves_is_told_and_is_no_drift(harness: StepHarness) -> None:
+    await harness.settle()
+    moved = harness.fixture.move_output()
 
-    outcome = await bench.step()
+    outcome = await harness.step()
 
-    status = (await bench.resource()).status
+    status = (await harness.resource()).status
     assert {name: status.get(name) for name in moved} == moved
-    assert _decision(outcome) is (Decision.IN_SYNC if bench.stand.is_stateful else Decision.FIRST_LOOK)
-    assert bench.stand.writes == ["create"]
+    assert _decision(outcome) is (Decision.IN_SYNC if harness.fixture.is_stateful else Decision.FIRST_LOOK)
+    assert harness.fixture.writes == ["create"]
 
 
-async def a_condition_that_does_not_flip_keeps_its_time(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.trouble(Trouble.REFUSED)
-    await bench.step()
-    flipped = await bench.condition()
-    await bench.apply(annotations={MANAGEMENT: "sometimes"})
+async def a_condition_that_does_not_flip_keeps_its_time(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.trouble(Trouble.REFUSED)
+    await harness.step()
+    flipped = await harness.condition()
+    await harness.apply(annotations={MANAGEMENT: "sometimes"})
 
-    await bench.step()
+    await harness.step()
 
-    told = await bench.condition()
+    told = await harness.condition()
     assert told["message"] != flipped["message"]
     assert told["lastTransitionTime"] == flipped["lastTransitionTime"]
 
 
-async def a_step_that_does_something_leaves_a_record(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
+async def a_step_that_does_something_leaves_a_record(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
 
-    await bench.go_on()
+    await harness.go_on()
 
-    await _expect_record_of_drift(bench)
-
-
-async def a_write_that_takes_its_time_leaves_the_same_record(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.make_slow()
-    bench.stand.drift()
-
-    await bench.go_on()
-    await bench.step()
-
-    await _expect_record_of_drift(bench)
+    await _expect_record_of_drift(harness)
 
 
-async def _expect_record_of_drift(bench: Bench) -> None:
-    field, ours = bench.stand.field, StoredState.of(await bench.resource()).step
+async def a_write_that_takes_its_time_leaves_the_same_record(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.make_slow()
+    harness.fixture.drift()
+
+    await harness.go_on()
+    await harness.step()
+
+    await _expect_record_of_drift(harness)
+
+
+async def _expect_record_of_drift(harness: StepHarness) -> None:
+    field, ours = harness.fixture.field, StoredState.of(await harness.resource()).step
     assert ours is not None
-    assert ours["decision"] == ("drifted" if bench.stand.is_stateful else "first look")
+    assert ours["decision"] == ("drifted" if harness.fixture.is_stateful else "first look")
     writes: Any = ours["writes"]
     assert [write["changes"] for write in writes] == [
         [{"path": field.path, "rule": "spec", "before": field.drifted, "after": field.first}]
     ]
 
 
-async def what_was_written_is_noted_for_people(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
+async def what_was_written_is_noted_for_people(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
 
-    await bench.go_on()
-    await bench.step()
+    await harness.go_on()
+    await harness.step()
 
-    notes = [note for note in await bench.store.events(bench.stand.ref) if note.reason in ("Created", "Updated")]
+    notes = [note for note in await harness.store.events(harness.fixture.ref) if note.reason in ("Created", "Updated")]
     assert [note.reason for note in notes] == ["Created", "Updated"]
-    assert bench.stand.field.path in notes[1].message
+    assert harness.fixture.field.path in notes[1].message
 
 
 CLAIMS = (
@@ -220,7 +220,7 @@ CLAIMS = (
     claim(a_foreign_cookie_means_a_close_look_and_no_write, Part.COOKIE),
     claim(a_raised_revision_of_the_kind_means_one_close_look_and_no_write, Part.COOKIE),
     claim(a_kind_that_gives_up_its_cookie_compares_from_then_on, Part.COOKIE),
-    claim(drift_that_nobody_minds_means_one_close_look, Part.COOKIE),
+    claim(drift_without_effect_means_one_full_comparison, Part.COOKIE),
     claim(no_cookie_is_kept_after_a_failure, Part.COOKIE),
     claim(without_a_cookie_it_compares_every_time, Part.STATELESS),
     claim(outputs_are_in_the_status),

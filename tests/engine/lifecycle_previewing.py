@@ -4,18 +4,18 @@ from setpoint.engine.context import MANAGEMENT, Gone, Settled, Stopped
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.reconcile import preview
 from setpoint.errors import OperationRunning
-from tests.engine.bench import Bench
 from tests.engine.claim import claim
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
+from tests.engine.step_harness import StepHarness
 
 
-async def _require_same_plan(bench: Bench) -> None:
+async def _require_same_plan(harness: StepHarness) -> None:
     """The plan of a preview, and that of the step right after it, which records it if it wrote anything."""
-    writes = list(bench.stand.writes)
-    previewed = await preview(bench.ref, bench.engine)
-    assert bench.stand.writes == writes
+    writes = list(harness.fixture.writes)
+    previewed = await preview(harness.ref, harness.engine)
+    assert harness.fixture.writes == writes
 
-    outcome = await bench.step()
+    outcome = await harness.step()
 
     if isinstance(outcome, Settled):
         assert outcome.plan == previewed
@@ -25,86 +25,86 @@ async def _require_same_plan(bench: Bench) -> None:
         assert isinstance(outcome.error, OperationRunning), outcome
         assert previewed.writes
     if previewed.writes:
-        record = StoredState.of(await bench.resource()).step
+        record = StoredState.of(await harness.resource()).step
         assert record is not None
         assert {name: record[name] for name in previewed.to_data()} == previewed.to_data()
 
 
-async def the_plan_of_a_creation(bench: Bench) -> None:
-    await bench.apply()
+async def the_plan_of_a_creation(harness: StepHarness) -> None:
+    await harness.apply()
 
-    await _require_same_plan(bench)
-
-
-async def the_plan_of_an_adoption(bench: Bench) -> None:
-    bench.stand.plant(bench.stand.field.drifted)
-    await bench.apply()
-
-    await _require_same_plan(bench)
+    await _require_same_plan(harness)
 
 
-async def the_plan_of_what_the_author_changed(bench: Bench) -> None:
-    await bench.settle()
-    await bench.change()
+async def the_plan_of_an_adoption(harness: StepHarness) -> None:
+    harness.fixture.plant(harness.fixture.field.drifted)
+    await harness.apply()
 
-    await _require_same_plan(bench)
-
-
-async def the_plan_of_drift(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
-
-    await _require_same_plan(bench)
+    await _require_same_plan(harness)
 
 
-async def the_plan_of_an_object_that_another_writer_deleted(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.remove()
+async def the_plan_of_what_the_author_changed(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.change()
 
-    await _require_same_plan(bench)
-
-
-async def the_plan_of_a_creation_whose_answer_was_lost(bench: Bench) -> None:
-    await bench.apply()
-    bench.stand.trouble(Trouble.LOST, ["create"])
-    await bench.step()
-    bench.stand.finish()
-
-    await _require_same_plan(bench)
+    await _require_same_plan(harness)
 
 
-async def the_plan_of_nothing_to_do(bench: Bench) -> None:
-    await bench.settle()
+async def the_plan_of_drift(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
 
-    await _require_same_plan(bench)
-
-
-async def the_plan_of_a_resource_that_is_only_observed(bench: Bench) -> None:
-    bench.stand.plant(bench.stand.field.drifted)
-    await bench.apply(annotations={MANAGEMENT: "observe"})
-
-    await _require_same_plan(bench)
+    await _require_same_plan(harness)
 
 
-async def the_plan_of_a_paused_resource(bench: Bench) -> None:
-    await bench.settle()
-    bench.stand.drift()
-    await bench.apply(annotations={MANAGEMENT: "paused"})
+async def the_plan_of_an_object_that_another_writer_deleted(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.remove()
 
-    await _require_same_plan(bench)
+    await _require_same_plan(harness)
 
 
-async def the_plan_of_a_deletion_deletes_and_only_execute_writes(bench: Bench) -> None:
-    await bench.settle()
-    await bench.delete()
-    writes = list(bench.stand.writes)
+async def the_plan_of_a_creation_whose_answer_was_lost(harness: StepHarness) -> None:
+    await harness.apply()
+    harness.fixture.trouble(Trouble.LOST, ["create"])
+    await harness.step()
+    harness.fixture.finish()
 
-    previewed = await preview(bench.ref, bench.engine)
+    await _require_same_plan(harness)
 
-    assert bench.stand.writes == writes
+
+async def the_plan_of_nothing_to_do(harness: StepHarness) -> None:
+    await harness.settle()
+
+    await _require_same_plan(harness)
+
+
+async def the_plan_of_a_resource_that_is_only_observed(harness: StepHarness) -> None:
+    harness.fixture.plant(harness.fixture.field.drifted)
+    await harness.apply(annotations={MANAGEMENT: "observe"})
+
+    await _require_same_plan(harness)
+
+
+async def the_plan_of_a_paused_resource(harness: StepHarness) -> None:
+    await harness.settle()
+    harness.fixture.drift()
+    await harness.apply(annotations={MANAGEMENT: "paused"})
+
+    await _require_same_plan(harness)
+
+
+async def the_plan_of_a_deletion_deletes_and_only_execute_writes(harness: StepHarness) -> None:
+    await harness.settle()
+    await harness.delete()
+    writes = list(harness.fixture.writes)
+
+    previewed = await preview(harness.ref, harness.engine)
+
+    assert harness.fixture.writes == writes
     assert [write.action.value for write in previewed.writes] == ["delete"]
-    assert isinstance(await bench.go_on(), Gone)
-    assert bench.stand.writes == [*writes, "delete"]
+    assert isinstance(await harness.go_on(), Gone)
+    assert harness.fixture.writes == [*writes, "delete"]
 
 
 CLAIMS = (

@@ -4,66 +4,66 @@ from setpoint.core.schema.policy import IGNORE_UNSPECIFIED
 from setpoint.engine.capabilities import SupportsFormerRevisions
 from setpoint.engine.kind import Reconciliation
 from setpoint.engine.step.preview import PreviewFinding
-from tests.engine.bench import Bench
 from tests.engine.claim import claim
+from tests.engine.step_harness import StepHarness
 from tests.engine.upgrades import Upgrade, handled, manage_with, play_upgrade, read_only, revised, take_over
 
 
-async def a_new_revision_writes_nothing(bench: Bench) -> None:
-    kind = bench.stand.kind
+async def a_new_revision_writes_nothing(harness: StepHarness) -> None:
+    kind = harness.fixture.kind
 
-    await play_upgrade(bench, Upgrade(kind, revised(kind)))
-
-
-async def a_new_revision_writes_nothing_to_the_least_that_a_spec_can_say(bench: Bench) -> None:
-    kind = bench.stand.kind
-
-    await play_upgrade(bench, Upgrade(kind, revised(kind)), bench.stand.bare)
+    await play_upgrade(harness, Upgrade(kind, revised(kind)))
 
 
-async def an_upgrade_that_finds_no_cookie_writes_nothing(bench: Bench) -> None:
-    kind = bench.stand.kind
+async def a_new_revision_writes_nothing_to_the_least_that_a_spec_can_say(harness: StepHarness) -> None:
+    kind = harness.fixture.kind
 
-    await play_upgrade(bench, Upgrade(kind, kind), forgets=True)
-    await play_upgrade(bench, Upgrade(kind, revised(kind)), forgets=True)
-
-
-async def a_cookie_more_or_less_writes_nothing(bench: Bench) -> None:
-    stateful, stateless = (handled(bench.stand.kind, way) for way in Reconciliation)
-
-    await play_upgrade(bench, Upgrade(stateful, stateless))
-    await play_upgrade(bench, Upgrade(stateless, stateful))
+    await play_upgrade(harness, Upgrade(kind, revised(kind)), harness.fixture.bare)
 
 
-async def what_is_left_to_the_service_stays_so_after_an_upgrade(bench: Bench) -> None:
-    other = bench.stand.unspecified
-    await bench.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
-    bench.stand.meddle(other)
-    await bench.go_on()
+async def an_upgrade_that_finds_no_cookie_writes_nothing(harness: StepHarness) -> None:
+    kind = harness.fixture.kind
 
-    manage_with(bench, revised(bench.stand.kind))
-    await take_over(bench)
-
-    assert bench.stand.read(other.member) == other.theirs
+    await play_upgrade(harness, Upgrade(kind, kind), forgets=True)
+    await play_upgrade(harness, Upgrade(kind, revised(kind)), forgets=True)
 
 
-async def what_drifted_is_put_back_by_either_and_told_beforehand(bench: Bench) -> None:
-    kind = bench.stand.kind
-    await bench.settle()
-    bench.stand.drift()
+async def a_cookie_more_or_less_writes_nothing(harness: StepHarness) -> None:
+    stateful, stateless = (handled(harness.fixture.kind, way) for way in Reconciliation)
 
-    before = await read_only(bench)
-    bench.kind = revised(kind)
-    after = await read_only(bench)
+    await play_upgrade(harness, Upgrade(stateful, stateless))
+    await play_upgrade(harness, Upgrade(stateless, stateful))
+
+
+async def what_is_left_to_the_service_stays_so_after_an_upgrade(harness: StepHarness) -> None:
+    other = harness.fixture.unspecified
+    await harness.settle(other.spec, annotations={IGNORE_UNSPECIFIED: "true"})
+    harness.fixture.meddle(other)
+    await harness.go_on()
+
+    manage_with(harness, revised(harness.fixture.kind))
+    await take_over(harness)
+
+    assert harness.fixture.read(other.member) == other.theirs
+
+
+async def what_drifted_is_put_back_by_either_and_told_beforehand(harness: StepHarness) -> None:
+    kind = harness.fixture.kind
+    await harness.settle()
+    harness.fixture.drift()
+
+    before = await read_only(harness)
+    harness.kind = revised(kind)
+    after = await read_only(harness)
 
     assert (before.finding, after.finding) == (PreviewFinding.WRITES, PreviewFinding.WRITES)
-    assert before.fields == after.fields == (bench.stand.field.path,)
+    assert before.fields == after.fields == (harness.fixture.field.path,)
 
 
-async def whatever_it_was_done_like_before_writes_only_what_is_declared(bench: Bench) -> None:
-    kind = bench.stand.kind
+async def whatever_it_was_done_like_before_writes_only_what_is_declared(harness: StepHarness) -> None:
+    kind = harness.fixture.kind
     for former in kind.former() if isinstance(kind, SupportsFormerRevisions) else ():
-        await play_upgrade(bench, Upgrade(former, kind, bench.stand.upgrades.get(former.revision, ())))
+        await play_upgrade(harness, Upgrade(former, kind, harness.fixture.upgrades.get(former.revision, ())))
 
 
 CLAIMS = (

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from setpoint.engine.context import CookieLocation
-from tests.engine.bench import Bench, bench_with
-from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand, gadget_stand, stateless_gadget_stand
-from tests.engine.stand import Stand
+from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture, gadget_stand, stateless_gadget_stand
+from tests.engine.kind_fixture import KindFixture
+from tests.engine.step_harness import StepHarness, harness_for
 from tests.kinds.lifecycle_bucket import BucketStand, bucket_stand
 from tests.kinds.lifecycle_database import DatabaseStand, database_stand
 from tests.kinds.lifecycle_instance import InstanceStand, instance_stand
@@ -30,12 +30,12 @@ class Kept(StrEnum):
 class Setting:
     """A kind on its stand, and a store."""
 
-    stand: type[Stand]
-    open_stand: Callable[[], AbstractAsyncContextManager[Stand]]
+    fixture: type[KindFixture]
+    open_stand: Callable[[], AbstractAsyncContextManager[KindFixture]]
     kept: Kept = Kept.IN_MEMORY
 
     def __str__(self) -> str:
-        return self.stand.title if self.kept is Kept.IN_MEMORY else f"{self.stand.title} {self.kept}"
+        return self.fixture.title if self.kept is Kept.IN_MEMORY else f"{self.fixture.title} {self.kept}"
 
     @property
     def is_usual(self) -> bool:
@@ -43,29 +43,29 @@ class Setting:
         return self.kept is Kept.IN_MEMORY
 
     @asynccontextmanager
-    async def bench(self, folder: Path) -> AsyncIterator[Bench]:
+    async def harness(self, folder: Path) -> AsyncIterator[StepHarness]:
         """A new world in this setting; what has to be in files is in `folder`."""
         path = folder / "state.db" if self.kept is Kept.ON_SQLITE else None
-        async with self.open_stand() as stand, bench_with(stand, path) as bench:
+        async with self.open_stand() as fixture, harness_for(fixture, path) as harness:
             if self.kept is Kept.IN_MEMORY_AND_ANNOTATION:
-                bench.cookies = CookieLocation.ANNOTATION
+                harness.cookies = CookieLocation.ANNOTATION
             if self.kept is Kept.FOR_EVER:
-                bench.go_on_for_ever()
-            yield bench
+                harness.go_on_for_ever()
+            yield harness
 
 
 # Kinds and stores do not know each other, as the contracts on imports say: each kind is tried on the store in memory,
 # each way to keep a resource on the gadget, and a kind with references and a Secret where resources rest.
 SETTINGS: Final = (
-    Setting(GadgetStand, gadget_stand),
-    Setting(StatelessGadgetStand, stateless_gadget_stand),
+    Setting(GadgetFixture, gadget_stand),
+    Setting(StatelessGadgetFixture, stateless_gadget_stand),
     Setting(BucketStand, bucket_stand),
     Setting(DatabaseStand, database_stand),
     Setting(InstanceStand, instance_stand),
     Setting(UserStand, user_stand),
-    Setting(GadgetStand, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
-    Setting(GadgetStand, gadget_stand, Kept.ON_SQLITE),
-    Setting(GadgetStand, gadget_stand, Kept.FOR_EVER),
-    Setting(StatelessGadgetStand, stateless_gadget_stand, Kept.FOR_EVER),
+    Setting(GadgetFixture, gadget_stand, Kept.IN_MEMORY_AND_ANNOTATION),
+    Setting(GadgetFixture, gadget_stand, Kept.ON_SQLITE),
+    Setting(GadgetFixture, gadget_stand, Kept.FOR_EVER),
+    Setting(StatelessGadgetFixture, stateless_gadget_stand, Kept.FOR_EVER),
     Setting(UserStand, user_stand, Kept.FOR_EVER),
 )

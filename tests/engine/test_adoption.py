@@ -14,27 +14,27 @@ from setpoint.engine.state import COOKIE_ANNOTATION
 from setpoint.engine.step.preview import PreviewFinding, preview_with_and_without_cookie
 from setpoint.engine.step.reconcile import step
 from setpoint.migration import ResourceAdoption, preview_adoption, with_annotations
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import gadget_ref
-from tests.engine.test_previews import REF, House
+from tests.engine.test_previews import REF, PreviewHarness
 
 FOREIGN = {COOKIE_ANNOTATION: "c/Zm9yZWlnbg==/Zm9yZWlnbg=="}
 
 
 async def _taken(
     spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str
-) -> tuple[House, ResourceAdoption]:
+) -> tuple[PreviewHarness, ResourceAdoption]:
     """A resource of theirs, its object, and what we would do."""
-    house = House()
+    harness = PreviewHarness()
     said = {**FOREIGN, **{f"cnrm.cloud.google.com/{name}": text for name, text in annotations.items()}}
-    await house.store.apply(gadget("g", spec, annotations=said))
+    await harness.store.apply(gadget("g", spec, annotations=said))
     if live is not None:
-        house.service.objects["g"] = {"labels": {}, **live}
-    before = await house.store.list()
-    found = await preview_adoption(REF, house.engine)
-    assert await house.store.list() == before
-    assert [verb for verb, _ in house.service.calls if verb != "get"] == []
-    return house, found
+        harness.service.objects["g"] = {"labels": {}, **live}
+    before = await harness.store.list()
+    found = await preview_adoption(REF, harness.engine)
+    assert await harness.store.list() == before
+    assert [verb for verb, _ in harness.service.calls if verb != "get"] == []
+    return harness, found
 
 
 def _adopted(spec: dict[str, Any], live: dict[str, Any] | None, **annotations: str) -> ResourceAdoption:
@@ -87,7 +87,7 @@ def test_nothing_keeps_away_what_has_to_be_made() -> None:
     assert (found.found.finding, found.keeps, found.writes_nothing) == (PreviewFinding.WRITES, {}, False)
 
 
-def test_a_field_that_cannot_be_listed_is_kept_with_all_that_nobody_named() -> None:
+def test_a_field_that_cannot_be_listed_is_kept_with_all_that_is_unspecified() -> None:
     extra = [{"name": "a"}, {"name": "b"}]
 
     found = _adopted({"size": 1}, {"size": 1, "mode": "auto", "ports": extra})
@@ -102,7 +102,7 @@ def test_a_label_is_kept_by_its_name() -> None:
 
 
 def test_what_is_gone_is_told() -> None:
-    found = asyncio.run(preview_adoption(gadget_ref("none"), House().engine))
+    found = asyncio.run(preview_adoption(gadget_ref("none"), PreviewHarness().engine))
 
     assert (found.found.finding, found.found.trouble) == (PreviewFinding.FAILED, "Gadget default/none is gone")
 
@@ -116,17 +116,17 @@ some = st.fixed_dictionaries({}, optional={**members, "backups": st.booleans()})
 @given(some, some)
 def test_with_the_annotations_that_keep_it_nothing_is_written(spec: dict[str, Any], live: dict[str, Any]) -> None:
     async def scenario() -> None:
-        house, found = await _taken(spec, live)
+        harness, found = await _taken(spec, live)
         if found.writes_nothing or not found.keeps:
             assert found.writes_nothing
             return
-        resource = await house.store.get(REF)
+        resource = await harness.store.get(REF)
         assert resource is not None
         kept = with_annotations(Resource(gadget("g", spec)), found.keeps)
-        await house.store.apply(kept.document)
+        await harness.store.apply(kept.document)
 
-        assert (await preview_with_and_without_cookie(REF, house.engine)).plan is not None
-        assert isinstance(await step(REF, house.engine), Settled)
-        assert [verb for verb, _ in house.service.calls if verb != "get"] == []
+        assert (await preview_with_and_without_cookie(REF, harness.engine)).plan is not None
+        assert isinstance(await step(REF, harness.engine), Settled)
+        assert [verb for verb, _ in harness.service.calls if verb != "get"] == []
 
     asyncio.run(scenario())

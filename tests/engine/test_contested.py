@@ -10,27 +10,29 @@ from msgspec import UNSET, Struct, UnsetType
 from setpoint.engine.context import Settled, StepOutcome
 from setpoint.engine.kind import Present
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED, StoredState
-from tests.engine.bench import Bench, bench_with
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetLabels, GadgetSpec
 from tests.engine.interruptions import Interruption, Killed, Side, after_any_await, die, interrupted
+from tests.engine.step_harness import StepHarness, harness_for
 
 
-def _play(scenario: Callable[[Bench, GadgetStand], Awaitable[None]], stand: GadgetStand | None = None) -> None:
+def _play(
+    scenario: Callable[[StepHarness, GadgetFixture], Awaitable[None]], fixture: GadgetFixture | None = None
+) -> None:
     async def play() -> None:
-        with_stand = stand or GadgetStand()
-        async with bench_with(with_stand) as bench:
-            await scenario(bench, with_stand)
+        with_stand = fixture or GadgetFixture()
+        async with harness_for(with_stand) as harness:
+            await scenario(harness, with_stand)
 
     asyncio.run(play())
 
 
-async def _meddle(bench: Bench, members: dict[str, Any], times: int) -> StepOutcome:
+async def _meddle(harness: StepHarness, members: dict[str, Any], times: int) -> StepOutcome:
     for _ in range(times - 1):
-        await _meddle(bench, members, times=1)
+        await _meddle(harness, members, times=1)
     for member, value in members.items():
-        bench.stand.edit(member, value)
-    return await bench.go_on()
+        harness.fixture.edit(member, value)
+    return await harness.go_on()
 
 
 def _withheld(outcome: StepOutcome) -> list[str]:
@@ -38,49 +40,49 @@ def _withheld(outcome: StepOutcome) -> list[str]:
     return [str(change.path) for change in outcome.plan.withheld]
 
 
-async def _contested(bench: Bench) -> str:
-    return str((await bench.conditions())["Contested"]["message"])
+async def _contested(harness: StepHarness) -> str:
+    return str((await harness.conditions())["Contested"]["message"])
 
 
-def test_an_element_that_somebody_takes_out_again_and_again_stays_out_for_a_while() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
-        await bench.settle({"size": 1, "ports": [{"name": "a", "number": 1}, {"name": "b", "number": 2}]})
+def test_an_element_that_another_writer_takes_out_again_and_again_stays_out_for_a_while() -> None:
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+        await harness.settle({"size": 1, "ports": [{"name": "a", "number": 1}, {"name": "b", "number": 2}]})
 
-        outcome = await _meddle(bench, {"ports": [{"name": "b", "number": 2}]}, times=4)
+        outcome = await _meddle(harness, {"ports": [{"name": "b", "number": 2}]}, times=4)
         assert _withheld(outcome) == ["spec.ports[name=a]"]
-        assert "another writer unsets it again and again" in await _contested(bench)
+        assert "another writer unsets it again and again" in await _contested(harness)
 
-        await _meddle(bench, {"size": 9}, times=1)
-        assert (stand.read("size"), stand.read("ports")) == (1, [{"name": "b", "number": 2}])
+        await _meddle(harness, {"size": 9}, times=1)
+        assert (fixture.read("size"), fixture.read("ports")) == (1, [{"name": "b", "number": 2}])
 
     _play(scenario)
 
 
-def test_an_element_that_somebody_puts_in_again_and_again_stays_in_for_a_while() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+def test_an_element_that_another_writer_puts_in_again_and_again_stays_in_for_a_while() -> None:
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         ours, theirs = {"name": "a", "number": 1}, {"name": "b", "number": 2}
-        await bench.settle({"size": 1, "ports": [ours]})
+        await harness.settle({"size": 1, "ports": [ours]})
 
-        outcome = await _meddle(bench, {"ports": [ours, theirs]}, times=4)
-        await _meddle(bench, {"size": 9}, times=1)
+        outcome = await _meddle(harness, {"ports": [ours, theirs]}, times=4)
+        await _meddle(harness, {"size": 9}, times=1)
 
         assert _withheld(outcome) == ["spec.ports[name=b]"]
-        assert (stand.read("size"), stand.read("ports")) == (1, [ours, theirs])
+        assert (fixture.read("size"), fixture.read("ports")) == (1, [ours, theirs])
 
     _play(scenario)
 
 
 def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
         names = "abcdefg"
-        await bench.settle(labels=dict.fromkeys(names, "ours"))
+        await harness.settle(labels=dict.fromkeys(names, "ours"))
 
-        await _meddle(bench, {"labels": dict.fromkeys(names, "theirs")}, times=4)
+        await _meddle(harness, {"labels": dict.fromkeys(names, "theirs")}, times=4)
 
-        told = await _contested(bench)
+        told = await _contested(harness)
         assert told.count("was put back 3 times") == 5
         assert 'another writer sets it to "theirs" again and again; and 2 more. Find out who does' in told
-        ready = (await bench.conditions())["Ready"]["message"]
+        ready = (await harness.conditions())["Ready"]["message"]
         assert ready.startswith(
             "metadata.labels.a, metadata.labels.b, metadata.labels.c, metadata.labels.d, metadata.labels.e and 2 more: "
         )
@@ -88,94 +90,94 @@ def test_the_first_fields_are_named_and_the_rest_are_counted() -> None:
     _play(scenario)
 
 
-def test_whoever_is_faster_than_our_look_gets_no_more_writes_either() -> None:
-    """After each write the field is somebody else's again, and another value each time."""
+def test_a_writer_that_is_faster_than_an_observation_gets_no_more_writes_either() -> None:
+    """After each write the field is another writer's again, and another value each time."""
 
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
-        await bench.settle()
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+        await harness.settle()
         for value in range(100, 150):
-            stand.rewrite("size", value + 1000)
-            await _meddle(bench, {"size": value}, times=1)
+            fixture.rewrite("size", value + 1000)
+            await _meddle(harness, {"size": value}, times=1)
 
-        assert stand.writes.count("update") == 3
+        assert fixture.writes.count("update") == 3
 
     _play(scenario)
 
 
 def test_a_field_that_the_service_does_not_follow_is_not_sent_with_every_change_of_another() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
-        stand.rewrite("note", "the service's own")
-        await bench.settle({"size": 1, "note": "ours"})
-        await _meddle(bench, {"size": 9}, times=3)
-        writes = len(stand.writes)
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+        fixture.rewrite("note", "the service's own")
+        await harness.settle({"size": 1, "note": "ours"})
+        await _meddle(harness, {"size": 9}, times=3)
+        writes = len(fixture.writes)
 
-        outcome = await _meddle(bench, {"size": 8}, times=10)
+        outcome = await _meddle(harness, {"size": 8}, times=10)
         assert _withheld(outcome) == ["spec.size", "spec.note"]
-        assert len(stand.writes) == writes
+        assert len(fixture.writes) == writes
 
-        bench.clock.seconds += 60
-        await bench.go_on()
-        assert stand.read("size") == 1
+        harness.clock.seconds += 60
+        await harness.go_on()
+        assert fixture.read("size") == 1
 
     _play(scenario)
 
 
 def test_a_field_that_the_service_does_not_follow_is_sent_once_while_a_contested_one_waits() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
-        await bench.settle({"size": 1, "note": "ours"})
-        await _meddle(bench, {"size": 9}, times=3)
-        stand.rewrite("note", "the service's own")
-        await _meddle(bench, {"size": 9, "note": "theirs"}, times=1)
-        writes, before = len(stand.writes), await bench.resource()
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+        await harness.settle({"size": 1, "note": "ours"})
+        await _meddle(harness, {"size": 9}, times=3)
+        fixture.rewrite("note", "the service's own")
+        await _meddle(harness, {"size": 9, "note": "theirs"}, times=1)
+        writes, before = len(fixture.writes), await harness.resource()
 
-        outcome = await bench.step()
+        outcome = await harness.step()
         assert _withheld(outcome) == ["spec.size"]
-        assert (await bench.conditions())["Ready"]["reason"] == "NotConverged"
-        assert (len(stand.writes), await bench.resource()) == (writes, before)
+        assert (await harness.conditions())["Ready"]["reason"] == "NotConverged"
+        assert (len(fixture.writes), await harness.resource()) == (writes, before)
 
-        bench.clock.seconds += 60
-        await bench.go_on()
-        assert stand.read("size") == 1
+        harness.clock.seconds += 60
+        await harness.go_on()
+        assert fixture.read("size") == 1
 
     _play(scenario)
 
 
 def test_a_contested_field_that_moves_in_the_middle_of_a_step_waits_as_well() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
-        await bench.settle()
-        await _meddle(bench, {"mode": "theirs"}, times=3)
-        stand.drift()
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+        await harness.settle()
+        await _meddle(harness, {"mode": "theirs"}, times=3)
+        fixture.drift()
 
         async def meddle() -> None:
-            stand.edit("mode", "theirs")
+            fixture.edit("mode", "theirs")
 
         # The look, the write.
         interruption = Interruption(2, meddle)
-        outcome = await interrupted(bench, interruption, [Side.SERVICE]).step()
+        outcome = await interrupted(harness, interruption, [Side.SERVICE]).step()
 
         assert _withheld(outcome) == ["spec.mode"]
-        assert (stand.read("size"), stand.read("mode")) == (1, "theirs")
-        assert stand.writes.count("update") == 4
+        assert (fixture.read("size"), fixture.read("mode")) == (1, "theirs")
+        assert fixture.writes.count("update") == 4
 
     _play(scenario)
 
 
 def test_a_request_for_a_look_is_answered_when_the_field_is_back() -> None:
     async def is_killed_after(awaits: int) -> bool:
-        async with bench_with(GadgetStand()) as bench:
-            await bench.settle()
-            await _meddle(bench, {"size": 9}, times=4)
-            await bench.apply(annotations={RECONCILE_REQUESTED: "now"})
+        async with harness_for(GadgetFixture()) as harness:
+            await harness.settle()
+            await _meddle(harness, {"size": 9}, times=4)
+            await harness.apply(annotations={RECONCILE_REQUESTED: "now"})
             try:
-                await interrupted(bench, Interruption(awaits, die)).go_on()
+                await interrupted(harness, Interruption(awaits, die)).go_on()
                 is_killed = False
             except Killed:
                 is_killed = True
 
-            is_answered = (await bench.resource()).status.get(RECONCILE_HANDLED) == "now"
-            assert bench.stand.value == 1 or not is_answered
-            await bench.go_on()
-            assert bench.stand.value == 1
+            is_answered = (await harness.resource()).status.get(RECONCILE_HANDLED) == "now"
+            assert harness.fixture.value == 1 or not is_answered
+            await harness.go_on()
+            assert harness.fixture.value == 1
             return is_killed
 
     after_any_await(is_killed_after, least=1)
@@ -208,21 +210,21 @@ class FreeKind(GadgetKind):
         return Present(live, found.body, outputs=found.outputs)
 
 
-class FreeStand(GadgetStand):
+class FreeStand(GadgetFixture):
     def __init__(self) -> None:
         super().__init__()
         self.kind = FreeKind(self.service, live_type=FreeGadget, tree_type=FreeTree)
 
 
 def test_inside_a_value_that_is_one_unit_the_unit_is_left_alone() -> None:
-    async def scenario(bench: Bench, stand: GadgetStand) -> None:
-        await bench.settle({"size": 1, "free": {"a": {"x": 1, "y": 1}}})
-        await _meddle(bench, {"free": {"a": {"x": 9, "y": 1}}}, times=3)
+    async def scenario(harness: StepHarness, fixture: GadgetFixture) -> None:
+        await harness.settle({"size": 1, "free": {"a": {"x": 1, "y": 1}}})
+        await _meddle(harness, {"free": {"a": {"x": 9, "y": 1}}}, times=3)
 
-        outcome = await _meddle(bench, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
+        outcome = await _meddle(harness, {"free": {"a": {"x": 9, "y": 9}}, "size": 9}, times=1)
 
-        assert [one.path for one in StoredState.of(await bench.resource()).oscillations.reported] == ["spec.free.a.x"]
+        assert [one.path for one in StoredState.of(await harness.resource()).oscillations.reported] == ["spec.free.a.x"]
         assert _withheld(outcome) == ["spec.free.a.x", "spec.free.a.y"]
-        assert (stand.read("size"), stand.read("free")) == (1, {"a": {"x": 9, "y": 9}})
+        assert (fixture.read("size"), fixture.read("free")) == (1, {"a": {"x": 9, "y": 9}})
 
     _play(scenario, FreeStand())

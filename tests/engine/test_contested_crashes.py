@@ -6,15 +6,15 @@ import pytest
 
 from setpoint.engine.oscillation import FIRST_BACKOFF
 from setpoint.engine.state import StoredState
-from tests.engine.bench import Bench
 from tests.engine.interruptions import Doing, Interruption, Killed, after_any_await, begun, die, interrupted
 from tests.engine.settings import SETTINGS, Setting
+from tests.engine.step_harness import StepHarness
 from tests.kinds.lifecycle_database import DatabaseStand
 from tests.kinds.lifecycle_user import UserStand
 
 pytestmark = pytest.mark.slow
 
-# Put-backs before the one that is interrupted, and put-backs in all once somebody has gone on meddling for a while.
+# Put-backs before the one that is interrupted, and put-backs in all once another writer has gone on for a while.
 CASES = ((0, 3), (2, 3), (3, 4))
 
 
@@ -24,46 +24,46 @@ def test_killed_after_any_await_no_put_back_is_lost_or_counted_twice(
     setting: Setting, before: int, in_all: int, tmp_path: Path
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:
-        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as bench:
-            await bench.go_on()
-            await _meddle(bench, before)
-            bench.clock.seconds += FIRST_BACKOFF
-            was_killed = await _killed_in_a_put_back(awaits, bench)
+        async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as harness:
+            await harness.go_on()
+            await _meddle(harness, before)
+            harness.clock.seconds += FIRST_BACKOFF
+            was_killed = await _killed_in_a_put_back(awaits, harness)
 
-            await _meddle(bench, 6)
+            await _meddle(harness, 6)
 
-            conditions, put_back = await bench.conditions(), bench.stand.writes.count("update")
+            conditions, put_back = await harness.conditions(), harness.fixture.writes.count("update")
             if conditions["Ready"]["reason"] == "NotConverged":
                 # Meddling between a write and the look after it reads as a service that does not follow.
                 assert put_back <= in_all
             else:
-                assert [one.count for one in StoredState.of(await bench.resource()).oscillations.fields] == [in_all]
-                assert put_back in _writes(in_all, bench)
+                assert [one.count for one in StoredState.of(await harness.resource()).oscillations.fields] == [in_all]
+                assert put_back in _writes(in_all, harness)
                 assert "Contested" in conditions
             return was_killed
 
     after_any_await(is_killed_after, least=4)
 
 
-async def _meddle(bench: Bench, times: int) -> None:
+async def _meddle(harness: StepHarness, times: int) -> None:
     for _ in range(times):
-        bench.stand.drift()
-        await bench.go_on()
+        harness.fixture.drift()
+        await harness.go_on()
 
 
-async def _killed_in_a_put_back(awaits: int, bench: Bench) -> bool:
-    bench.stand.drift()
+async def _killed_in_a_put_back(awaits: int, harness: StepHarness) -> bool:
+    harness.fixture.drift()
     try:
-        await interrupted(bench, Interruption(awaits, die)).go_on()
+        await interrupted(harness, Interruption(awaits, die)).go_on()
     except Killed:
-        await bench.restart()
+        await harness.restart()
         return True
     return False
 
 
-def _writes(in_all: int, bench: Bench) -> tuple[int, ...]:
+def _writes(in_all: int, harness: StepHarness) -> tuple[int, ...]:
     """One for each; where the service was still at work on one that is not on record, it refuses another meanwhile.
 
     A user has no version: one that was put back and changed again looks as if it had never been put back.
     """
-    return (in_all, in_all + 1) if isinstance(bench.stand, DatabaseStand | UserStand) else (in_all,)
+    return (in_all, in_all + 1) if isinstance(harness.fixture, DatabaseStand | UserStand) else (in_all,)

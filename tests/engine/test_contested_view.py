@@ -9,8 +9,8 @@ from rich.console import Console, RenderableType
 from setpoint.cli.views.plan import plan_view
 from setpoint.cli.views.resources import ResourceTable, description_of, explanation_of
 from setpoint.engine.step.reconcile import preview
-from tests.engine.bench import Bench, bench_with
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.step_harness import StepHarness, harness_for
 
 NOW = datetime.datetime(2026, 1, 1, 1, tzinfo=datetime.UTC)
 
@@ -19,27 +19,27 @@ def _printed(view: RenderableType) -> str:
     console = Console(file=io.StringIO(), width=1000)
     console.print(view)
     assert isinstance(console.file, io.StringIO)
-    # Columns apart, which are somebody else's to test.
+    # Columns apart, which another test covers.
     return " ".join(console.file.getvalue().split())
 
 
 def _seen() -> dict[str, str]:
-    async def play(bench: Bench) -> dict[str, str]:
-        await bench.settle()
+    async def play(harness: StepHarness) -> dict[str, str]:
+        await harness.settle()
         for _ in range(4):
-            bench.stand.drift()
-            await bench.go_on()
-        resource, notes = await bench.resource(), await bench.store.events()
+            harness.fixture.drift()
+            await harness.go_on()
+        resource, notes = await harness.resource(), await harness.store.events()
         return {
             "describe": _printed(description_of(resource, notes, NOW)),
             "wide": _printed(ResourceTable(wide=True).lines([resource], NOW)),
             "explain": _printed(explanation_of(resource)),
-            "plan": _printed(plan_view(await preview(bench.stand.ref, bench.engine))),
+            "plan": _printed(plan_view(await preview(harness.fixture.ref, harness.engine))),
         }
 
     async def on_a_bench() -> dict[str, str]:
-        async with bench_with(GadgetStand()) as bench:
-            return await play(bench)
+        async with harness_for(GadgetFixture()) as harness:
+            return await play(harness)
 
     return asyncio.run(on_a_bench())
 

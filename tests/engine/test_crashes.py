@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from setpoint.engine.context import Gone, Settled, StepOutcome
-from tests.engine.bench import Bench
 from tests.engine.interruptions import Doing, Interruption, Killed, Pace, after_any_await, begun, die, interrupted
+from tests.engine.kind_fixture import Part
 from tests.engine.settings import SETTINGS, Setting
-from tests.engine.stand import Part
+from tests.engine.step_harness import StepHarness
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ CASES = [
     pytest.param(setting, doing, pace, id=f"{setting}: {doing} {pace}")
     for setting in SETTINGS
     for (doing, pace), dependencies in SITUATIONS.items()
-    if setting.stand.without.keys().isdisjoint(dependencies)
+    if setting.fixture.without.keys().isdisjoint(dependencies)
 ]
 
 
@@ -38,46 +38,46 @@ def test_killed_after_any_await_it_ends_with_one_object_or_none(
     setting: Setting, doing: Doing, pace: Pace, tmp_path: Path
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:
-        async with begun(setting, doing, tmp_path / str(awaits)) as bench:
+        async with begun(setting, doing, tmp_path / str(awaits)) as harness:
             if pace is Pace.SLOWLY:
-                bench.stand.make_slow()
-            was_killed = await _killed_after(awaits, bench)
+                harness.fixture.make_slow()
+            was_killed = await _killed_after(awaits, harness)
 
-            outcome = await _go_on(bench)
+            outcome = await _go_on(harness)
 
             assert isinstance(outcome, Gone if doing is Doing.DELETING else Settled)
-            await (_expect_none if doing is Doing.DELETING else _expect_one)(bench)
-            assert bench.stand.writes.count("create") == 1
+            await (_expect_none if doing is Doing.DELETING else _expect_one)(harness)
+            assert harness.fixture.writes.count("create") == 1
             return was_killed
 
     after_any_await(is_killed_after, least=4)
 
 
-async def _killed_after(awaits: int, bench: Bench) -> bool:
+async def _killed_after(awaits: int, harness: StepHarness) -> bool:
     """Whether the process was killed after that many awaits; False when it needed fewer to come to an end."""
     try:
-        await interrupted(bench, Interruption(awaits, die)).go_on()
+        await interrupted(harness, Interruption(awaits, die)).go_on()
     except Killed:
-        await bench.restart()
+        await harness.restart()
         return True
     return False
 
 
-async def _go_on(bench: Bench) -> StepOutcome:
+async def _go_on(harness: StepHarness) -> StepOutcome:
     """Two steps after whatever the service was at work on."""
-    await bench.go_on()
-    return await bench.step()
+    await harness.go_on()
+    return await harness.step()
 
 
-async def _expect_one(bench: Bench) -> None:
-    resource = await bench.resource()
-    assert len(bench.stand.objects) == 1
-    assert bench.stand.value == bench.stand.field.said_in(resource)
-    assert (await bench.ready())[1] == "UpToDate"
-    if Part.SECRET not in bench.stand.without and resource.spec == bench.stand.with_secret:
-        assert bench.stand.holds_secret("first")
+async def _expect_one(harness: StepHarness) -> None:
+    resource = await harness.resource()
+    assert len(harness.fixture.objects) == 1
+    assert harness.fixture.value == harness.fixture.field.said_in(resource)
+    assert (await harness.ready())[1] == "UpToDate"
+    if Part.SECRET not in harness.fixture.without and resource.spec == harness.fixture.with_secret:
+        assert harness.fixture.holds_secret("first")
 
 
-async def _expect_none(bench: Bench) -> None:
-    assert bench.stand.objects == []
-    assert await bench.is_gone()
+async def _expect_none(harness: StepHarness) -> None:
+    assert harness.fixture.objects == []
+    assert await harness.is_gone()

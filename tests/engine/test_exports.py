@@ -10,18 +10,18 @@ from setpoint.core.values.yaml_documents import read_documents, write_document
 from setpoint.engine.transfer.export_format import StoreExport, export_documents, read_export
 from setpoint.errors import ManifestInvalid
 from tests.engine.clock import FakeClock
-from tests.engine.movers import House, export_of, new_store, reread
+from tests.engine.transfer_harness import TransferHarness, export_of, new_store, reread
 
 Trees = list[dict[str, Any]]
 
 
 async def _an_export() -> StoreExport:
     clock = FakeClock()
-    house = House(new_store(clock), clock)
-    await house.secret("sesame")
-    await house.apply("a", {"size": 1, "passwordRef": "s"}, labels={"team": "web"})
-    await house.settle("a")
-    return await export_of(house)
+    harness = TransferHarness(new_store(clock), clock)
+    await harness.secret("sesame")
+    await harness.apply("a", {"size": 1, "passwordRef": "s"}, labels={"team": "web"})
+    await harness.settle("a")
+    return await export_of(harness)
 
 
 @pytest.fixture(scope="module")

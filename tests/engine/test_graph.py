@@ -88,7 +88,7 @@ def test_two_may_name_each_other_where_only_one_has_to_wait() -> None:
     assert reconcile_order({A: waits_for(B), B: names(A)}) == (B, A)
 
 
-def test_a_resource_may_name_itself_where_nobody_has_to_wait() -> None:
+def test_a_resource_may_name_itself_where_nothing_has_to_wait() -> None:
     assert reconcile_order({A: names(A)}) == (A,)
 
 

@@ -20,37 +20,46 @@ from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import gadget_ref
 from tests.engine.interruptions import ENOUGH, Interruption, Killed, die
-from tests.engine.movers import HEADER, SECRET, House, bring, checked_in, export_of, new_store, reread
+from tests.engine.transfer_harness import (
+    HEADER,
+    SECRET,
+    TransferHarness,
+    bring,
+    checked_in,
+    export_of,
+    new_store,
+    reread,
+)
 
 WITH_SECRET = {"size": 1, "passwordRef": "s"}
-Scenario = Callable[[House, House], Awaitable[None]]
+Scenario = Callable[[TransferHarness, TransferHarness], Awaitable[None]]
 
 
 def play(scenario: Scenario) -> None:
-    """Plays `scenario` in a house that somebody moves out of, and an empty one."""
+    """Plays `scenario` with a store to export from, and an empty one."""
     asyncio.run(_played(scenario))
 
 
 async def _played(scenario: Scenario) -> None:
     clock = FakeClock()
-    old = House(new_store(clock, "old"), clock)
+    old = TransferHarness(new_store(clock, "old"), clock)
     await old.secret("first")
     await old.apply("a", WITH_SECRET, labels={"team": "web"})
     await old.apply("b", {"size": 2, "parentRef": "a", "password": "own"})
     await old.settle("a", "b")
-    await scenario(old, House(new_store(clock, "new"), clock, old.service))
+    await scenario(old, TransferHarness(new_store(clock, "new"), clock, old.service))
 
 
-async def states(house: House) -> list[tuple[str, str]]:
+async def states(harness: TransferHarness) -> list[tuple[str, str]]:
     """Every resource, and which state it is in."""
-    return [(one.ref.name, one.revision) for one in (await house.store.list()).resources]
+    return [(one.ref.name, one.revision) for one in (await harness.store.list()).resources]
 
 
 # --- The same again ---------------------------------------------------------------------------------------------------
 
 
 def test_the_same_again_changes_nothing() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         export = await export_of(old)
         first = await bring(new, export)
         before = await states(new)
@@ -67,7 +76,7 @@ def test_the_same_again_changes_nothing() -> None:
 def test_killed_after_any_await_it_is_run_again_and_ends_as_if_never_killed(path: str | None, tmp_path: Path) -> None:
     killed: list[bool] = []
 
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         export, interruption = await export_of(old), Interruption(len(killed) + 1, die)
         file = None if path is None else tmp_path / f"{len(killed)}-{path}"
         async with kept_in(file, new) as store:
@@ -84,22 +93,22 @@ def test_killed_after_any_await_it_is_run_again_and_ends_as_if_never_killed(path
     assert 15 < len(killed) < ENOUGH
 
 
-async def _expect_nothing_left_to_do(house: House) -> None:
-    house.service.calls.clear()
-    before = await states(house)
-    await house.settle("b", "a")
-    assert house.writes == []
-    assert [plan["decision"] for plan in (await house.plans()).values()] == ["in sync", "in sync"]
-    assert await states(house) == before
+async def _expect_nothing_left_to_do(harness: TransferHarness) -> None:
+    harness.service.calls.clear()
+    before = await states(harness)
+    await harness.settle("b", "a")
+    assert harness.writes == []
+    assert [plan["decision"] for plan in (await harness.plans()).values()] == ["in sync", "in sync"]
+    assert await states(harness) == before
 
 
 @asynccontextmanager
-async def kept_in(file: Path | None, house: House) -> AsyncIterator[Store]:
+async def kept_in(file: Path | None, harness: TransferHarness) -> AsyncIterator[Store]:
     """The store of one process: in the file, or in the memory of the test."""
     if file is None:
-        yield house.store
+        yield harness.store
         return
-    store = await open_sqlite(file, house.clock, lambda: str(uuid.uuid4()))
+    store = await open_sqlite(file, harness.clock, lambda: str(uuid.uuid4()))
     yield store
     await store.close()
 
@@ -107,25 +116,25 @@ async def kept_in(file: Path | None, house: House) -> AsyncIterator[Store]:
 # --- What is there already --------------------------------------------------------------------------------------------
 
 
-async def _another_spec(new: House) -> None:
+async def _another_spec(new: TransferHarness) -> None:
     await new.apply("a", {"size": 7, "passwordRef": "s"}, labels={"team": "web"})
 
 
-async def _another_label(new: House) -> None:
+async def _another_label(new: TransferHarness) -> None:
     await new.apply("a", WITH_SECRET, labels={"team": "db"})
 
 
-async def _another_annotation(new: House) -> None:
+async def _another_annotation(new: TransferHarness) -> None:
     await new.apply("a", WITH_SECRET, labels={"team": "web"}, annotations={"x": "y"})
 
 
-async def _a_history_of_its_own(new: House) -> None:
+async def _a_history_of_its_own(new: TransferHarness) -> None:
     await new.secret("first")
     await new.apply("a", WITH_SECRET, labels={"team": "web"})
     await new.settle("a")
 
 
-async def _held_back(new: House) -> None:
+async def _held_back(new: TransferHarness) -> None:
     await new.apply("a", WITH_SECRET, labels={"team": "web"})
     await new.store.annotate(await new.resource("a"), {MANAGEMENT: "observe"})
 
@@ -134,8 +143,8 @@ OTHERS = (_another_spec, _another_label, _another_annotation, _a_history_of_its_
 
 
 @pytest.mark.parametrize("make", OTHERS)
-def test_what_says_something_else_is_left_alone_and_named(make: Callable[[House], Awaitable[None]]) -> None:
-    async def scenario(old: House, new: House) -> None:
+def test_what_says_something_else_is_left_alone_and_named(make: Callable[[TransferHarness], Awaitable[None]]) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await make(new)
         export, before = await export_of(old), await states(new)
 
@@ -148,8 +157,10 @@ def test_what_says_something_else_is_left_alone_and_named(make: Callable[[House]
 
 
 @pytest.mark.parametrize("make", OTHERS)
-def test_what_says_something_else_gives_way_when_that_is_asked_for(make: Callable[[House], Awaitable[None]]) -> None:
-    async def scenario(old: House, new: House) -> None:
+def test_what_says_something_else_gives_way_when_that_is_asked_for(
+    make: Callable[[TransferHarness], Awaitable[None]],
+) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await make(new)
         await bring(new, await export_of(old), overwrite=True)
         new.service.calls.clear()
@@ -163,7 +174,7 @@ def test_what_says_something_else_gives_way_when_that_is_asked_for(make: Callabl
 
 
 def test_a_secret_with_another_value_is_left_alone_and_named_without_it() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await new.secret("another")
 
         with pytest.raises(UserError, match=r"^Secret default/s: here already") as raised:
@@ -176,7 +187,7 @@ def test_a_secret_with_another_value_is_left_alone_and_named_without_it() -> Non
 
 
 def test_a_secret_that_holds_the_same_and_more_is_taken_as_it_is() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         metadata, data = {"name": "s", "labels": {"by": "others"}}, {"password": "first", "more": "x"}
         manifest: Any = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
         before = await new.store.apply(manifest)
@@ -190,7 +201,7 @@ def test_a_secret_that_holds_the_same_and_more_is_taken_as_it_is() -> None:
 
 
 def test_one_that_stands_for_another_object_is_never_overwritten() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await new.apply("a", {"resourceID": "another"})
         await new.settle("a")
 
@@ -202,7 +213,7 @@ def test_one_that_stands_for_another_object_is_never_overwritten() -> None:
 
 
 def test_one_that_is_being_deleted_is_never_overwritten() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         export = await export_of(old)
         await bring(new, export)
         await new.store.delete(gadget_ref("a"))
@@ -214,7 +225,7 @@ def test_one_that_is_being_deleted_is_never_overwritten() -> None:
 
 
 def test_a_deletion_that_was_begun_here_by_this_import_goes_on() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await old.store.delete(gadget_ref("b"))
         export = await export_of(old)
         await bring(new, export)
@@ -236,7 +247,7 @@ def test_a_deletion_that_was_begun_here_by_this_import_goes_on() -> None:
     [({"with_secrets": False}, "Secret default/s"), ({"names": ["b"]}, "Gadget default/a")],
 )
 def test_what_is_referred_to_has_to_be_here_or_to_come_along(options: dict[str, Any], missing: str) -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         export = await export_of(old, **options)
 
         with pytest.raises(UserError, match=f"^{missing}: referred to, and neither in the export nor in this store"):
@@ -248,7 +259,7 @@ def test_what_is_referred_to_has_to_be_here_or_to_come_along(options: dict[str, 
 
 
 def test_one_after_the_other_comes_to_the_same() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await bring(new, await export_of(old, names=["a"]))
         (arrival,) = await bring(new, await export_of(old, names=["b"]))
         new.service.calls.clear()
@@ -259,8 +270,8 @@ def test_one_after_the_other_comes_to_the_same() -> None:
     play(scenario)
 
 
-def test_a_kind_that_nobody_knows_is_refused_with_its_place() -> None:
-    async def scenario(old: House, new: House) -> None:
+def test_an_unknown_kind_is_refused_with_its_place() -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         export = await export_of(old)
         first, *rest = export.resources
         odd = replace(first, resource=Resource({**first.resource.document, "kind": "Widget"}))
@@ -272,7 +283,7 @@ def test_a_kind_that_nobody_knows_is_refused_with_its_place() -> None:
 
 
 def test_one_that_goes_away_meanwhile_ends_the_import() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await bring(new, await export_of(old))
         work = await checked_in(new, await export_of(old))
         for name in ("a", "b"):
@@ -288,15 +299,15 @@ def test_one_that_goes_away_meanwhile_ends_the_import() -> None:
 # --- Pausing ----------------------------------------------------------------------------------------------------------
 
 
-async def paused_export(house: House) -> StoreExport:
-    for one in await house.gadgets():
-        await pause_for_export(one, house.store)
-    secrets, resources = await gather_export(await house.gadgets(), house.engine)
+async def paused_export(harness: TransferHarness) -> StoreExport:
+    for one in await harness.gadgets():
+        await pause_for_export(one, harness.store)
+    secrets, resources = await gather_export(await harness.gadgets(), harness.engine)
     return reread(StoreExport((HEADER,), secrets, resources))
 
 
 def test_what_is_paused_does_nothing_there_and_goes_on_elsewhere() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await bring(new, await paused_export(old))
         old.service.objects["a"]["size"] = 9
         old.service.calls.clear()
@@ -312,7 +323,7 @@ def test_what_is_paused_does_nothing_there_and_goes_on_elsewhere() -> None:
 
 
 def test_a_deletion_of_what_is_paused_deletes_nothing() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await paused_export(old)
         await old.store.delete(gadget_ref("a"))
         await old.settle("a")
@@ -323,7 +334,7 @@ def test_a_deletion_of_what_is_paused_deletes_nothing() -> None:
 
 
 def test_pausing_twice_forgets_nothing() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await old.apply("a", WITH_SECRET, annotations={MANAGEMENT: "observe"})
         await paused_export(old)
         export = await paused_export(old)
@@ -335,7 +346,7 @@ def test_pausing_twice_forgets_nothing() -> None:
 
 
 def test_what_its_author_paused_stays_paused() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await old.apply("a", WITH_SECRET, annotations={MANAGEMENT: "paused"})
         await bring(new, await paused_export(old))
 
@@ -345,7 +356,7 @@ def test_what_its_author_paused_stays_paused() -> None:
 
 
 def test_who_moves_back_goes_on_where_it_was_paused() -> None:
-    async def scenario(old: House, new: House) -> None:
+    async def scenario(old: TransferHarness, new: TransferHarness) -> None:
         await bring(new, await paused_export(old))
         await new.apply("a", {**WITH_SECRET, "size": 5}, labels={"team": "web"})
         await new.settle("a", "b")
@@ -364,7 +375,7 @@ def test_who_moves_back_goes_on_where_it_was_paused() -> None:
 
 
 def test_who_stays_after_all_goes_on_as_if_never_paused() -> None:
-    async def scenario(old: House, _: House) -> None:
+    async def scenario(old: TransferHarness, _: TransferHarness) -> None:
         export = replace(await paused_export(old), objects=())
         arrivals = await bring(old, export, overwrite=True)
         old.service.calls.clear()

@@ -11,16 +11,16 @@ from setpoint.engine.ports import DerivedStoreOperations, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import step
 from setpoint.errors import WriteConflict
-from tests.engine.bench import Bench, bench_with
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.step_harness import StepHarness, harness_for
 
 
 @dataclass
 class Crossed(DerivedStoreOperations):
-    """A store in which somebody else writes first, once, as soon as the object is there."""
+    """A store in which another writer is first, once, as soon as the object is there."""
 
     behind: Store
-    stand: GadgetStand
+    fixture: GadgetFixture
     was_crossed: bool = False
 
     def __getattr__(self, name: str) -> Any:
@@ -30,9 +30,9 @@ class Crossed(DerivedStoreOperations):
         return await self.behind.get(ref)
 
     async def update(self, resource: Resource, *, status: JsonObject | None = None, **parts: Any) -> Resource | None:
-        if status is not None and self.stand.objects and not self.was_crossed:
+        if status is not None and self.fixture.objects and not self.was_crossed:
             self.was_crossed = True
-            raise WriteConflict("somebody was faster")
+            raise WriteConflict("another writer was faster")
         return await self.behind.update(resource, status=status, **parts)
 
 
@@ -40,18 +40,22 @@ def _played(steps: int) -> tuple[list[StepOutcome], list[str]]:
     """What each step came to, and what was noted of them."""
 
     async def play() -> tuple[list[StepOutcome], list[str]]:
-        async with bench_with(GadgetStand()) as bench:
-            await bench.apply()
-            assert isinstance(bench.stand, GadgetStand)
-            engine = replace(bench.engine, store=Crossed(bench.store, bench.stand))
-            outcomes = [await step(bench.stand.ref, engine) for _ in range(steps)]
-            return outcomes, await _told(bench)
+        async with harness_for(GadgetFixture()) as harness:
+            await harness.apply()
+            assert isinstance(harness.fixture, GadgetFixture)
+            engine = replace(harness.engine, store=Crossed(harness.store, harness.fixture))
+            outcomes = [await step(harness.fixture.ref, engine) for _ in range(steps)]
+            return outcomes, await _told(harness)
 
     return asyncio.run(play())
 
 
-async def _told(bench: Bench) -> list[str]:
-    return [note.message for note in await bench.store.events(bench.stand.ref) if note.reason in ("Created", "Updated")]
+async def _told(harness: StepHarness) -> list[str]:
+    return [
+        note.message
+        for note in await harness.store.events(harness.fixture.ref)
+        if note.reason in ("Created", "Updated")
+    ]
 
 
 def test_it_is_told_as_created_by_the_step_that_finds_it() -> None:

@@ -15,15 +15,15 @@ CASES = [
     pytest.param(setting, claim, id=f"{setting}: {claim.name}", marks=() if setting.is_usual else pytest.mark.slow)
     for setting in SETTINGS
     for claim in CLAIMS
-    if claim.fits(setting.stand)
+    if claim.fits(setting.fixture)
 ]
 
 
 @pytest.mark.parametrize(("setting", "claim"), CASES)
 def test_lifecycle(setting: Setting, claim: Claim, tmp_path: Path) -> None:
     async def play() -> None:
-        async with setting.bench(tmp_path) as bench:
-            await claim.play(bench)
+        async with setting.harness(tmp_path) as harness:
+            await claim.play(harness)
 
     asyncio.run(play())
 

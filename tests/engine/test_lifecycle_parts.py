@@ -1,17 +1,17 @@
 """What of the lifecycle contract makes no sense for which kind, and why: nothing is left out in silence."""
 
-from tests.engine.gadget_stand import GadgetStand, StatelessGadgetStand
+from tests.engine.gadget_fixture import GadgetFixture, StatelessGadgetFixture
+from tests.engine.kind_fixture import KindFixture, Part
 from tests.engine.lifecycle import CLAIMS
 from tests.engine.settings import SETTINGS
-from tests.engine.stand import Part, Stand
 from tests.kinds.lifecycle_bucket import BucketStand
 from tests.kinds.lifecycle_database import DatabaseStand
 from tests.kinds.lifecycle_instance import InstanceStand
 from tests.kinds.lifecycle_user import UserStand
 
-LACKING: dict[type[Stand], dict[Part, str]] = {
-    GadgetStand: {Part.STATELESS: "it keeps a cookie"},
-    StatelessGadgetStand: {Part.COOKIE: "it is stateless: it compares every time"},
+LACKING: dict[type[KindFixture], dict[Part, str]] = {
+    GadgetFixture: {Part.STATELESS: "it keeps a cookie"},
+    StatelessGadgetFixture: {Part.COOKIE: "it is stateless: it compares every time"},
     BucketStand: {
         Part.OPERATIONS: "Cloud Storage answers when it is done: there are no operations",
         Part.OWN_ABANDON: "the spec of a bucket does not speak of deletion",
@@ -52,7 +52,7 @@ CLAIMS_ABOUT = {
         "a foreign cookie means a close look and no write",
         "a raised revision of the kind means one close look and no write",
         "a kind that gives up its cookie compares from then on",
-        "drift that nobody minds means one close look",
+        "drift without effect means one full comparison",
         "no cookie is kept after a failure",
         "no cookie hides what is left alone",
     ],
@@ -84,12 +84,12 @@ CLAIMS_ABOUT = {
     ],
     Part.PRUNING: [
         "an edit that says the same writes nothing",
-        "what nobody asked for outlives a change under ignore unspecified fields",
-        "prunes what nobody asked for without it",
+        "what is unspecified outlives a change under ignore unspecified fields",
+        "prunes what is unspecified without it",
         "default to gcp fields keeps the listed field only",
         "toggling the annotation leaves the fast path",
         "a residual in server defaults is accepted and rests",
-        "what the service insists on is tried again when somebody asks",
+        "what the service insists on is tried again when a reconcile is requested",
         "a server default that the author names is sent",
         "other fields are still written",
         "what the author takes back from the service is pruned after an upgrade",
@@ -113,12 +113,12 @@ CLAIMS_ABOUT = {
 
 
 def test_each_kind_says_what_it_lacks_and_why() -> None:
-    assert {setting.stand: setting.stand.without for setting in SETTINGS} == LACKING
+    assert {setting.fixture: setting.fixture.without for setting in SETTINGS} == LACKING
 
 
 def test_only_claims_about_what_a_kind_lacks_are_left_out() -> None:
-    for stand, lacking in LACKING.items():
-        left_out = {claim.name for claim in CLAIMS if not claim.fits(stand)}
+    for fixture, lacking in LACKING.items():
+        left_out = {claim.name for claim in CLAIMS if not claim.fits(fixture)}
 
         assert left_out == {name for part in lacking for name in CLAIMS_ABOUT[part]}
 
@@ -132,6 +132,6 @@ def test_a_part_is_lacking_or_there() -> None:
         Part.OWN_ABANDON: "abandoning",
         Part.SECRET: "with_secret",
     }
-    for stand in LACKING:
+    for fixture in LACKING:
         for part, attribute in offered.items():
-            assert hasattr(stand, attribute) is (part not in stand.without), (stand.title, part)
+            assert hasattr(fixture, attribute) is (part not in fixture.without), (fixture.title, part)

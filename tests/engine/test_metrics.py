@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from setpoint.engine.step.reconcile import step
-from tests.engine.bench import bench_with
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.step_harness import harness_for
 
 
 @dataclass
@@ -23,11 +23,11 @@ def test_every_step_is_told_with_its_kind_outcome_decision_and_time() -> None:
     tally = Tally()
 
     async def play() -> None:
-        async with bench_with(GadgetStand()) as bench:
-            engine = replace(bench.engine, metrics=tally)
-            await step(bench.stand.ref, engine)
-            await bench.apply()
-            await step(bench.stand.ref, engine)
+        async with harness_for(GadgetFixture()) as harness:
+            engine = replace(harness.engine, metrics=tally)
+            await step(harness.fixture.ref, engine)
+            await harness.apply()
+            await step(harness.fixture.ref, engine)
 
     asyncio.run(play())
 

@@ -11,8 +11,8 @@ from setpoint.core.decide import Cookie
 from setpoint.engine.state import StoredState
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
-from tests.engine.gadget_stand import gadget
-from tests.engine.test_previews import OBSERVE, REF, House, play
+from tests.engine.gadget_fixture import gadget
+from tests.engine.test_previews import OBSERVE, REF, PreviewHarness, play
 
 UNMANAGED = {"cnrm.cloud.google.com/unmanaged": "spec.size"}
 sizes = st.integers(0, 2)
@@ -24,33 +24,33 @@ annotations = st.sampled_from(({}, OBSERVE, UNMANAGED))
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> Callable[[House], Awaitable[None]]:
+def situations(draw: st.DrawFn) -> Callable[[PreviewHarness], Awaitable[None]]:
     """What led here: what was settled, what the author and others changed since, and which cookie is on record."""
     first, then, notes = draw(specs), draw(st.none() | specs), draw(annotations)
     edits: dict[str, Any] = draw(specs)
     revision = draw(st.sampled_from((1, 2)))
     cookie = draw(st.sampled_from(("kept", "none", "forged")) | st.builds(Cookie, digests, digests))
 
-    async def arrange(house: House) -> None:
-        await house.settle(first)
+    async def arrange(harness: PreviewHarness) -> None:
+        await harness.settle(first)
         if then is not None:
-            await house.store.apply(gadget("g", then, annotations=notes))
-        house.service.objects["g"] |= edits
-        house.kind = replace(house.kind, revision=revision)
+            await harness.store.apply(gadget("g", then, annotations=notes))
+        harness.service.objects["g"] |= edits
+        harness.kind = replace(harness.kind, revision=revision)
         if isinstance(cookie, Cookie) or cookie == "none":
-            await house.remember(cookie if isinstance(cookie, Cookie) else None)
+            await harness.remember(cookie if isinstance(cookie, Cookie) else None)
         elif cookie == "forged":
-            await house.forge()
+            await harness.forge()
 
     return arrange
 
 
 @given(situations())
-def test_nothing_quiet_is_a_difference(arrange: Callable[[House], Awaitable[None]]) -> None:
-    async def scenario(house: House) -> None:
-        await arrange(house)
+def test_nothing_quiet_is_a_difference(arrange: Callable[[PreviewHarness], Awaitable[None]]) -> None:
+    async def scenario(harness: PreviewHarness) -> None:
+        await arrange(harness)
 
-        found = await house.look()
+        found = await harness.look()
 
         assert found.whole is not None
         differs = bool(found.whole.writes or found.whole.withheld)
@@ -61,36 +61,36 @@ def test_nothing_quiet_is_a_difference(arrange: Callable[[House], Awaitable[None
 
 @given(situations(), st.none() | st.builds(Cookie, digests, digests))
 def test_what_is_found_without_a_cookie_is_the_same_with_any(
-    arrange: Callable[[House], Awaitable[None]], other: Cookie | None
+    arrange: Callable[[PreviewHarness], Awaitable[None]], other: Cookie | None
 ) -> None:
-    async def scenario(house: House) -> None:
-        await arrange(house)
-        before = await preview(REF, house.engine, trust_cookie=False)
-        await house.remember(other)
+    async def scenario(harness: PreviewHarness) -> None:
+        await arrange(harness)
+        before = await preview(REF, harness.engine, trust_cookie=False)
+        await harness.remember(other)
 
-        assert await preview(REF, house.engine, trust_cookie=False) == before
+        assert await preview(REF, harness.engine, trust_cookie=False) == before
 
     play(scenario)
 
 
 @given(situations())
 def test_the_step_does_what_the_preview_said_and_the_next_look_is_quiet(
-    arrange: Callable[[House], Awaitable[None]],
+    arrange: Callable[[PreviewHarness], Awaitable[None]],
 ) -> None:
-    async def scenario(house: House) -> None:
-        await arrange(house)
-        found = await house.look()
-        calls = len(house.service.calls)
+    async def scenario(harness: PreviewHarness) -> None:
+        await arrange(harness)
+        found = await harness.look()
+        calls = len(harness.service.calls)
 
-        await step(REF, house.engine)
+        await step(REF, harness.engine)
 
-        written = [verb for verb, _ in house.service.calls[calls:] if verb != "get"]
+        written = [verb for verb, _ in harness.service.calls[calls:] if verb != "get"]
         assert bool(written) == (found.finding is PreviewFinding.WRITES)
-        after = await house.look()
+        after = await harness.look()
         assert after.finding is (
             found.finding if found.finding in (PreviewFinding.MASKED, PreviewFinding.HELD) else PreviewFinding.IN_SYNC
         )
         if found.finding is PreviewFinding.ONE_TIME:
-            assert StoredState.of(await house.resource()).cookie is not None
+            assert StoredState.of(await harness.resource()).cookie is not None
 
     play(scenario)

@@ -24,9 +24,9 @@ from setpoint.engine.step.preview import (
 from setpoint.engine.step.reconcile import step
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Gadget, GadgetKind, GadgetSpec, GadgetTree, Service, gadget_ref
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
 
 REF = gadget_ref("g")
 OBSERVE = {"setpoint.dev/management": "observe"}
@@ -43,7 +43,7 @@ class ChangedTree(GadgetTree):
 
 
 @dataclass(slots=True)
-class House:
+class PreviewHarness:
     """A store, a service, and the kind between the two."""
 
     service: Service = field(default_factory=Service)
@@ -86,18 +86,18 @@ class House:
         await self.remember((await current_digests(await self.resource(), self.engine)).cookie)
 
 
-def play(scenario: Callable[[House], Awaitable[None]]) -> None:
+def play(scenario: Callable[[PreviewHarness], Awaitable[None]]) -> None:
     async def main() -> None:
-        await scenario(House())
+        await scenario(PreviewHarness())
 
     asyncio.run(main())
 
 
 def test_what_is_settled_is_in_sync() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.IN_SYNC, (), True)
         assert found.plan is not None
@@ -107,11 +107,11 @@ def test_what_is_settled_is_in_sync() -> None:
 
 
 def test_what_drifted_is_written_and_named() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.service.objects["g"]["size"] = 9
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.service.objects["g"]["size"] = 9
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.WRITES, ("spec.size",), False)
 
@@ -119,12 +119,12 @@ def test_what_drifted_is_written_and_named() -> None:
 
 
 def test_a_cookie_that_is_forged_hides_nothing() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.service.objects["g"] |= {"size": 9, "note": "theirs"}
-        await house.forge()
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.service.objects["g"] |= {"size": 9, "note": "theirs"}
+        await harness.forge()
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.fields) == (PreviewFinding.MASKED, ("spec.size", "spec.note"))
         assert found.plan is not None
@@ -135,13 +135,13 @@ def test_a_cookie_that_is_forged_hides_nothing() -> None:
 
 
 def test_the_bytes_of_the_last_time_hide_nothing_either() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.service.objects["g"]["size"] = 9
-        seen = await current_digests(await house.resource(), house.engine)
-        await house.remember(seen.cookie, seen.body)
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.service.objects["g"]["size"] = 9
+        seen = await current_digests(await harness.resource(), harness.engine)
+        await harness.remember(seen.cookie, seen.body)
 
-        assert (await house.look()).finding is PreviewFinding.MASKED
+        assert (await harness.look()).finding is PreviewFinding.MASKED
 
     play(scenario)
 
@@ -149,15 +149,15 @@ def test_the_bytes_of_the_last_time_hide_nothing_either() -> None:
 @pytest.mark.parametrize("revision", [1, 2])
 @pytest.mark.parametrize("is_known", [True, False], ids=["cookie", "no cookie"])
 def test_a_default_that_was_changed_is_found_with_and_without_a_cookie(revision: int, is_known: bool) -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.kind = replace(house.kind, tree_type=ChangedTree, revision=revision)
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.kind = replace(harness.kind, tree_type=ChangedTree, revision=revision)
         if not is_known:
-            await house.remember(None)
+            await harness.remember(None)
 
-        found = await house.look()
+        found = await harness.look()
 
-        # Whoever forgot to raise the revision has a cookie that hides it.
+        # Without a raised revision, the cookie hides it.
         expected = PreviewFinding.MASKED if is_known and revision == 1 else PreviewFinding.WRITES
         assert (found.finding, found.fields) == (expected, ("spec.mode",))
 
@@ -165,13 +165,13 @@ def test_a_default_that_was_changed_is_found_with_and_without_a_cookie(revision:
 
 
 def test_a_revision_that_was_raised_for_nothing_costs_one_look() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.kind = replace(house.kind, revision=2)
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.kind = replace(harness.kind, revision=2)
 
-        first = await house.look()
-        await step(REF, house.engine)
-        second = await house.look()
+        first = await harness.look()
+        await step(REF, harness.engine)
+        second = await harness.look()
 
         assert (first.finding, second.finding) == (PreviewFinding.ONE_TIME, PreviewFinding.IN_SYNC)
         assert first.writes_nothing
@@ -195,11 +195,11 @@ class Restless(GadgetKind):
 
 
 def test_a_kind_that_never_comes_to_rest_is_told() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.kind = Restless(house.service)
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.kind = Restless(harness.service)
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.fields) == (PreviewFinding.UNSETTLED, ())
 
@@ -207,23 +207,23 @@ def test_a_kind_that_never_comes_to_rest_is_told() -> None:
 
 
 def test_a_kind_without_a_cookie_compares_and_is_in_sync() -> None:
-    async def scenario(house: House) -> None:
-        house.kind = replace(house.kind, reconciliation=Reconciliation.STATELESS)
-        await house.settle({"size": 1})
-        calm = await house.look()
-        house.service.objects["g"]["size"] = 9
+    async def scenario(harness: PreviewHarness) -> None:
+        harness.kind = replace(harness.kind, reconciliation=Reconciliation.STATELESS)
+        await harness.settle({"size": 1})
+        calm = await harness.look()
+        harness.service.objects["g"]["size"] = 9
 
-        assert (calm.finding, (await house.look()).finding) == (PreviewFinding.IN_SYNC, PreviewFinding.WRITES)
+        assert (calm.finding, (await harness.look()).finding) == (PreviewFinding.IN_SYNC, PreviewFinding.WRITES)
 
     play(scenario)
 
 
 def test_what_is_only_observed_is_held() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        await house.settle({"size": 2}, annotations=OBSERVE)
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        await harness.settle({"size": 2}, annotations=OBSERVE)
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.fields, found.writes_nothing) == (PreviewFinding.HELD, ("spec.size",), True)
 
@@ -231,37 +231,37 @@ def test_what_is_only_observed_is_held() -> None:
 
 
 def test_what_the_service_did_not_keep_is_held_until_something_moves() -> None:
-    async def scenario(house: House) -> None:
-        house.service.rewrites["size"] = 7
-        await house.store.apply(gadget("g", {"size": 1}))
+    async def scenario(harness: PreviewHarness) -> None:
+        harness.service.rewrites["size"] = 7
+        await harness.store.apply(gadget("g", {"size": 1}))
         for _ in range(3):
-            await step(REF, house.engine)
-        stuck = await house.look()
-        await house.store.apply(gadget("g", {"size": 2}))
+            await step(REF, harness.engine)
+        stuck = await harness.look()
+        await harness.store.apply(gadget("g", {"size": 2}))
 
         assert (stuck.finding, stuck.writes_nothing) == (PreviewFinding.HELD, False)
-        assert (await house.look()).finding is PreviewFinding.WRITES
+        assert (await harness.look()).finding is PreviewFinding.WRITES
 
     play(scenario)
 
 
 def test_what_is_being_deleted_is_told() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        await house.store.delete(REF)
-        going = await house.look()
-        del house.service.objects["g"]
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        await harness.store.delete(REF)
+        going = await harness.look()
+        del harness.service.objects["g"]
 
-        assert (going.finding, (await house.look()).finding) == (PreviewFinding.WRITES, PreviewFinding.IN_SYNC)
+        assert (going.finding, (await harness.look()).finding) == (PreviewFinding.WRITES, PreviewFinding.IN_SYNC)
 
     play(scenario)
 
 
 def test_what_waits_says_for_what() -> None:
-    async def scenario(house: House) -> None:
-        await house.store.apply(gadget("g", {"size": 1, "parentRef": "p"}))
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.store.apply(gadget("g", {"size": 1, "parentRef": "p"}))
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.trouble) == (PreviewFinding.WAITING, "reference Gadget default/p is not found")
         assert "plan" not in found.to_data()
@@ -270,11 +270,11 @@ def test_what_waits_says_for_what() -> None:
 
 
 def test_what_cannot_be_looked_at_has_failed() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.service.faults.append(_refused())
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.service.faults.append(_refused())
 
-        found = await house.look()
+        found = await harness.look()
 
         assert (found.finding, found.trouble) == (PreviewFinding.FAILED, "get g: 403")
 
@@ -296,11 +296,11 @@ class Broken(GadgetKind):
 
 
 def test_a_mistake_of_ours_is_told_without_what_it_holds(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"size": 1})
-        house.kind = Broken(house.service)
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"size": 1})
+        harness.kind = Broken(harness.service)
 
-        found = await house.look()
+        found = await harness.look()
 
         told = "KeyError in the preview of Gadget default/g: a bug of ours; the log has its traceback"
         assert (found.finding, found.trouble) == (PreviewFinding.FAILED, told)
@@ -310,12 +310,12 @@ def test_a_mistake_of_ours_is_told_without_what_it_holds(caplog: pytest.LogCaptu
 
 
 def test_what_a_full_comparison_is_refused_for_is_masked() -> None:
-    async def scenario(house: House) -> None:
-        await house.settle({"zone": "a"})
-        house.service.objects["g"]["zone"] = "b"
-        await house.forge()
+    async def scenario(harness: PreviewHarness) -> None:
+        await harness.settle({"zone": "a"})
+        harness.service.objects["g"]["zone"] = "b"
+        await harness.forge()
 
-        found = await house.look()
+        found = await harness.look()
 
         assert found.finding is PreviewFinding.MASKED
         assert found.trouble.startswith('spec.zone cannot change from "b" to "a"')

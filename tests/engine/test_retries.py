@@ -24,7 +24,7 @@ def test_a_delay_is_between_an_eighth_of_a_second_and_two_minutes(failures: int,
 
 
 @given(st.floats(min_value=0, max_value=10_000), st.integers(min_value=0, max_value=100))
-def test_nobody_comes_before_a_service_asks_for_it(requested: float, failures: int) -> None:
+def test_no_retry_comes_before_the_service_asks_for_it(requested: float, failures: int) -> None:
     assert _after(failures, error_backoff()).next(requested) >= requested
 
 

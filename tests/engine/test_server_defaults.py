@@ -2,22 +2,22 @@
 
 import asyncio
 
-from tests.engine.bench import bench_with
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.step_harness import harness_for
 
 
 def test_a_service_insists_on_a_value_and_not_on_a_field() -> None:
     async def play() -> None:
-        async with bench_with(GadgetStand()) as bench:
-            other = bench.stand.unlisted
-            bench.stand.rewrite(other.member, other.theirs)
-            await bench.settle()
-            assert (await bench.resource()).status["serverDefaults"] == ["spec.mode"]
-            bench.stand.calm()
-            bench.stand.edit(other.member, "somebody else's")
-            await bench.go_on()
+        async with harness_for(GadgetFixture()) as harness:
+            other = harness.fixture.unlisted
+            harness.fixture.rewrite(other.member, other.theirs)
+            await harness.settle()
+            assert (await harness.resource()).status["serverDefaults"] == ["spec.mode"]
+            harness.fixture.calm()
+            harness.fixture.edit(other.member, "another writer's")
+            await harness.go_on()
 
-            assert bench.stand.read(other.member) == "auto"
-            assert "serverDefaults" not in (await bench.resource()).status
+            assert harness.fixture.read(other.member) == "auto"
+            assert "serverDefaults" not in (await harness.resource()).status
 
     asyncio.run(play())

@@ -9,19 +9,19 @@ import pytest
 
 from setpoint.engine.kind import Absent, AnyKind, Location, Present, Unchanged
 from tests.engine import lifecycle_upgrading
-from tests.engine.bench import bench_with
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
 from tests.engine.gadgets import Gadget, GadgetKind
+from tests.engine.step_harness import harness_for
 from tests.engine.test_previews import ChangedTree, Restless
 from tests.engine.upgrades import Upgrade, play_upgrade
 
 
 def _play(new: Any, *writes: str) -> None:
     async def main() -> None:
-        stand = GadgetStand()
-        async with bench_with(stand) as bench:
-            assert isinstance(stand.kind, GadgetKind)
-            await play_upgrade(bench, Upgrade(stand.kind, new(stand.kind), writes))
+        fixture = GadgetFixture()
+        async with harness_for(fixture) as harness:
+            assert isinstance(fixture.kind, GadgetKind)
+            await play_upgrade(harness, Upgrade(fixture.kind, new(fixture.kind), writes))
 
     asyncio.run(main())
 
@@ -76,7 +76,7 @@ class NewKind(GadgetKind):
         return [GadgetKind(self.service)]
 
 
-class NewStand(GadgetStand):
+class NewStand(GadgetFixture):
     """Where its author declares what an upgrade writes."""
 
     upgrades: ClassVar[dict[int, tuple[str, ...]]] = {1: ("spec.mode",)}
@@ -87,9 +87,9 @@ class NewStand(GadgetStand):
 
 
 def test_a_kind_that_brings_its_former_self_along_is_tried_on_what_that_made() -> None:
-    async def main(stand: NewStand) -> None:
-        async with bench_with(stand) as bench:
-            await lifecycle_upgrading.whatever_it_was_done_like_before_writes_only_what_is_declared(bench)
+    async def main(fixture: NewStand) -> None:
+        async with harness_for(fixture) as harness:
+            await lifecycle_upgrading.whatever_it_was_done_like_before_writes_only_what_is_declared(harness)
 
     asyncio.run(main(NewStand()))
     silent = NewStand()

@@ -11,7 +11,7 @@ from setpoint.engine.step.preview import PreviewFinding, preview_with_and_withou
 from setpoint.errors import UserError
 from setpoint.preview import kind_variant, with_kind_variants
 from tests.engine.gadgets import GadgetKind, Service
-from tests.engine.test_previews import REF, ChangedTree, House
+from tests.engine.test_previews import REF, ChangedTree, PreviewHarness
 
 
 @dataclass(slots=True)
@@ -49,15 +49,15 @@ def test_what_there_is_not_is_told() -> None:
     with pytest.raises(UserError, match=r"there is stateful, stateless, 1$"):
         kind_variant(GadgetKind(Service()), "2")
     with pytest.raises(UserError, match="no kind 'Widget' can be handled otherwise; there is Gadget"):
-        with_kind_variants(House().engine, {"Widget": "stateless"})
+        with_kind_variants(PreviewHarness().engine, {"Widget": "stateless"})
 
 
 def test_the_old_and_the_new_implementation_plan_the_same_world() -> None:
     async def scenario() -> list[PreviewFinding]:
-        house = House()
-        await house.settle({"size": 1})
-        new = replace(_new(), service=house.service)
-        engine = replace(house.engine, kinds={(new.group, new.name): new})
+        harness = PreviewHarness()
+        await harness.settle({"size": 1})
+        new = replace(_new(), service=harness.service)
+        engine = replace(harness.engine, kinds={(new.group, new.name): new})
         ways: tuple[dict[str, str], ...] = ({}, {"gadget": "1"}, {"gadget": "stateless"})
         return [
             (await preview_with_and_without_cookie(REF, with_kind_variants(engine, words))).finding for words in ways

@@ -12,14 +12,14 @@ from setpoint.errors import (
     WaitFailed,
     WaitTimedOut,
 )
-from tests.engine.shore import (
+from tests.engine.runner_harness import (
     FOR_ADDRESS,
     FOR_READY,
     NO_STATUS,
     READY,
     T0,
     UNREADY,
-    Shore,
+    RunnerHarness,
     error_of,
     play,
     settled,
@@ -29,60 +29,60 @@ from tests.engine.shore import (
 
 
 def test_a_condition_that_flips_later_leaves_the_wait_satisfied() -> None:
-    async def scenario(shore: Shore) -> None:
-        await settled(shore, FOR_READY)
-        before = await shore.revision("a")
-        shore.service.set_status("a", **UNREADY)
+    async def scenario(harness: RunnerHarness) -> None:
+        await settled(harness, FOR_READY)
+        before = await harness.revision("a")
+        harness.service.set_status("a", **UNREADY)
 
-        assert isinstance(await shore.step("a"), Settled)
-        assert await shore.revision("a") == before
+        assert isinstance(await harness.step("a"), Settled)
+        assert await harness.revision("a") == before
 
     play(scenario)
 
 
 def test_a_new_generation_is_waited_for_again() -> None:
-    async def scenario(shore: Shore) -> None:
-        await settled(shore, FOR_READY)
-        shore.service.set_status("a", observedGeneration=1)
-        await shore.apply("a", {"size": 2}, waitFor=FOR_READY)
+    async def scenario(harness: RunnerHarness) -> None:
+        await settled(harness, FOR_READY)
+        harness.service.set_status("a", observedGeneration=1)
+        await harness.apply("a", {"size": 2}, waitFor=FOR_READY)
 
-        outcome = await shore.step("a")
+        outcome = await harness.step("a")
 
         behind = "it speaks of generation 1, and the object is at generation 2"
         assert str(error_of(outcome)) == f"condition Ready is out of date: {behind}"
-        shore.service.set_status("a", observedGeneration=2)
-        assert isinstance(await shore.step("a"), Settled)
+        harness.service.set_status("a", observedGeneration=2)
+        assert isinstance(await harness.step("a"), Settled)
 
     play(scenario)
 
 
 def test_a_changed_timeout_does_not_wait_again_and_a_changed_wait_does() -> None:
-    async def scenario(shore: Shore) -> None:
-        await settled(shore, FOR_READY)
-        shore.service.set_status("a", **UNREADY)
+    async def scenario(harness: RunnerHarness) -> None:
+        await settled(harness, FOR_READY)
+        harness.service.set_status("a", **UNREADY)
 
-        await shore.apply("a", waitFor={**FOR_READY, "timeout": "5m"})
-        assert isinstance(await shore.step("a"), Settled)
+        await harness.apply("a", waitFor={**FOR_READY, "timeout": "5m"})
+        assert isinstance(await harness.step("a"), Settled)
 
-        await shore.apply("a", waitFor={"condition": {"type": "Ready", "status": "Unknown"}})
-        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+        await harness.apply("a", waitFor={"condition": {"type": "Ready", "status": "Unknown"}})
+        assert isinstance(error_of(await harness.step("a")), StillWaiting)
 
     play(scenario)
 
 
 def test_an_object_without_a_uid_is_never_satisfied_for_good_and_its_time_is_one_budget_all_the_same() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_READY)
-        await shore.step("a")
-        shore.service.objects["a"]["metadata"]["uid"] = ""
-        shore.service.set_status("a", **READY)
-        assert isinstance(await shore.step("a"), Settled)
-        shore.service.set_status("a", **UNREADY)
-        assert isinstance(error_of(await shore.step("a")), StillWaiting)
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_READY)
+        await harness.step("a")
+        harness.service.objects["a"]["metadata"]["uid"] = ""
+        harness.service.set_status("a", **READY)
+        assert isinstance(await harness.step("a"), Settled)
+        harness.service.set_status("a", **UNREADY)
+        assert isinstance(error_of(await harness.step("a")), StillWaiting)
 
         await asyncio.sleep(60)
 
-        assert isinstance(error_of(await shore.step("a")), WaitTimedOut)
+        assert isinstance(error_of(await harness.step("a")), WaitTimedOut)
 
     play(scenario)
 
@@ -91,50 +91,50 @@ def test_an_object_without_a_uid_is_never_satisfied_for_good_and_its_time_is_one
 
 
 def test_the_time_is_one_budget_over_all_steps_and_processes() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
         for left in (60, 40, 20):
-            error = error_of(await shore.step("a"))
+            error = error_of(await harness.step("a"))
             assert isinstance(error, StillWaiting)
             assert error.left == left
             await asyncio.sleep(20)
 
-        outcome = await shore.step("a")
+        outcome = await harness.step("a")
 
         told = (
             f"not within 60 s: {NO_STATUS}. Thing a stays as it is; the next apply goes on waiting, "
             "with all of the time again"
         )
         assert isinstance(error_of(outcome), WaitTimedOut)
-        assert await shore.ready("a") == ("False", "WaitTimedOut", told)
-        assert await shore.output("a") == Unknown(f"the wait timed out: not within 60 s: {NO_STATUS}", T0)
-        assert shore.service.writes == [("create", "a")]
+        assert await harness.ready("a") == ("False", "WaitTimedOut", told)
+        assert await harness.output("a") == Unknown(f"the wait timed out: not within 60 s: {NO_STATUS}", T0)
+        assert harness.service.writes == [("create", "a")]
 
     play(scenario)
 
 
 def test_a_generation_that_others_make_gives_no_more_time() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
         for _ in range(6):
-            assert isinstance(error_of(await shore.step("a")), StillWaiting)
+            assert isinstance(error_of(await harness.step("a")), StillWaiting)
             await asyncio.sleep(10)
-            shore.service.objects["a"]["metadata"]["generation"] += 1
+            harness.service.objects["a"]["metadata"]["generation"] += 1
 
-        assert isinstance(error_of(await shore.step("a")), WaitTimedOut)
+        assert isinstance(error_of(await harness.step("a")), WaitTimedOut)
 
     play(scenario)
 
 
 def test_a_new_spec_has_all_of_the_time_again() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
         await asyncio.sleep(100)
-        assert isinstance(error_of(await shore.step("a")), WaitTimedOut)
-        await shore.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
+        assert isinstance(error_of(await harness.step("a")), WaitTimedOut)
+        await harness.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
 
-        error = error_of(await shore.step("a"))
+        error = error_of(await harness.step("a"))
 
         assert isinstance(error, StillWaiting)
         assert error.left == 60
@@ -143,29 +143,29 @@ def test_a_new_spec_has_all_of_the_time_again() -> None:
 
 
 def test_success_after_the_end_of_the_time_counts() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
         await asyncio.sleep(100)
-        assert isinstance(error_of(await shore.step("a")), WaitTimedOut)
+        assert isinstance(error_of(await harness.step("a")), WaitTimedOut)
 
-        shore.service.set_status("a", address="10.0.0.1")
+        harness.service.set_status("a", address="10.0.0.1")
 
-        assert isinstance(await shore.step("a"), Settled)
-        assert isinstance(await shore.output("a"), Known)
+        assert isinstance(await harness.step("a"), Settled)
+        assert isinstance(await harness.output("a"), Known)
 
     play(scenario)
 
 
 @pytest.mark.parametrize("how", [{"restart_wait": True}, {"requested": True}])
-def test_whoever_asks_after_the_end_of_the_time_has_all_of_it_again(how: dict[str, bool]) -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
+def test_a_request_after_the_end_of_the_time_has_all_of_it_again(how: dict[str, bool]) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
         await asyncio.sleep(100)
-        assert isinstance(error_of(await shore.step("a")), WaitTimedOut)
+        assert isinstance(error_of(await harness.step("a")), WaitTimedOut)
 
-        error = error_of(await shore.step("a", **how))
+        error = error_of(await harness.step("a", **how))
 
         assert isinstance(error, StillWaiting)
         assert error.left == 60
@@ -174,13 +174,13 @@ def test_whoever_asks_after_the_end_of_the_time_has_all_of_it_again(how: dict[st
 
 
 @pytest.mark.parametrize("how", [{"restart_wait": True}, {"requested": True}])
-def test_whoever_asks_before_the_end_of_the_time_has_what_is_left_of_it(how: dict[str, bool]) -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
+def test_a_request_before_the_end_of_the_time_has_what_is_left_of_it(how: dict[str, bool]) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
         await asyncio.sleep(40)
 
-        error = error_of(await shore.step("a", **how))
+        error = error_of(await harness.step("a", **how))
 
         assert isinstance(error, StillWaiting)
         assert error.left == 20
@@ -189,13 +189,13 @@ def test_whoever_asks_before_the_end_of_the_time_has_what_is_left_of_it(how: dic
 
 
 def test_more_time_is_more_of_the_same_time() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
         await asyncio.sleep(40)
-        await shore.apply("a", waitFor={**FOR_ADDRESS, "timeout": "90s"})
+        await harness.apply("a", waitFor={**FOR_ADDRESS, "timeout": "90s"})
 
-        error = error_of(await shore.step("a"))
+        error = error_of(await harness.step("a"))
 
         assert isinstance(error, StillWaiting)
         assert error.left == 50
@@ -203,31 +203,31 @@ def test_more_time_is_more_of_the_same_time() -> None:
     play(scenario)
 
 
-def test_a_clock_that_was_set_back_makes_nobody_wait_longer_than_the_time() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
-        found: Any = dict((await shore.resource("a")).status)
+def test_a_clock_that_was_set_back_makes_no_wait_longer_than_the_time() -> None:
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
+        found: Any = dict((await harness.resource("a")).status)
         later = {**found["setpoint"]["wait"], "since": "2026-01-02T00:00:00Z", "told": "2026-01-02T00:00:00Z"}
         changed = {**found, "setpoint": {**found["setpoint"], "wait": later}}
-        await shore.store.update_status(await shore.resource("a"), changed)
+        await harness.store.update_status(await harness.resource("a"), changed)
 
-        first = error_of(await shore.step("a"))
+        first = error_of(await harness.step("a"))
 
         assert isinstance(first, StillWaiting)
         assert first.left == 60
         await asyncio.sleep(60)
-        assert isinstance(error_of(await shore.step("a")), WaitTimedOut)
+        assert isinstance(error_of(await harness.step("a")), WaitTimedOut)
 
     play(scenario)
 
 
 def test_what_was_begun_is_told_by_the_step_that_began_it() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        first, second = error_of(await shore.step("a")), error_of(await shore.step("a"))
-        await shore.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
-        third = error_of(await shore.step("a"))
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        first, second = error_of(await harness.step("a")), error_of(await harness.step("a"))
+        await harness.apply("a", {"size": 2}, waitFor=FOR_ADDRESS)
+        third = error_of(await harness.step("a"))
 
         assert [one.begun for one in (first, second, third) if isinstance(one, StillWaiting)] == [
             "create",
@@ -242,22 +242,22 @@ def test_what_was_begun_is_told_by_the_step_that_began_it() -> None:
 
 
 def test_a_failure_ends_a_wait_at_once_and_says_why() -> None:
-    async def scenario(shore: Shore) -> None:
-        shore.service.objects["a"] = {
+    async def scenario(harness: RunnerHarness) -> None:
+        harness.service.objects["a"] = {
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": {"name": "a", "uid": "u"},
             "spec": {"size": 1},
         }
-        await shore.apply("a", waitFor={"rollout": True})
-        await shore.step("a")
+        await harness.apply("a", waitFor={"rollout": True})
+        await harness.step("a")
         failed = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too many failures"}
-        shore.service.set_status("a", conditions=[failed])
+        harness.service.set_status("a", conditions=[failed])
 
-        outcome = await shore.step("a")
+        outcome = await harness.step("a")
 
         assert isinstance(error_of(outcome), WaitFailed)
-        assert await shore.ready("a") == ("False", "WaitFailed", "BackoffLimitExceeded: too many failures")
+        assert await harness.ready("a") == ("False", "WaitFailed", "BackoffLimitExceeded: too many failures")
 
     play(scenario)
 
@@ -266,21 +266,21 @@ def test_a_failure_ends_a_wait_at_once_and_says_why() -> None:
 def test_an_object_that_is_gone_or_another_while_it_is_waited_for_fails_once_and_the_next_step_goes_on(
     is_back: bool,
 ) -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
         await asyncio.sleep(10)
-        shore.service.remove("a")
+        harness.service.remove("a")
         if is_back:
-            shore.service.put("a", {"size": 1})
+            harness.service.put("a", {"size": 1})
 
-        outcome = await shore.step("a")
+        outcome = await harness.step("a")
 
         told = "Recreated: Thing a was replaced by another while it was waited for"
         assert isinstance(error_of(outcome), WaitFailed)
-        assert await shore.ready("a") == ("False", "WaitFailed", told)
-        assert shore.live("a") == {"size": 1}
-        error = error_of(await shore.step("a"))
+        assert await harness.ready("a") == ("False", "WaitFailed", told)
+        assert harness.live("a") == {"size": 1}
+        error = error_of(await harness.step("a"))
         assert isinstance(error, StillWaiting)
         assert error.left == 60
 
@@ -288,28 +288,28 @@ def test_an_object_that_is_gone_or_another_while_it_is_waited_for_fails_once_and
 
 
 def test_another_object_that_has_what_is_waited_for_is_as_good() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.step("a")
-        shore.service.remove("a")
-        shore.service.put("a", {"size": 1})
-        shore.service.set_status("a", address="10.0.0.1")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.step("a")
+        harness.service.remove("a")
+        harness.service.put("a", {"size": 1})
+        harness.service.set_status("a", address="10.0.0.1")
 
-        assert isinstance(await shore.step("a"), Settled)
+        assert isinstance(await harness.step("a"), Settled)
 
     play(scenario)
 
 
 def test_an_object_that_its_author_replaces_while_it_is_waited_for_is_just_another_wait() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", {"zone": "x"}, waitFor=FOR_ADDRESS, replace=True)
-        await shore.step("a")
-        await shore.apply("a", {"zone": "y"}, waitFor=FOR_ADDRESS, replace=True)
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", {"zone": "x"}, waitFor=FOR_ADDRESS, replace=True)
+        await harness.step("a")
+        await harness.apply("a", {"zone": "y"}, waitFor=FOR_ADDRESS, replace=True)
 
-        await shore.step("a")
-        outcome = await shore.step("a")
+        await harness.step("a")
+        outcome = await harness.step("a")
 
         assert isinstance(error_of(outcome), StillWaiting)
-        assert shore.live("a") == {"zone": "y"}
+        assert harness.live("a") == {"zone": "y"}
 
     play(scenario)

@@ -16,7 +16,7 @@ from setpoint.engine.kind import Absent, Intent, LiveObservation, Location, Pres
 from setpoint.engine.resource import Resource
 from setpoint.errors import RemoteUnavailable, StoreError, WaitTimedOut
 from tests.engine.interruptions import Interruption, Killed, die
-from tests.engine.shore import ADDRESS, Shore
+from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import Thing, ThingKind, thing_ref, value_of
 from tests.runtime.virtual_time import run
 
@@ -63,20 +63,20 @@ class FragileKind(ThingKind):
         return await self._told(ThingKind.poll(self, operation))
 
 
-async def _run(shore: Shore, names: str, interruption: Interruption | None = None) -> dict[str, StepOutcome]:
+async def _run(harness: RunnerHarness, names: str, interruption: Interruption | None = None) -> dict[str, StepOutcome]:
     """The outcomes of a run in a process of its own, which may die."""
-    engine = shore.engine
+    engine = harness.engine
     if interruption is not None:
-        kind = FragileKind(shore.service, interruption=interruption)
-        engine = replace(engine, store=interruption.wrap(shore.store), kinds={(kind.group, kind.name): kind})
+        kind = FragileKind(harness.service, interruption=interruption)
+        engine = replace(engine, store=interruption.wrap(harness.store), kinds={(kind.group, kind.name): kind})
     outcomes = await StepRunner(engine).until_done([thing_ref(name) for name in names], 600)
     return {ref.name: outcome for ref, outcome in outcomes.items()}
 
 
-async def _dies_after(awaits: int, shore: Shore, names: str) -> bool:
+async def _dies_after(awaits: int, harness: RunnerHarness, names: str) -> bool:
     """Whether the process died; False when there were not so many awaits."""
     try:
-        await _run(shore, names, Interruption(awaits, die))
+        await _run(harness, names, Interruption(awaits, die))
     except* Killed:
         pass
     else:
@@ -87,14 +87,16 @@ async def _dies_after(awaits: int, shore: Shore, names: str) -> bool:
     return True
 
 
-def _after_any_await(begin: Callable[[Shore], Awaitable[str]], end: Callable[[Shore], Awaitable[None]]) -> None:
+def _after_any_await(
+    begin: Callable[[RunnerHarness], Awaitable[str]], end: Callable[[RunnerHarness], Awaitable[None]]
+) -> None:
     """`begin` sets the scene and names who runs; a run dies after any of its awaits, and `end` follows."""
 
     async def is_killed_after(awaits: int) -> bool:
-        shore = Shore()
-        names = await begin(shore)
-        was_killed = await _dies_after(awaits, shore, names)
-        await end(shore)
+        harness = RunnerHarness()
+        names = await begin(harness)
+        was_killed = await _dies_after(awaits, harness, names)
+        await end(harness)
         return was_killed
 
     for awaits in range(1, ENOUGH):
@@ -113,19 +115,23 @@ def test_a_failure_after_any_await_is_waited_out_in_the_same_run(side: str) -> N
         async def fail() -> None:
             raise FAILURES[side]
 
-        shore, interruption = Shore(), Interruption(awaits, fail)
-        await shore.apply("a", {"host": value_of("z", ADDRESS)})
-        await shore.apply("z", waitFor={"field": ADDRESS, "timeout": "60s"})
-        shore.service.made = lambda name: shore.after(7, lambda: shore.service.set_status(name, address="10.0.0.1"))
-        kind = FragileKind(shore.service, interruption=interruption if side == "the service" else Interruption(0, die))
-        store = interruption.wrap(shore.store) if side == "the store" else shore.store
-        engine = replace(shore.engine, store=store, kinds={(kind.group, kind.name): kind})
+        harness, interruption = RunnerHarness(), Interruption(awaits, fail)
+        await harness.apply("a", {"host": value_of("z", ADDRESS)})
+        await harness.apply("z", waitFor={"field": ADDRESS, "timeout": "60s"})
+        harness.service.made = lambda name: harness.after(
+            7, lambda: harness.service.set_status(name, address="10.0.0.1")
+        )
+        kind = FragileKind(
+            harness.service, interruption=interruption if side == "the service" else Interruption(0, die)
+        )
+        store = interruption.wrap(harness.store) if side == "the store" else harness.store
+        engine = replace(harness.engine, store=store, kinds={(kind.group, kind.name): kind})
 
         outcomes = await StepRunner(engine).until_done([thing_ref("a"), thing_ref("z")], 600)
 
         assert all(isinstance(outcome, Settled) for outcome in outcomes.values()), outcomes
-        assert shore.live("a") == {"host": "10.0.0.1"}
-        assert [call for call in shore.service.writes if call[0] == "create"] == [("create", "z"), ("create", "a")]
+        assert harness.live("a") == {"host": "10.0.0.1"}
+        assert [call for call in harness.service.writes if call[0] == "create"] == [("create", "z"), ("create", "a")]
         return interruption.has_happened
 
     for awaits in range(1, ENOUGH):
@@ -136,34 +142,34 @@ def test_a_failure_after_any_await_is_waited_out_in_the_same_run(side: str) -> N
 
 
 def test_a_wait_goes_on_where_it_was_and_its_dependant_is_made_once() -> None:
-    async def begin(shore: Shore) -> str:
-        await shore.apply("a", {"host": value_of("z", ADDRESS)})
-        await shore.apply("z", waitFor=FOR_ADDRESS)
+    async def begin(harness: RunnerHarness) -> str:
+        await harness.apply("a", {"host": value_of("z", ADDRESS)})
+        await harness.apply("z", waitFor=FOR_ADDRESS)
         return "az"
 
-    async def end(shore: Shore) -> None:
+    async def end(harness: RunnerHarness) -> None:
         has_to_go_on = asyncio.get_running_loop().time() > 6
-        shore.after(3, lambda: shore.service.set_status("z", address="10.0.0.1"))
-        outcomes = await _run(shore, "az")
+        harness.after(3, lambda: harness.service.set_status("z", address="10.0.0.1"))
+        outcomes = await _run(harness, "az")
         if has_to_go_on:
-            outcomes = await _run(shore, "az")
+            outcomes = await _run(harness, "az")
 
         assert all(isinstance(outcome, Settled) for outcome in outcomes.values()), outcomes
-        assert shore.service.writes == [("create", "z"), ("create", "a")]
-        assert shore.live("a") == {"host": "10.0.0.1"}
+        assert harness.service.writes == [("create", "z"), ("create", "a")]
+        assert harness.live("a") == {"host": "10.0.0.1"}
 
     _after_any_await(begin, end)
 
 
-def test_its_time_goes_on_whoever_dies_meanwhile() -> None:
-    async def begin(shore: Shore) -> str:
-        await shore.apply("z", waitFor=FOR_ADDRESS)
+def test_its_time_goes_on_when_the_process_dies_meanwhile() -> None:
+    async def begin(harness: RunnerHarness) -> str:
+        await harness.apply("z", waitFor=FOR_ADDRESS)
         return "z"
 
-    async def end(shore: Shore) -> None:
+    async def end(harness: RunnerHarness) -> None:
         died_at = asyncio.get_running_loop().time()
 
-        outcomes = await _run(shore, "z")
+        outcomes = await _run(harness, "z")
 
         assert isinstance(outcomes["z"], Stopped)
         assert isinstance(outcomes["z"].error, WaitTimedOut)
@@ -171,72 +177,75 @@ def test_its_time_goes_on_whoever_dies_meanwhile() -> None:
         end = died_at + 10 if died_at >= 10 else 10
         # The record is to the second.
         assert end - 1 < asyncio.get_running_loop().time() < end + 2
-        assert shore.service.writes == [("create", "z")]
+        assert harness.service.writes == [("create", "z")]
 
     _after_any_await(begin, end)
 
 
 def test_a_value_that_vanishes_and_comes_back_is_never_half_known() -> None:
-    async def begin(shore: Shore) -> str:
-        await shore.apply("a", {"host": value_of("z", ADDRESS)})
-        await shore.apply("z", waitFor=FOR_ADDRESS)
-        shore.after(1, lambda: shore.service.set_status("z", address="10.0.0.1"))
-        await _run(shore, "az")
-        shore.service.set_status("z", address=None)
+    async def begin(harness: RunnerHarness) -> str:
+        await harness.apply("a", {"host": value_of("z", ADDRESS)})
+        await harness.apply("z", waitFor=FOR_ADDRESS)
+        harness.after(1, lambda: harness.service.set_status("z", address="10.0.0.1"))
+        await _run(harness, "az")
+        harness.service.set_status("z", address=None)
         return "az"
 
-    async def end(shore: Shore) -> None:
-        assert shore.live("a") == {"host": "10.0.0.1"}
-        shore.service.set_status("z", address="10.0.0.2")
-        outcomes = await _run(shore, "az")
+    async def end(harness: RunnerHarness) -> None:
+        assert harness.live("a") == {"host": "10.0.0.1"}
+        harness.service.set_status("z", address="10.0.0.2")
+        outcomes = await _run(harness, "az")
 
         assert all(isinstance(outcome, Settled) for outcome in outcomes.values())
-        assert shore.service.writes == [("create", "z"), ("create", "a"), ("update", "a")]
+        assert harness.service.writes == [("create", "z"), ("create", "a"), ("update", "a")]
 
     _after_any_await(begin, end)
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["at once", "slowly"])
 def test_a_replacement_ends_with_the_one_object_that_is_wanted(held: bool) -> None:
-    async def begin(shore: Shore) -> str:
-        await shore.apply("a", {"zone": "x"}, replace=True)
-        await _run(shore, "a")
-        await shore.apply("a", {"zone": "y"}, replace=True)
-        _hold(shore, "a", held=held)
+    async def begin(harness: RunnerHarness) -> str:
+        await harness.apply("a", {"zone": "x"}, replace=True)
+        await _run(harness, "a")
+        await harness.apply("a", {"zone": "y"}, replace=True)
+        _hold(harness, "a", held=held)
         return "a"
 
-    async def end(shore: Shore) -> None:
-        outcomes = await _run(shore, "a")
+    async def end(harness: RunnerHarness) -> None:
+        outcomes = await _run(harness, "a")
 
         assert isinstance(outcomes["a"], Settled)
-        assert {name: one["spec"] for name, one in shore.service.objects.items()} == {"a": {"zone": "y"}}
-        assert [verb for verb, _ in shore.service.writes].count("create") == 2
-        assert shore.service.deleted == ["uid-1"]
+        assert {name: one["spec"] for name, one in harness.service.objects.items()} == {"a": {"zone": "y"}}
+        assert [verb for verb, _ in harness.service.writes].count("create") == 2
+        assert harness.service.deleted == ["uid-1"]
 
     _after_any_await(begin, end)
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["at once", "slowly"])
-def test_whoever_gives_way_is_gone_and_the_other_is_there(held: bool) -> None:
-    async def begin(shore: Shore) -> str:
-        await shore.apply("a", {"size": 1}, called="old", replace=True)
-        await _run(shore, "a")
-        await shore.apply("a", {"size": 1}, called="new", replace=True)
-        _hold(shore, "old", held=held)
+def test_the_replaced_object_is_gone_and_the_other_is_there(held: bool) -> None:
+    async def begin(harness: RunnerHarness) -> str:
+        await harness.apply("a", {"size": 1}, called="old", replace=True)
+        await _run(harness, "a")
+        await harness.apply("a", {"size": 1}, called="new", replace=True)
+        _hold(harness, "old", held=held)
         return "a"
 
-    async def end(shore: Shore) -> None:
-        outcomes = await _run(shore, "a")
+    async def end(harness: RunnerHarness) -> None:
+        outcomes = await _run(harness, "a")
 
         assert isinstance(outcomes["a"], Settled)
-        assert list(shore.service.objects) == ["new"]
-        assert [call for call in shore.service.writes if call[0] == "create"] == [("create", "old"), ("create", "new")]
-        assert shore.service.deleted == ["uid-1"]
+        assert list(harness.service.objects) == ["new"]
+        assert [call for call in harness.service.writes if call[0] == "create"] == [
+            ("create", "old"),
+            ("create", "new"),
+        ]
+        assert harness.service.deleted == ["uid-1"]
 
     _after_any_await(begin, end)
 
 
-def _hold(shore: Shore, name: str, *, held: bool) -> None:
+def _hold(harness: RunnerHarness, name: str, *, held: bool) -> None:
     if held:
-        shore.service.held.add(name)
-        shore.after(4, lambda: shore.service.let_go(name))
+        harness.service.held.add(name)
+        harness.after(4, lambda: harness.service.let_go(name))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from setpoint.core.wait.outputs import Known, Null, OutputState, Unknown
 from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.errors import Blocked, RemoteUnavailable, StillWaiting, WaitTimedOut
-from tests.engine.shore import ADDRESS, Shore
+from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of
 from tests.runtime.virtual_time import run
 
@@ -34,9 +34,9 @@ class Doing:
 
 @dataclass(slots=True)
 class Story:
-    """What has happened so far, as somebody knows it who sees everything."""
+    """What has happened so far, as an observer of everything knows it."""
 
-    shore: Shore = field(default_factory=Shore)
+    harness: RunnerHarness = field(default_factory=RunnerHarness)
     size: int = 1
     # Every address that the source ever had, and those that were offered.
     addresses: set[str] = field(default_factory=set)
@@ -48,7 +48,7 @@ class Story:
 
     @property
     def live(self) -> dict[str, Any] | None:
-        return self.shore.service.objects.get("a")
+        return self.harness.service.objects.get("a")
 
     @property
     def address(self) -> str | None:
@@ -70,7 +70,7 @@ def _time(seconds: int) -> str:
 def _gets(address: str | None) -> Doing:
     async def verb(story: Story) -> None:
         if story.live is not None:
-            story.shore.service.set_status("a", address=address)
+            story.harness.service.set_status("a", address=address)
             story.addresses |= {address} if address else set()
 
     return Doing(verb, f"the address is {address}")
@@ -79,7 +79,7 @@ def _gets(address: str | None) -> Doing:
 def _beats(beat: int) -> Doing:
     async def verb(story: Story) -> None:
         if story.live is not None:
-            story.shore.service.set_status("a", beat=beat)
+            story.harness.service.set_status("a", beat=beat)
 
     return Doing(verb, f"beat {beat}")
 
@@ -90,20 +90,20 @@ def _sleeps(seconds: int) -> Doing:
 
 def _is_down(why: str) -> Doing:
     async def verb(story: Story) -> None:
-        story.shore.service.down = why
+        story.harness.service.down = why
 
     return Doing(verb, f"outage {why!r}")
 
 
 async def _author_changes(story: Story) -> None:
     story.size += 1
-    await story.shore.apply("a", {"size": story.size}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
+    await story.harness.apply("a", {"size": story.size}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
 
 
 async def _step_of_source(story: Story) -> None:
-    outcome = await story.shore.step("a")
+    outcome = await story.harness.step("a")
 
-    after = await story.shore.output("a")
+    after = await story.harness.output("a")
     _offers_what_is_there(story, after)
     _is_unknown_since_it_was_not_known(story, after)
     _keeps_to_its_time(story, outcome, after)
@@ -112,7 +112,7 @@ async def _step_of_source(story: Story) -> None:
 
 async def _step_of_dependant(story: Story) -> None:
     source, host = await _output(story), _host(story)
-    outcome = await story.shore.step("b")
+    outcome = await story.harness.step("b")
 
     if isinstance(outcome, Settled):
         assert isinstance(source, Known)
@@ -142,7 +142,7 @@ doings: st.SearchStrategy[Doing] = st.one_of(
 
 
 def _offers_what_is_there(story: Story, after: OutputState) -> None:
-    if story.shore.service.down or story.address is None:
+    if story.harness.service.down or story.address is None:
         assert isinstance(after, Unknown)
     else:
         assert after == Known({"status": {"address": story.address}})
@@ -158,7 +158,7 @@ def _is_unknown_since_it_was_not_known(story: Story, after: OutputState) -> None
 
 
 def _keeps_to_its_time(story: Story, outcome: StepOutcome, after: OutputState) -> None:
-    if story.shore.service.down:
+    if story.harness.service.down:
         return
     live = story.live
     assert live is not None
@@ -177,18 +177,18 @@ def _keeps_to_its_time(story: Story, outcome: StepOutcome, after: OutputState) -
 
 
 async def _another_step_writes_nothing(story: Story, name: str) -> None:
-    before = await story.shore.revision(name)
-    await story.shore.step(name)
-    assert await story.shore.revision(name) == before
+    before = await story.harness.revision(name)
+    await story.harness.step(name)
+    assert await story.harness.revision(name) == before
 
 
 async def _output(story: Story) -> OutputState:
-    status = (await story.shore.resource("a")).status
-    return await story.shore.output("a") if "output" in status else Null()
+    status = (await story.harness.resource("a")).status
+    return await story.harness.output("a") if "output" in status else Null()
 
 
 def _host(story: Story) -> str | None:
-    found = story.shore.service.objects.get("b")
+    found = story.harness.service.objects.get("b")
     return None if found is None else str(found["spec"]["host"])
 
 
@@ -197,9 +197,9 @@ def test_what_is_offered_is_what_is_there_for_as_long_as_it_is(doings: list[Doin
     async def scenario() -> None:
         story = Story()
         if goes_on:
-            story.shore.go_on_for_ever()
-        await story.shore.apply("a", {"size": 1}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
-        await story.shore.apply("b", {"host": value_of("a", ADDRESS)})
+            story.harness.go_on_for_ever()
+        await story.harness.apply("a", {"size": 1}, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
+        await story.harness.apply("b", {"host": value_of("a", ADDRESS)})
         for doing in (Doing(_step_of_source, "the first step"), *doings):
             await doing.verb(story)
 

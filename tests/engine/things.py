@@ -82,7 +82,7 @@ def value_of(name: str, path: str) -> Json:
 
 
 def _nothing(_name: str) -> None:
-    """Nobody hears."""
+    """No listener."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Service:
     clock: Clock
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
-    # Why nobody answers, when nobody does; and for which verbs, when it is not for all.
+    # Why the service does not answer; and for which verbs, when it is not for all.
     down: str = ""
     down_for: Sequence[str] = ("get", "rehearse", "create", "update", "delete")
     # How long an answer takes, and how many were under way at once.
@@ -140,7 +140,7 @@ class Service:
         self._touch(name)
 
     def set_status(self, name: str, **members: Any) -> None:
-        """Somebody changes these members of its status; None takes one off."""
+        """A controller sets these members of its status; None removes one."""
         status = {**self.objects[name].get("status", {}), **members}
         self.objects[name]["status"] = {key: value for key, value in status.items() if value is not None}
         self._touch(name)

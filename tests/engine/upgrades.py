@@ -11,8 +11,8 @@ from setpoint.engine.kind import AnyKind, Reconciliation
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult, preview_with_and_without_cookie, with_cookie
 from setpoint.replay.snapshot import take_snapshot
-from tests.engine.bench import Bench
-from tests.engine.stand import Spec
+from tests.engine.kind_fixture import Spec
+from tests.engine.step_harness import StepHarness
 
 
 class Ground(Protocol):
@@ -60,25 +60,27 @@ def handled(kind: AnyKind, way: Reconciliation) -> AnyKind:
     return other
 
 
-async def play_upgrade(bench: Bench, upgrade: Upgrade, spec: Spec | None = None, *, forgets: bool = False) -> None:
+async def play_upgrade(
+    harness: StepHarness, upgrade: Upgrade, spec: Spec | None = None, *, forgets: bool = False
+) -> None:
     """Nothing is written by the new implementation but what was declared, and then it is at rest.
 
     `forgets`: the cookie of the old one is lost on the way.
     """
-    bench.kind = upgrade.old
-    await bench.settle(spec)
+    harness.kind = upgrade.old
+    await harness.settle(spec)
     if forgets:
-        await forget_cookie(bench)
-    manage_with(bench, upgrade.new)
-    await take_over(bench, upgrade.writes)
+        await forget_cookie(harness)
+    manage_with(harness, upgrade.new)
+    await take_over(harness, upgrade.writes)
 
 
-def manage_with(bench: Bench, kind: AnyKind) -> None:
+def manage_with(harness: StepHarness, kind: AnyKind) -> None:
     """From here on this is the implementation."""
-    bench.kind = kind
-    if bench.idle_cache is not None:
+    harness.kind = kind
+    if harness.idle_cache is not None:
         # Another implementation is another process: it remembers nothing.
-        bench.go_on_for_ever()
+        harness.go_on_for_ever()
 
 
 async def forget_cookie(ground: Ground) -> None:

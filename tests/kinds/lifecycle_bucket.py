@@ -9,7 +9,7 @@ from setpoint.core.values.json_types import MISSING, Json
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
-from tests.engine.stand import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
+from tests.engine.kind_fixture import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
 
 NAME: Final = "some-bucket"
@@ -122,8 +122,8 @@ class BucketStand(GoogleStand):
 async def bucket_stand() -> AsyncIterator[BucketStand]:
     """A new cloud with no bucket in it."""
     async with held_cloud() as cloud:
-        stand = BucketStand(cloud)
+        fixture = BucketStand(cloud)
         try:
-            yield stand
+            yield fixture
         finally:
-            await stand.google.close()
+            await fixture.google.close()

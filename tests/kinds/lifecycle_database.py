@@ -9,7 +9,7 @@ from setpoint.core.values.json_types import Json
 from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_database import SqlDatabaseKind
-from tests.engine.stand import Part, Protection, Referring, Spec, Specified, Unspecified
+from tests.engine.kind_fixture import Part, Protection, Referring, Spec, Specified, Unspecified
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
 
 NAME, INSTANCE = "some-database", "some-instance"
@@ -99,10 +99,10 @@ async def database_stand() -> AsyncIterator[DatabaseStand]:
     async with held_cloud() as cloud:
         wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
         assert cloud.call("POST", INSTANCES, wanted).status == 200
-        stand = DatabaseStand(cloud)
-        stand.finish()
+        fixture = DatabaseStand(cloud)
+        fixture.finish()
         cloud.journal.clear()
         try:
-            yield stand
+            yield fixture
         finally:
-            await stand.google.close()
+            await fixture.google.close()

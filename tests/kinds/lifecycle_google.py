@@ -21,7 +21,7 @@ from setpoint.localcloud.faults import (
     RewriteField,
 )
 from setpoint.localcloud.server import LocalCloud
-from tests.engine.stand import EVERY_VERB, Stand, Trouble
+from tests.engine.kind_fixture import EVERY_VERB, KindFixture, Trouble
 
 PROJECT: Final = "some-project"
 NAMESPACE: Final = "team"
@@ -36,7 +36,7 @@ def held_cloud() -> LocalCloud:
     return LocalCloud(clock=CloudClock(datetime(2026, 1, 1, tzinfo=UTC)), operation_seconds=OPERATION_SECONDS)
 
 
-class GoogleStand(Stand):
+class GoogleStand(KindFixture):
     """One object in the local cloud. Requests over HTTP are real; meddling goes past them."""
 
     # Where the object is in the API, and what its resources say they are.

@@ -10,7 +10,7 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_instance import SqlInstanceKind
 from setpoint.localcloud.sql.users import password_matches
-from tests.engine.stand import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
+from tests.engine.kind_fixture import Fixed, Part, Protection, Referring, Spec, Specified, Unspecified
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
 
 NAME: Final = "some-instance"
@@ -149,8 +149,8 @@ class InstanceStand(GoogleStand):
 async def instance_stand() -> AsyncIterator[InstanceStand]:
     """A new cloud with no instance in it."""
     async with held_cloud() as cloud:
-        stand = InstanceStand(cloud)
+        fixture = InstanceStand(cloud)
         try:
-            yield stand
+            yield fixture
         finally:
-            await stand.google.close()
+            await fixture.google.close()

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
 
+from tests.engine.kind_fixture import Spec
 from tests.engine.settings import Kept, Setting
-from tests.engine.stand import Spec
 from tests.kinds.instances import MYSQL, with_settings
 from tests.kinds.lifecycle_google import PROJECT, held_cloud
 from tests.kinds.lifecycle_instance import INSTANCES, InstanceStand
@@ -47,11 +47,11 @@ class MysqlStand(InstanceStand):
 async def mysql_stand() -> AsyncIterator[MysqlStand]:
     """A new cloud with no instance in it."""
     async with held_cloud() as cloud:
-        stand = MysqlStand(cloud)
+        fixture = MysqlStand(cloud)
         try:
-            yield stand
+            yield fixture
         finally:
-            await stand.google.close()
+            await fixture.google.close()
 
 
 IN_MEMORY: Final = Setting(MysqlStand, mysql_stand)

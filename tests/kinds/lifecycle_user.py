@@ -13,7 +13,7 @@ from setpoint.engine.kind import AnyKind
 from setpoint.engine.resource import ResourceRef
 from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.localcloud.sql.operations import DatabaseUser, StoredInstance, put_user, remove_user
-from tests.engine.stand import Fixed, Part, Referring, Spec, Specified, Unspecified
+from tests.engine.kind_fixture import Fixed, Part, Referring, Spec, Specified, Unspecified
 from tests.kinds.lifecycle_google import NAMESPACE, PROJECT, GoogleStand, held_cloud
 
 NAME, INSTANCE, HOST = "some-user", "some-instance", "%"
@@ -130,10 +130,10 @@ async def user_stand() -> AsyncIterator[UserStand]:
     async with held_cloud() as cloud:
         wanted = {"name": INSTANCE, "databaseVersion": "MYSQL_8_0", "region": "us-central1", "settings": SETTINGS}
         assert cloud.call("POST", INSTANCES, wanted).status == 200
-        stand = UserStand(cloud)
-        stand.finish()
+        fixture = UserStand(cloud)
+        fixture.finish()
         cloud.journal.clear()
         try:
-            yield stand
+            yield fixture
         finally:
-            await stand.google.close()
+            await fixture.google.close()

@@ -11,20 +11,20 @@ import pytest
 from setpoint.engine.context import Settled, StepOutcome, Stopped
 from setpoint.engine.state import StoredState
 from setpoint.errors import RemoteConflict, RemoteUnavailable
-from tests.engine.bench import Bench
 from tests.engine.interruptions import ENOUGH, Doing, Interruption, Killed, begun, die, interrupted
+from tests.engine.kind_fixture import Trouble
 from tests.engine.settings import Setting
-from tests.engine.stand import Trouble
+from tests.engine.step_harness import StepHarness
 from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlStand
 
 
-def stand_of(harness: Bench) -> MysqlStand:
-    stand = harness.stand
-    assert isinstance(stand, MysqlStand)
-    return stand
+def stand_of(harness: StepHarness) -> MysqlStand:
+    fixture = harness.fixture
+    assert isinstance(fixture, MysqlStand)
+    return fixture
 
 
-async def killed(harness: Bench, interruption: Any) -> bool:
+async def killed(harness: StepHarness, interruption: Any) -> bool:
     """Whether the process died on the way."""
     try:
         await interrupted(harness, interruption).go_on()
@@ -43,10 +43,10 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
         async with begun(setting, Doing.CREATING, tmp_path / str(awaits)) as harness:
             was_killed = await killed(harness, Interruption(awaits, die))
             if while_away:
-                harness.stand.finish()
+                harness.fixture.finish()
             assert isinstance(await harness.go_on(), Settled)
-            assert (harness.stand.objects, stand_of(harness).users) == (["some-instance"], [])
-            assert harness.stand.writes.count("create") == 1
+            assert (harness.fixture.objects, stand_of(harness).users) == (["some-instance"], [])
+            assert harness.fixture.writes.count("create") == 1
             assert StoredState.of(await harness.resource()).creating is None
             return was_killed
 
@@ -61,12 +61,12 @@ def test_the_root_user_goes_wherever_the_process_dies_on_the_way(
 def test_the_root_user_goes_when_the_answer_to_the_creation_is_lost(is_slow: bool, tmp_path: Path) -> None:
     async def scenario() -> tuple[Any, list[str], int]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
-            harness.stand.trouble(Trouble.LOST, ["create"], times=1)
+            harness.fixture.trouble(Trouble.LOST, ["create"], times=1)
             lost = await harness.step()
             if not is_slow:
-                harness.stand.finish()
+                harness.fixture.finish()
             assert isinstance(await harness.go_on(), Settled)
-            return lost, stand_of(harness).users, harness.stand.writes.count("create")
+            return lost, stand_of(harness).users, harness.fixture.writes.count("create")
 
     lost, users, created = asyncio.run(scenario())
 
@@ -102,13 +102,13 @@ def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
 ) -> None:
     async def scenario() -> tuple[Any, list[str]]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
-            stand = stand_of(harness)
-            kind = stand.kind_over(
-                lambda one: JustBefore(one, "post", lambda: stand.create_as_another_writer(**labels))
+            fixture = stand_of(harness)
+            kind = fixture.kind_over(
+                lambda one: JustBefore(one, "post", lambda: fixture.create_as_another_writer(**labels))
             )
             taken = await replace(harness, kind=kind).step()
             assert isinstance(await harness.go_on(), Settled)
-            return taken, stand.users
+            return taken, fixture.users
 
     taken, users = asyncio.run(scenario())
 
@@ -120,13 +120,13 @@ def test_a_name_that_is_taken_by_then_is_an_adoption_and_its_root_user_stays(
 def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -> None:
     async def dies_after(awaits: int) -> bool:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / str(awaits)) as harness:
-            stand, interruption = stand_of(harness), Interruption(awaits, die)
-            make = stand.create_as_another_writer
+            fixture, interruption = stand_of(harness), Interruption(awaits, die)
+            make = fixture.create_as_another_writer
             was_killed = await killed(harness, Preceded(interruption, lambda one: JustBefore(one, "post", make)))
-            if not stand.objects:
+            if not fixture.objects:
                 make()
             assert isinstance(await _until_settled(harness), Settled)
-            assert stand.users == ["root"]
+            assert fixture.users == ["root"]
             return was_killed
 
     for awaits in range(1, ENOUGH):
@@ -139,13 +139,13 @@ def test_a_strangers_root_user_stays_wherever_the_process_dies(tmp_path: Path) -
 def test_a_creation_that_was_refused_is_not_gone_on_with_under_another_name(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with begun(IN_MEMORY, Doing.CREATING, tmp_path / "world") as harness:
-            stand = stand_of(harness)
-            stand.trouble(Trouble.REFUSED, ["create"], times=1)
+            fixture = stand_of(harness)
+            fixture.trouble(Trouble.REFUSED, ["create"], times=1)
             assert isinstance(await harness.step(), Stopped)
-            stand.create_as_another_writer(**{"managed-by-cnrm": "true"}, name="another")
-            await harness.apply({**stand.spec("db-custom-1-3840"), "resourceID": "another"})
+            fixture.create_as_another_writer(**{"managed-by-cnrm": "true"}, name="another")
+            await harness.apply({**fixture.spec("db-custom-1-3840"), "resourceID": "another"})
             assert isinstance(await harness.go_on(), Settled)
-            return stand.users_of("another")
+            return fixture.users_of("another")
 
     assert asyncio.run(scenario()) == ["root"]
 
@@ -162,7 +162,7 @@ class Preceded:
         return self.interruption.wrap(self.before(inner))
 
 
-async def _until_settled(harness: Bench) -> StepOutcome:
+async def _until_settled(harness: StepHarness) -> StepOutcome:
     """A name that turned out to be taken is looked at again."""
     outcome = await harness.go_on()
     return outcome if isinstance(outcome, Settled) else await harness.go_on()

@@ -15,7 +15,7 @@ from setpoint.errors import Bug
 from setpoint.replay.dry_run import WriteCaptureStore, dry_run_requests
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 
 

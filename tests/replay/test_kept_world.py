@@ -18,7 +18,7 @@ from setpoint.preview import open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
 from tests.cluster.server import Cluster
-from tests.engine.owners.stands import Place
+from tests.engine.owners.owner_fixtures import Place
 from tests.engine.owners.upgrading import otherwise, with_another
 from tests.replay.keeping import KEPT, record_world
 

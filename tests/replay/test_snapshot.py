@@ -13,7 +13,7 @@ from setpoint.errors import NotRecorded, StoreError, WriteBlocked
 from setpoint.replay.snapshot import StoreSnapshot, take_snapshot
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.test_drafts import WRITES
+from tests.engine.test_overlay_store import WRITES
 from tests.stores.samples import REF, instance
 
 OTHER = ResourceRef("", "Secret", "default", "other")

@@ -18,7 +18,7 @@ from setpoint.runtime.manager import Manager
 from setpoint.runtime.sharding.assignment import shard_of
 from setpoint.runtime.sharding.replica import ControllerReplica
 from setpoint.stores.memory import MemoryStore
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Service, gadget_ref
 from tests.runtime.pausing import pausing_loop, run_pausing, start_process
 from tests.runtime.rig import LONG, Tally

@@ -21,7 +21,7 @@ from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.server import HttpServer
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.gadget_stand import GadgetStand
+from tests.engine.gadget_fixture import GadgetFixture
 
 
 class Store(MemoryStore):
@@ -56,7 +56,7 @@ class Owner:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Owner"]:
-        kind = GadgetStand().kind
+        kind = GadgetFixture().kind
         engine = EngineContext(self.store, FakeClock(), {(kind.group, kind.name): kind})
         control = AdminApi(engine, self.dry_run, self)
         self.path.touch()

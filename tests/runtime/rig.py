@@ -14,7 +14,7 @@ from setpoint.engine.references import is_ready
 from setpoint.engine.resource import Resource
 from setpoint.runtime.manager import Manager
 from setpoint.stores.memory import MemoryStore
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import Gadget, GadgetKind, Service, gadget_ref
 from tests.runtime.virtual_time import VirtualClock, run
 

@@ -31,7 +31,7 @@ from setpoint.errors import (
     StoreInUse,
 )
 from setpoint.runtime.manager import Phase
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GROUP, gadget_ref
 from tests.runtime.owner import Owner
 

@@ -9,7 +9,7 @@ from setpoint.engine.requeue import RESYNC_INTERVAL, jittered_resync
 from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
 from setpoint.errors import LeaseLost, RemoteUnavailable
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.stand import EVERY_VERB, Trouble
+from tests.engine.kind_fixture import EVERY_VERB, Trouble
 from tests.runtime.rig import Rig, new_rig, play, running
 from tests.runtime.virtual_time import run
 

@@ -11,7 +11,7 @@ from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.state import RECONCILE_REQUESTED, StoredState
 from setpoint.errors import WriteConflict
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
 from tests.runtime.listed_rig import ListedRig, names_on, new_listed_rig, play_listed
 from tests.runtime.rig import running
 from tests.runtime.virtual_time import run

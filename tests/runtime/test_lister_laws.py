@@ -15,7 +15,7 @@ from setpoint.engine.references import is_ready
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, Gadget, Service, gadget_ref
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
 from tests.runtime.listed_rig import ListedKind, names_on
 from tests.runtime.rig import LONG, Rig, SlowKind, new_rig, running
 from tests.runtime.virtual_time import run

@@ -8,7 +8,7 @@ import pytest
 from setpoint.engine.requeue import RESYNC_INTERVAL
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
 from tests.runtime.listed_rig import ListedRig, names_on, new_listed_rig
 from tests.runtime.rig import running
 from tests.runtime.virtual_time import run

@@ -8,7 +8,7 @@ from setpoint.engine.requeue import jittered_resync
 from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.runtime.list_resync.lister import MAX_DEFER_SECONDS
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.stand import OUTAGES, Trouble
+from tests.engine.kind_fixture import OUTAGES, Trouble
 from tests.runtime.listed_rig import ListedRig, names_on, play_listed
 
 TWENTY = names_on("a", 20)

@@ -22,7 +22,7 @@ from setpoint.runtime.predicates import affects_owners
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.owners.gallery import GalleryOwner
-from tests.engine.owners.stands import secret, website
+from tests.engine.owners.owner_fixtures import secret, website
 from tests.engine.owners.website import WebsiteOwner
 from tests.runtime.rig import Tally, at_work
 from tests.runtime.virtual_time import VirtualClock, outside, run

@@ -33,7 +33,7 @@ from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
 from tests.clients.manual_time import ManualClock
 from tests.engine.clock import FakeClock
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GROUP, GadgetKind, Service, gadget_ref
 from tests.runtime.listed_rig import ListedKind
 from tests.runtime.virtual_time import VirtualClock, run

@@ -8,7 +8,7 @@ from setpoint.clients.admin_api import ResourceName
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import RemoteUnavailable
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.stand import EVERY_VERB, Trouble
+from tests.engine.kind_fixture import EVERY_VERB, Trouble
 from tests.runtime.owner import Owner
 from tests.runtime.rig import Rig, play
 

@@ -23,7 +23,7 @@ from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.server import LocalCloud
 from tests.cluster.access import Access
 from tests.engine.interruptions import ENOUGH, Interruption, Killed, die
-from tests.engine.movers import reread
+from tests.engine.transfer_harness import reread
 from tests.scenarios.served_kinds import empty, serve_kinds
 
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"

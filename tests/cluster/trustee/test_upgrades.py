@@ -12,15 +12,15 @@ from setpoint.app import StoreAccess as Need
 from setpoint.core.values.paths import Path
 from tests.cluster.access import Access
 from tests.engine.clock import FakeClock
-from tests.engine.owners.home import Home
+from tests.engine.owners.owner_fixtures import FIXTURES, KBS, TRUSTEE, OwnerFixture, Place
+from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Scenario
-from tests.engine.owners.stands import KBS, STANDS, TRUSTEE, OwnerStand, Place
 from tests.engine.owners.upgrading import CLAIMS, Claim, Upgrade, otherwise, play_upgrade, with_another
 from tests.scenarios.served_kinds import empty, serve_kinds
 
 # Those that the application has: the others are no kinds that a cluster could serve.
 OURS = {(one.group, one.name) for one in owners()}
-ON_A_CLUSTER = [one for one in STANDS if (one.owner.group, one.owner.name) in OURS]
+ON_A_CLUSTER = [one for one in FIXTURES if (one.owner.group, one.owner.name) in OURS]
 everyone = pytest.mark.parametrize("stand", ON_A_CLUSTER, ids=str)
 DEFAULTS = (
     Place("KbsConfig/tc-kbs-config", Path(("spec", "KbsDeploymentSpec", "replicas")), 2),
@@ -44,48 +44,48 @@ def emptied(cluster: Access, namespace: str) -> Iterator[str]:
     empty(cluster, namespace)
 
 
-def play(scenario: Scenario, stand: OwnerStand, cluster: Access, namespace: str) -> None:
+def play(scenario: Scenario, fixture: OwnerFixture, cluster: Access, namespace: str) -> None:
     """Plays it in a world that is kept in the cluster."""
 
     async def main() -> None:
         settings = AppSettings(f"kubernetes?namespace={namespace}", environment={"KUBECONFIG": str(cluster.kubeconfig)})
         async with open_engine(settings, Need.WRITE) as engine:
-            await scenario(Home(_placed(stand, namespace), engine.store, FakeClock()))
+            await scenario(OwnerHarness(_placed(fixture, namespace), engine.store, FakeClock()))
 
     asyncio.run(main())
 
 
-def _placed(stand: OwnerStand, namespace: str) -> OwnerStand:
+def _placed(fixture: OwnerFixture, namespace: str) -> OwnerFixture:
     """The stand with everything in that namespace."""
 
     def placed(document: dict[str, Any]) -> dict[str, Any]:
         return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
 
     return replace(
-        stand,
-        manifest=placed(stand.manifest),
-        source=placed(stand.source),
-        rotated=placed(stand.rotated),
-        others=tuple(map(placed, stand.others)),
+        fixture,
+        manifest=placed(fixture.manifest),
+        source=placed(fixture.source),
+        rotated=placed(fixture.rotated),
+        others=tuple(map(placed, fixture.others)),
     )
 
 
 @everyone
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.replace("_", " "))
-def test_upgrades(stand: OwnerStand, claim: Claim, cluster: Access, emptied: str) -> None:
-    play(claim, stand, cluster, emptied)
+def test_upgrades(fixture: OwnerFixture, claim: Claim, cluster: Access, emptied: str) -> None:
+    play(claim, fixture, cluster, emptied)
 
 
 @pytest.mark.parametrize("place", DEFAULTS, ids=lambda place: f"{place.key}.{place.path}")
 def test_a_default_that_was_changed_and_not_declared_is_named(place: Place, cluster: Access, emptied: str) -> None:
-    stand = TRUSTEE if place.key.startswith("KbsConfig/") else KBS
+    fixture = TRUSTEE if place.key.startswith("KbsConfig/") else KBS
 
-    async def scenario(home: Home) -> None:
-        owner = home.stand.owner
+    async def scenario(home: OwnerHarness) -> None:
+        owner = home.fixture.owner
 
         with pytest.raises(AssertionError) as caught:
             await play_upgrade(home, Upgrade(owner, otherwise(owner, with_another(place), 2)))
 
         assert str(caught.value).startswith(f"read-only: writes: ('{place.key}.{place.path}',)")
 
-    play(scenario, stand, cluster, emptied)
+    play(scenario, fixture, cluster, emptied)

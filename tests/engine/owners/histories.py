@@ -10,9 +10,9 @@ from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import Path
 from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.state import StoredState
-from tests.engine.owners.home import Home
 from tests.engine.owners.model import BY_ENTRY, GALLERY, MANAGED, PAGE, SINGLE, Model, Spot, values_of
-from tests.engine.owners.stands import secret
+from tests.engine.owners.owner_fixtures import secret
+from tests.engine.owners.owner_harness import OwnerHarness
 
 BEGINNING: dict[str, Any] = {
     "title": "Shop",
@@ -31,28 +31,28 @@ Deed = Callable[["History"], Awaitable[None]]
 class History:
     """The world, and the model of it."""
 
-    home: Home
+    harness: OwnerHarness
     model: Model = field(default_factory=lambda: Model(dict(BEGINNING)))
     # Values of people are never the same twice, nor ever what is generated.
     number: int = 100
 
     def fresh(self, field_: str) -> Any:
-        """A value that nobody had before."""
+        """A new value."""
         self.number += 1
         return self.number if field_ == "columns" else f"p{self.number}"
 
     async def declare(self) -> None:
         """The author hands in the spec."""
         pictures = [{"name": name, "file": file} for name, file in self.model.spec["pictures"].items()]
-        await self.home.apply({**self.model.spec, "pictures": pictures})
+        await self.harness.apply({**self.model.spec, "pictures": pictures})
 
     async def rotate(self) -> None:
         """The source is there, with a value that it never had."""
-        await self.home.store.apply(secret("cert", key=self.fresh("key")))
+        await self.harness.store.apply(secret("cert", key=self.fresh("key")))
 
     async def live(self, key: str) -> Any:
         """The document of a child, or None."""
-        found = await self.home.store.get(self.home.at(key))
+        found = await self.harness.store.get(self.harness.at(key))
         return None if found is None else found.document
 
     async def write(self, key: str, spot: Spot, value: Any) -> None:
@@ -61,25 +61,25 @@ class History:
         if sheet is None:
             return
         sheet.write(spot, value)
-        await self.home.edit(key, *_as_written(key, spot, sheet.live))
+        await self.harness.edit(key, *_as_written(key, spot, sheet.live))
 
     async def step(self) -> None:
-        """A step that nobody disturbs, and all that holds after it."""
-        before, told = await self.home.contents(), None
+        """A step without interruption, and all that holds after it."""
+        before, told = await self.harness.contents(), None
         if self.model.is_whole:
-            told = await self.home.preview()
-        outcome = await self.home.step()
+            told = await self.harness.preview()
+        outcome = await self.harness.step()
         self.model.make_all()
         assert isinstance(outcome, Settled if self.model.is_whole else Stopped)
         if told is not None and isinstance(outcome, Settled):
             assert told == outcome.plan
-            after = await self.home.contents()
+            after = await self.harness.contents()
             written = {f"{write.name.replace('/', ' web/')}" for write in told.writes}
             assert {name for name in after if after[name] != before.get(name)} == written
         await self.check()
-        revision = await self.home.revision()
-        await self.home.step()
-        assert await self.home.revision() == revision
+        revision = await self.harness.revision()
+        await self.harness.step()
+        assert await self.harness.revision() == revision
 
     async def check(self) -> None:
         """The world is as the model says."""
@@ -101,7 +101,7 @@ class History:
 
     async def told(self) -> set[tuple[str, str]]:
         """The edits in the condition."""
-        edited = (await self.home.conditions())["Edited"]
+        edited = (await self.harness.conditions())["Edited"]
         if edited["status"] == "False":
             return set()
         parts = (part.partition(": ") for part in edited["message"].split("; "))
@@ -109,24 +109,24 @@ class History:
 
     async def said(self) -> Any:
         """What the status says, without what is written down before a step acts."""
-        status: Any = (await self.home.resource()).status
+        status: Any = (await self.harness.resource()).status
         ours = {name: one for name, one in status.get("setpoint", {}).items() if name not in ("generating", "contests")}
         return {name: value for name, value in status.items() if name != "lastGenerated"} | {"setpoint": ours}
 
     async def known(self) -> Any:
         """What is on record of what was generated."""
-        return (await self.home.resource()).status.get("lastGenerated")
+        return (await self.harness.resource()).status.get("lastGenerated")
 
     async def announced(self) -> Mapping[str, Any]:
         """What is on record of what is about to be written."""
-        return StoredState.of(await self.home.resource()).generating or {}
+        return StoredState.of(await self.harness.resource()).generating or {}
 
     async def kill(self, awaits: int) -> None:
         """A step that is killed; the model sees which children were written by then, and whether it was over."""
-        before, said, known = await self.home.contents(), await self.said(), await self.known()
+        before, said, known = await self.harness.contents(), await self.said(), await self.known()
         begun = await self.announced()
-        was_killed = await self.home.killed_after(awaits)
-        after = await self.home.contents()
+        was_killed = await self.harness.killed_after(awaits)
+        after = await self.harness.contents()
         if not was_killed or await self.said() != said:
             self.model.make_all()
             return
@@ -213,25 +213,25 @@ def meddlers() -> st.SearchStrategy[Deed]:
 
 async def _manage(history: History, key: str) -> None:
     top = "data" if key == PAGE else "spec"
-    await history.home.edit(key, Path((top, MANAGED[key])), history.fresh("title"))
+    await history.harness.edit(key, Path((top, MANAGED[key])), history.fresh("title"))
 
 
 async def _add(history: History, key: str) -> None:
     top = "data" if key == PAGE else "spec"
-    await history.home.edit(key, Path((top, "extra")), "x")
+    await history.harness.edit(key, Path((top, "extra")), "x")
 
 
 async def _unlabel(history: History, key: str) -> None:
-    await history.home.edit(key, Path(("metadata", "labels")), {})
+    await history.harness.edit(key, Path(("metadata", "labels")), {})
 
 
 async def _disown(history: History, key: str) -> None:
     if history.model.sheets[key].is_on_record:
-        await history.home.edit(key, Path(("metadata", "ownerReferences")), MISSING)
+        await history.harness.edit(key, Path(("metadata", "ownerReferences")), MISSING)
 
 
 async def _delete(history: History, key: str) -> None:
-    await history.home.store.delete(history.home.at(key))
+    await history.harness.store.delete(history.harness.at(key))
     del history.model.sheets[key]
 
 
@@ -243,7 +243,7 @@ def meddling(key: str, what: str) -> Deed:
         if key in history.model.sheets:
             await MEDDLING[what](history, key)
 
-    return _named(deed, f"somebody {what} {key}")
+    return _named(deed, f"another writer {what} {key}")
 
 
 def sources() -> st.SearchStrategy[Deed]:
@@ -257,7 +257,7 @@ async def rotating(history: History) -> None:
 
 
 async def removing(history: History) -> None:
-    await history.home.store.delete(history.home.at("Secret/cert"))
+    await history.harness.store.delete(history.harness.at("Secret/cert"))
     history.model.has_source = False
 
 
@@ -266,7 +266,7 @@ async def stepping(history: History) -> None:
 
 
 def steps() -> st.SearchStrategy[Deed]:
-    """A step that nobody disturbs."""
+    """A step without interruption."""
     return st.just(stepping)
 
 

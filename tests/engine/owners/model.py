@@ -1,4 +1,4 @@
-"""What should become of a website's children, whoever writes to them: told without digests, merges or memories.
+"""What should become of a website's children, whichever writer edits them: told without digests, merges or memories.
 
 The model sees everything. It knows who wrote each value last, which the engine has to find out.
 """
@@ -63,7 +63,7 @@ class Sheet:
     base: Values
     persons: set[Spot] = field(default_factory=set)
     torn: set[Spot] = field(default_factory=set)
-    # What nobody can find out after the process died: a person wrote where the owner had written just before, and
+    # What cannot be found out after the process died: a person wrote where the owner had written just before, and
     # what was there before both is all that is on record; or a person wrote what the owner was about to write.
     unsure: Values = field(default_factory=dict)
     announced: Values | None = None
@@ -120,7 +120,7 @@ class Model:
         sheet.unsure, sheet.announced, sheet.is_on_record = {}, None, True
 
     def make_and_die(self, key: str) -> None:
-        """The same, and nobody could write down that it was done."""
+        """The same, and the process died before it could record it."""
         old = self.sheets.get(key)
         before, torn = (old.base, set(old.torn)) if old else (generated(key, self.spec), set[Spot]())
         self.make(key)

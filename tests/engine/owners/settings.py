@@ -8,40 +8,40 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.owners.home import Home, home_of
-from tests.engine.owners.stands import STANDS, OwnerStand
+from tests.engine.owners.owner_fixtures import FIXTURES, OwnerFixture
+from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
 
-Scenario = Callable[[Home], Awaitable[None]]
+Scenario = Callable[[OwnerHarness], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """An owner, and a store."""
 
-    stand: OwnerStand
+    fixture: OwnerFixture
     is_on_sqlite: bool
     folder: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.stand} {'on SQLite' if self.is_on_sqlite else 'in memory'}"
+        return f"{self.fixture} {'on SQLite' if self.is_on_sqlite else 'in memory'}"
 
-    def home(self) -> AbstractAsyncContextManager[Home]:
+    def harness(self) -> AbstractAsyncContextManager[OwnerHarness]:
         """A new world in this setting."""
         assert self.folder is not None
-        return home_of(self.stand, self.folder / "state.db" if self.is_on_sqlite else None)
+        return owner_harness_for(self.fixture, self.folder / "state.db" if self.is_on_sqlite else None)
 
     def play(self, scenario: Scenario) -> None:
         """Plays `scenario` in such a world."""
 
         async def main() -> None:
-            async with self.home() as home:
-                await scenario(home)
+            async with self.harness() as harness:
+                await scenario(harness)
 
         asyncio.run(main())
 
 
 # Owners and stores do not know each other, as the contracts on imports say: SQLite is tried with the first.
-SETTINGS = (*(Setting(stand, is_on_sqlite=False) for stand in STANDS), Setting(STANDS[0], is_on_sqlite=True))
+SETTINGS = (*(Setting(fixture, is_on_sqlite=False) for fixture in FIXTURES), Setting(FIXTURES[0], is_on_sqlite=True))
 
 
 def _those(which: Callable[[Setting], bool]) -> pytest.MarkDecorator:
@@ -51,5 +51,5 @@ def _those(which: Callable[[Setting], bool]) -> pytest.MarkDecorator:
 everywhere = _those(lambda _: True)
 # For what takes many steps, and says nothing of stores.
 in_memory = _those(lambda setting: not setting.is_on_sqlite)
-where_edits_are_told = _those(lambda setting: setting.stand.tells_edits)
-where_something_is_made_once = _those(lambda setting: bool(setting.stand.once))
+where_edits_are_told = _those(lambda setting: setting.fixture.tells_edits)
+where_something_is_made_once = _those(lambda setting: bool(setting.fixture.once))

@@ -20,74 +20,76 @@ from tests.engine.owners.histories import (
     stepping,
     writing,
 )
-from tests.engine.owners.home import Home, home_of
 from tests.engine.owners.model import GALLERY
+from tests.engine.owners.owner_fixtures import FIXTURES, WEBSITE, OwnerFixture
+from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
 from tests.engine.owners.settings import Setting, everywhere
-from tests.engine.owners.stands import STANDS, WEBSITE, OwnerStand
 
 pytestmark = pytest.mark.slow
 
-Doing = Callable[[Home], Awaitable[None]]
+Doing = Callable[[OwnerHarness], Awaitable[None]]
 
 
-async def making(home: Home) -> None:
+async def making(harness: OwnerHarness) -> None:
     """Everything is to be made."""
 
 
-async def changing(home: Home) -> None:
-    await home.settled()
-    await home.change()
+async def changing(harness: OwnerHarness) -> None:
+    await harness.settled()
+    await harness.change()
 
 
-async def following(home: Home) -> None:
-    await home.settled()
-    await home.rotate()
+async def following(harness: OwnerHarness) -> None:
+    await harness.settled()
+    await harness.rotate()
 
 
-async def putting_back(home: Home) -> None:
-    await home.settled()
-    await home.meddle()
-    await home.remove(home.stand.teller)
+async def putting_back(harness: OwnerHarness) -> None:
+    await harness.settled()
+    await harness.meddle()
+    await harness.remove(harness.fixture.teller)
 
 
-async def everything(home: Home) -> None:
-    await putting_back(home)
-    await home.change()
-    await home.rotate()
+async def everything(harness: OwnerHarness) -> None:
+    await putting_back(harness)
+    await harness.change()
+    await harness.rotate()
 
 
 DOINGS = pytest.mark.parametrize("doing", [making, changing, following, putting_back, everything])
-THEN = pytest.mark.parametrize("then", [making, Home.change, Home.remove_source], ids=lambda one: one.__name__)
+THEN = pytest.mark.parametrize(
+    "then", [making, OwnerHarness.change, OwnerHarness.remove_source], ids=lambda one: one.__name__
+)
 
 
-async def contents(home: Home) -> dict[str, Any]:
+async def contents(harness: OwnerHarness) -> dict[str, Any]:
     """What there is of the children, apart from what is random."""
-    found = await home.children()
+    found = await harness.children()
     return {key: (one.spec, one.labels) for key, one in found.items()} | {
-        key: one.document.get("data") for key, one in found.items() if key != home.stand.once
+        key: one.document.get("data") for key, one in found.items() if key != harness.fixture.once
     }
 
 
 @everywhere
 @DOINGS
 def test_killed_after_any_await_it_ends_as_if_nothing_had_happened(setting: Setting, doing: Doing) -> None:
-    async def ends(home: Home, awaits: int) -> bool:
-        await home.begin()
-        await doing(home)
-        was_killed = awaits > 0 and await home.killed_after(awaits)
-        await home.restart()
-        await home.settled()
-        assert (await home.conditions())["Edited"]["status"] == "False"
-        assert (await home.settled()).plan.is_empty
-        found.append(await contents(home))
-        await home.store.delete(home.ref)
-        await home.step()
+    async def ends(harness: OwnerHarness, awaits: int) -> bool:
+        await harness.begin()
+        await doing(harness)
+        was_killed = awaits > 0 and await harness.killed_after(awaits)
+        await harness.restart()
+        await harness.settled()
+        assert (await harness.conditions())["Edited"]["status"] == "False"
+        assert (await harness.settled()).plan.is_empty
+        found.append(await contents(harness))
+        await harness.store.delete(harness.ref)
+        await harness.step()
         return was_killed
 
-    async def scenario(home: Home) -> None:
-        await ends(home, 0)
+    async def scenario(harness: OwnerHarness) -> None:
+        await ends(harness, 0)
         for awaits in range(1, ENOUGH):
-            if not await ends(home, awaits):
+            if not await ends(harness, awaits):
                 assert awaits > 4
                 assert [one for one in found if one != found[0]] == []
                 return
@@ -97,50 +99,52 @@ def test_killed_after_any_await_it_ends_as_if_nothing_had_happened(setting: Sett
     setting.play(scenario)
 
 
-@pytest.mark.parametrize("stand", STANDS, ids=str)
+@pytest.mark.parametrize("fixture", FIXTURES, ids=str)
 @DOINGS
 @THEN
 def test_nor_does_it_take_its_own_values_for_a_persons_whatever_comes_next(
-    stand: OwnerStand, doing: Doing, then: Doing
+    fixture: OwnerFixture, doing: Doing, then: Doing
 ) -> None:
     async def is_killed_after(awaits: int) -> bool:
-        async with home_of(stand) as home:
-            await home.begin()
-            await doing(home)
-            was_killed = await home.killed_after(awaits)
-            await then(home)
-            await home.step()
-            await home.change()
-            await home.store.apply(stand.source)
-            await home.settled()
+        async with owner_harness_for(fixture) as harness:
+            await harness.begin()
+            await doing(harness)
+            was_killed = await harness.killed_after(awaits)
+            await then(harness)
+            await harness.step()
+            await harness.change()
+            await harness.store.apply(fixture.source)
+            await harness.settled()
 
-            assert (await home.conditions())["Edited"]["status"] == "False"
+            assert (await harness.conditions())["Edited"]["status"] == "False"
             return was_killed
 
     after_any_await(is_killed_after, least=1)
 
 
-@pytest.mark.parametrize("stand", STANDS, ids=str)
+@pytest.mark.parametrize("fixture", FIXTURES, ids=str)
 @DOINGS
-def test_a_store_that_fails_after_any_call_stops_the_step_and_loses_nothing(stand: OwnerStand, doing: Doing) -> None:
+def test_a_store_that_fails_after_any_call_stops_the_step_and_loses_nothing(
+    fixture: OwnerFixture, doing: Doing
+) -> None:
     error = StoreError("the disk is full")
 
     async def fail() -> None:
         raise error
 
     async def fails_after(awaits: int) -> bool:
-        async with home_of(stand) as home:
-            await home.begin()
-            await doing(home)
-            store, interruption = home.store, Interruption(awaits, fail)
-            home.store = interruption.wrap(store)
-            outcome = await home.step()
-            home.store = store
+        async with owner_harness_for(fixture) as harness:
+            await harness.begin()
+            await doing(harness)
+            store, interruption = harness.store, Interruption(awaits, fail)
+            harness.store = interruption.wrap(store)
+            outcome = await harness.step()
+            harness.store = store
 
             assert outcome == Stopped(error) or not interruption.has_happened
-            assert isinstance(await home.step(), Settled)
-            assert (await home.conditions())["Edited"]["status"] == "False"
-            assert (await home.settled()).plan.is_empty
+            assert isinstance(await harness.step(), Settled)
+            assert (await harness.conditions())["Edited"]["status"] == "False"
+            assert (await harness.settled()).plan.is_empty
             return interruption.has_happened
 
     after_any_await(fails_after, least=1)
@@ -156,8 +160,8 @@ def told(history: list[Deed]) -> None:
     """The model agrees, whatever the model is."""
 
     async def main() -> None:
-        async with home_of(WEBSITE) as home:
-            told = History(home)
+        async with owner_harness_for(WEBSITE) as harness:
+            told = History(harness)
             await told.rotate()
             await told.declare()
             for deed in (*history, stepping):

@@ -1,4 +1,4 @@
-"""Somebody else acts after any await of a step: nobody's work is lost, and nothing is taken for what it is not."""
+"""Another writer acts after any await of a step: no edit is lost, and nothing is taken for what it is not."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,90 +8,90 @@ from setpoint.core.values.paths import get_at
 from setpoint.engine.context import Gone, Settled, Stopped
 from setpoint.errors import StoreError
 from tests.engine.interruptions import Interruption, after_any_await
-from tests.engine.owners.home import Home, home_of
-from tests.engine.owners.stands import STANDS, OwnerStand
+from tests.engine.owners.owner_fixtures import FIXTURES, OwnerFixture
+from tests.engine.owners.owner_harness import OwnerHarness, owner_harness_for
 
 pytestmark = pytest.mark.slow
 
-Happening = Callable[[Home], Awaitable[None]]
+Happening = Callable[[OwnerHarness], Awaitable[None]]
 
 
-async def is_there(home: Home) -> bool:
-    return await home.store.get(home.at(home.stand.teller)) is not None
+async def is_there(harness: OwnerHarness) -> bool:
+    return await harness.store.get(harness.at(harness.fixture.teller)) is not None
 
 
-async def a_person_writes_what_is_theirs(home: Home) -> None:
-    if await is_there(home):
-        await home.write()
+async def a_person_writes_what_is_theirs(harness: OwnerHarness) -> None:
+    if await is_there(harness):
+        await harness.write()
 
 
-async def somebody_changes_what_is_managed(home: Home) -> None:
-    if await is_there(home) and await home.store.get(home.at(home.stand.managed.key)) is not None:
-        await home.meddle()
+async def another_writer_changes_what_is_managed(harness: OwnerHarness) -> None:
+    if await is_there(harness) and await harness.store.get(harness.at(harness.fixture.managed.key)) is not None:
+        await harness.meddle()
 
 
-async def somebody_deletes_a_child(home: Home) -> None:
-    await home.remove(home.stand.teller)
+async def another_writer_deletes_a_child(harness: OwnerHarness) -> None:
+    await harness.remove(harness.fixture.teller)
 
 
-async def the_author_wants_something_else(home: Home) -> None:
-    await home.apply({"title": "Third"} if home.stand.owner.name == "Website" else home.stand.then)
+async def the_author_wants_something_else(harness: OwnerHarness) -> None:
+    await harness.apply({"title": "Third"} if harness.fixture.owner.name == "Website" else harness.fixture.then)
 
 
-async def the_source_is_rotated(home: Home) -> None:
-    await home.rotate()
+async def the_source_is_rotated(harness: OwnerHarness) -> None:
+    await harness.rotate()
 
 
-async def the_author_deletes_it(home: Home) -> None:
-    await home.store.delete(home.ref)
+async def the_author_deletes_it(harness: OwnerHarness) -> None:
+    await harness.store.delete(harness.ref)
 
 
 HAPPENINGS = (
     a_person_writes_what_is_theirs,
-    somebody_changes_what_is_managed,
-    somebody_deletes_a_child,
+    another_writer_changes_what_is_managed,
+    another_writer_deletes_a_child,
     the_author_wants_something_else,
     the_source_is_rotated,
     the_author_deletes_it,
 )
 
 
-@pytest.mark.parametrize("stand", STANDS, ids=str)
+@pytest.mark.parametrize("fixture", FIXTURES, ids=str)
 @pytest.mark.parametrize("happening", HAPPENINGS)
 @pytest.mark.parametrize("is_first", [True, False])
-def test_whatever_happens_after_any_await_everybody_has_what_is_theirs(
-    stand: OwnerStand, happening: Happening, is_first: bool
+def test_whatever_happens_after_any_await_every_writer_keeps_its_fields(
+    fixture: OwnerFixture, happening: Happening, is_first: bool
 ) -> None:
     async def happens_after(awaits: int) -> bool:
-        async with home_of(stand) as home:
-            await home.begin()
+        async with owner_harness_for(fixture) as harness:
+            await harness.begin()
             if not is_first:
-                await home.settled()
-                await home.change()
-            was_there = await is_there(home)
-            interruption = Interruption(awaits, lambda: happening(home))
-            store, home.store = home.store, interruption.wrap(home.store)
-            outcome = await home.step()
-            home.store = store
+                await harness.settled()
+                await harness.change()
+            was_there = await is_there(harness)
+            interruption = Interruption(awaits, lambda: happening(harness))
+            store, harness.store = harness.store, interruption.wrap(harness.store)
+            outcome = await harness.step()
+            harness.store = store
             assert not isinstance(outcome, Stopped) or isinstance(outcome.error, StoreError)
 
             is_to_go = happening is the_author_deletes_it and interruption.has_happened
-            assert isinstance(await home.step(), Gone if is_to_go else Settled)
+            assert isinstance(await harness.step(), Gone if is_to_go else Settled)
             if not is_to_go:
                 has_written = was_there and happening is a_person_writes_what_is_theirs
-                await _check(home, has_written=has_written and interruption.has_happened)
+                await _check(harness, has_written=has_written and interruption.has_happened)
             return interruption.has_happened
 
     after_any_await(happens_after, least=4)
 
 
-async def _check(home: Home, *, has_written: bool) -> None:
-    revision = await home.revision()
-    assert (await home.settled()).plan.is_empty
-    assert await home.revision() == revision
-    theirs, managed = home.stand.theirs, home.stand.managed
-    is_kept = get_at((await home.child(theirs.key)).document, theirs.path) == theirs.value
+async def _check(harness: OwnerHarness, *, has_written: bool) -> None:
+    revision = await harness.revision()
+    assert (await harness.settled()).plan.is_empty
+    assert await harness.revision() == revision
+    theirs, managed = harness.fixture.theirs, harness.fixture.managed
+    is_kept = get_at((await harness.child(theirs.key)).document, theirs.path) == theirs.value
     assert is_kept or not has_written
-    assert get_at((await home.child(managed.key)).document, managed.path) != managed.value
-    edited = (await home.conditions())["Edited"]
-    assert (edited["status"] == "True") == (is_kept and home.stand.tells_edits)
+    assert get_at((await harness.child(managed.key)).document, managed.path) != managed.value
+    edited = (await harness.conditions())["Edited"]
+    assert (edited["status"] == "True") == (is_kept and harness.fixture.tells_edits)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.owners.histories import Deed, History, authors, kills, meddlers, people, sources, steps
-from tests.engine.owners.home import home_of
-from tests.engine.owners.stands import WEBSITE
+from tests.engine.owners.owner_fixtures import WEBSITE
+from tests.engine.owners.owner_harness import owner_harness_for
 
 pytestmark = pytest.mark.laws
 
@@ -18,7 +18,7 @@ disturbed = st.one_of(authors(), people(), meddlers(), sources(), steps(), steps
 
 
 @given(st.lists(quiet, max_size=14))
-def test_after_a_step_everybody_has_what_is_theirs(deeds: list[Deed]) -> None:
+def test_after_a_step_every_writer_keeps_its_fields(deeds: list[Deed]) -> None:
     play(deeds)
 
 
@@ -29,8 +29,8 @@ def test_whatever_is_killed_in_between(deeds: list[Deed]) -> None:
 
 def play(deeds: list[Deed]) -> None:
     async def main() -> None:
-        async with home_of(WEBSITE) as home:
-            history = History(home)
+        async with owner_harness_for(WEBSITE) as harness:
+            history = History(harness)
             await history.rotate()
             await history.declare()
             for deed in deeds:

@@ -7,54 +7,54 @@ import pytest
 from setpoint.core.plan import Action
 from setpoint.engine.context import MANAGEMENT, Stopped
 from setpoint.engine.state import StoredState
-from tests.engine.owners.home import Home
+from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere
 
 
-async def _new(home: Home) -> None:
-    await home.begin()
+async def _new(harness: OwnerHarness) -> None:
+    await harness.begin()
 
 
-async def _unchanged(home: Home) -> None:
-    await home.settle()
+async def _unchanged(harness: OwnerHarness) -> None:
+    await harness.settle()
 
 
-async def _changed_by_the_author(home: Home) -> None:
-    await home.settle()
-    await home.change()
+async def _changed_by_the_author(harness: OwnerHarness) -> None:
+    await harness.settle()
+    await harness.change()
 
 
-async def _with_a_managed_field_changed(home: Home) -> None:
-    await home.settle()
-    await home.meddle()
+async def _with_a_managed_field_changed(harness: OwnerHarness) -> None:
+    await harness.settle()
+    await harness.meddle()
 
 
-async def _with_an_edit_that_is_kept(home: Home) -> None:
-    await home.settle()
-    await home.write()
+async def _with_an_edit_that_is_kept(harness: OwnerHarness) -> None:
+    await harness.settle()
+    await harness.write()
 
 
-async def _with_a_child_deleted(home: Home) -> None:
-    await home.settle()
-    await home.remove(home.stand.teller)
+async def _with_a_child_deleted(harness: OwnerHarness) -> None:
+    await harness.settle()
+    await harness.remove(harness.fixture.teller)
 
 
-async def _only_observed(home: Home) -> None:
-    await home.settle()
-    await home.meddle()
-    await home.apply(annotations={MANAGEMENT: "observe"})
+async def _only_observed(harness: OwnerHarness) -> None:
+    await harness.settle()
+    await harness.meddle()
+    await harness.apply(annotations={MANAGEMENT: "observe"})
 
 
-async def _paused(home: Home) -> None:
-    await home.settle()
-    await home.meddle()
-    await home.apply(annotations={MANAGEMENT: "paused"})
+async def _paused(harness: OwnerHarness) -> None:
+    await harness.settle()
+    await harness.meddle()
+    await harness.apply(annotations={MANAGEMENT: "paused"})
 
 
-async def _killed_in_the_middle(home: Home) -> None:
-    await home.begin()
-    assert await home.killed_after(4)
-    await home.restart()
+async def _killed_in_the_middle(harness: OwnerHarness) -> None:
+    await harness.begin()
+    assert await harness.killed_after(4)
+    await harness.restart()
 
 
 @pytest.mark.parametrize(
@@ -74,19 +74,19 @@ async def _killed_in_the_middle(home: Home) -> None:
 )
 @everywhere
 def test_the_plan_of_a_preview_is_the_plan_of_the_step_that_follows_it(
-    setting: Setting, situation: Callable[[Home], Awaitable[None]]
+    setting: Setting, situation: Callable[[OwnerHarness], Awaitable[None]]
 ) -> None:
-    async def scenario(home: Home) -> None:
-        await situation(home)
-        revision = await home.revision()
-        previewed = await home.preview()
-        assert await home.revision() == revision
+    async def scenario(harness: OwnerHarness) -> None:
+        await situation(harness)
+        revision = await harness.revision()
+        previewed = await harness.preview()
+        assert await harness.revision() == revision
 
-        outcome = await home.settled()
+        outcome = await harness.settled()
 
         assert outcome.plan == previewed
         if previewed.writes:
-            record = StoredState.of(await home.resource()).step
+            record = StoredState.of(await harness.resource()).step
             assert record is not None
             assert {name: record[name] for name in previewed.to_data()} == previewed.to_data()
 
@@ -95,20 +95,20 @@ def test_the_plan_of_a_preview_is_the_plan_of_the_step_that_follows_it(
 
 @everywhere
 def test_the_plan_of_a_deletion_names_the_children_that_the_step_deletes(setting: Setting) -> None:
-    async def scenario(home: Home) -> None:
-        await home.settle()
-        await home.store.delete(home.ref)
-        before = await home.children()
+    async def scenario(harness: OwnerHarness) -> None:
+        await harness.settle()
+        await harness.store.delete(harness.ref)
+        before = await harness.children()
 
-        previewed = await home.preview()
+        previewed = await harness.preview()
 
-        assert await home.children() == before
+        assert await harness.children() == before
         assert {write.action for write in previewed.writes} <= {Action.DELETE}
-        outcome = await home.step()
-        every = {f"{one.ref.kind}/{one.ref.name}" for one in (await home.store.list()).resources}
+        outcome = await harness.step()
+        every = {f"{one.ref.kind}/{one.ref.name}" for one in (await harness.store.list()).resources}
         going = set(before) - every
         # What has finalizers of its own is marked, and still there.
-        marked = {key for key in before if key in every and (await home.child(key)).is_deleting}
+        marked = {key for key in before if key in every and (await harness.child(key)).is_deleting}
         assert {write.name for write in previewed.writes} == going | marked
         assert isinstance(outcome, Stopped) == bool(marked)
 

@@ -11,9 +11,9 @@ from setpoint.core.merge.children import Child, ChildUpdatePolicy
 from setpoint.core.values.paths import Path
 from setpoint.engine.owner import Owner
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
-from tests.engine.owners.home import Home
+from tests.engine.owners.owner_fixtures import TRUSTEE, WEBSITE, Place
+from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.owners.settings import Setting, everywhere, in_memory
-from tests.engine.owners.stands import TRUSTEE, WEBSITE, Place
 from tests.engine.owners.upgrading import (
     CLAIMS,
     Claim,
@@ -44,11 +44,11 @@ def test_upgrades(setting: Setting, claim: Claim) -> None:
 
 @everywhere
 def test_what_was_not_declared_is_named(setting: Setting) -> None:
-    async def scenario(home: Home) -> None:
-        owner, managed = home.stand.owner, home.stand.managed
+    async def scenario(harness: OwnerHarness) -> None:
+        owner, managed = harness.fixture.owner, harness.fixture.managed
 
         with pytest.raises(AssertionError) as caught:
-            await play_upgrade(home, Upgrade(otherwise(owner, with_another(managed)), revised(owner)))
+            await play_upgrade(harness, Upgrade(otherwise(owner, with_another(managed)), revised(owner)))
 
         assert str(caught.value).startswith(f"read-only: writes: ({field_of(managed)!r},)")
 
@@ -57,11 +57,11 @@ def test_what_was_not_declared_is_named(setting: Setting) -> None:
 
 @everywhere
 def test_a_child_that_was_not_made_before_is_named(setting: Setting) -> None:
-    async def scenario(home: Home) -> None:
-        owner, key = home.stand.owner, home.stand.managed.key
+    async def scenario(harness: OwnerHarness) -> None:
+        owner, key = harness.fixture.owner, harness.fixture.managed.key
 
         with pytest.raises(AssertionError) as caught:
-            await play_upgrade(home, Upgrade(otherwise(owner, leaving_out(key)), revised(owner)))
+            await play_upgrade(harness, Upgrade(otherwise(owner, leaving_out(key)), revised(owner)))
 
         assert str(caught.value).startswith(f"read-only: writes: ('{key}.")
 
@@ -70,11 +70,11 @@ def test_a_child_that_was_not_made_before_is_named(setting: Setting) -> None:
 
 @everywhere
 def test_what_was_declared_and_does_not_come_is_named(setting: Setting) -> None:
-    async def scenario(home: Home) -> None:
-        owner, managed = home.stand.owner, home.stand.managed
+    async def scenario(harness: OwnerHarness) -> None:
+        owner, managed = harness.fixture.owner, harness.fixture.managed
 
         with pytest.raises(AssertionError, match="read-only: in sync"):
-            await play_upgrade(home, Upgrade(owner, owner, (field_of(managed),)))
+            await play_upgrade(harness, Upgrade(owner, owner, (field_of(managed),)))
 
     setting.play(scenario)
 
@@ -82,8 +82,8 @@ def test_what_was_declared_and_does_not_come_is_named(setting: Setting) -> None:
 def _play(stand_of: Setting, new: Owner) -> None:
     """An upgrade from the owner of today to `new`, of which nothing is declared."""
 
-    async def scenario(home: Home) -> None:
-        await play_upgrade(home, Upgrade(home.stand.owner, new))
+    async def scenario(harness: OwnerHarness) -> None:
+        await play_upgrade(harness, Upgrade(harness.fixture.owner, new))
 
     stand_of.play(scenario)
 
@@ -121,9 +121,9 @@ def test_an_owner_that_never_comes_to_rest_is_named(tmp_path: Any) -> None:
 @in_memory
 def test_every_field_that_an_implementation_made_otherwise_is_named(setting: Setting) -> None:
     async def main() -> None:
-        async with setting.home() as home:
-            await home.settle()
-            children = await made_now(home)
+        async with setting.harness() as harness:
+            await harness.settle()
+            children = await made_now(harness)
         places = [place for child in children for place in _places(child)]
         assert len(places) > 5
 
@@ -134,17 +134,17 @@ def test_every_field_that_an_implementation_made_otherwise_is_named(setting: Set
 
 async def _look_after(setting: Setting, place: Place) -> PreviewResult:
     """What the owner of today says of what one made that had something else in that place."""
-    async with setting.home() as home:
-        owner = home.stand.owner
-        manage_with(home, otherwise(owner, with_another(place)))
-        await home.settle()
-        manage_with(home, revised(owner))
-        return await read_only(Ground(home))
+    async with setting.harness() as harness:
+        owner = harness.fixture.owner
+        manage_with(harness, otherwise(owner, with_another(place)))
+        await harness.settle()
+        manage_with(harness, revised(owner))
+        return await read_only(Ground(harness))
 
 
 def _places(child: Child) -> Iterator[Place]:
     """Every field that a child is made with, and something else for it; what is made once is its people's."""
-    # No server lets anybody change the type of a Secret.
+    # No server allows a change of the type of a Secret.
     apart = ("apiVersion", "kind", "metadata", *(("type",) if child.key.startswith("Secret/") else ()))
     body = {name: value for name, value in child.object.items() if name not in apart}
     if child.update_policy is not ChildUpdatePolicy.CREATE_ONLY:

@@ -13,11 +13,11 @@ from setpoint.engine.owners.children import LAST_GENERATED
 from setpoint.engine.ports import ChildWrite, Store
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.preview import PreviewFinding
-from tests.engine.owners.home import Home
-from tests.engine.owners.stands import Place
+from tests.engine.owners.owner_fixtures import Place
+from tests.engine.owners.owner_harness import OwnerHarness
 from tests.engine.upgrades import forget_cookie, read_only, take_over
 
-Claim: TypeAlias = Callable[[Home], Awaitable[None]]
+Claim: TypeAlias = Callable[[OwnerHarness], Awaitable[None]]
 _WRITING: Final = ("apply", "create", "replace", "update_status", "set_finalizers", "annotate", "update", "delete")
 
 
@@ -49,13 +49,13 @@ class Witnessed:
 class Ground:
     """The owner of a home, and the implementation that looks after it now."""
 
-    home: Home
+    harness: OwnerHarness
     written: list[tuple[str, ResourceRef]] = field(default_factory=list)
 
     @property
     def ref(self) -> ResourceRef:
         """The owner."""
-        return self.home.ref
+        return self.harness.ref
 
     @property
     def engine(self) -> EngineContext:
@@ -74,9 +74,9 @@ class Ground:
     # No child takes more than one.
     go_on = step
 
-    def _witnessed(self) -> Home:
-        store: Any = Witnessed(self.home.store, self.written)
-        return replace(self.home, store=store)
+    def _witnessed(self) -> OwnerHarness:
+        store: Any = Witnessed(self.harness.store, self.written)
+        return replace(self.harness, store=store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,38 +88,38 @@ class Upgrade:
     writes: tuple[str, ...] = ()
 
 
-async def play_upgrade(home: Home, upgrade: Upgrade, *meanwhile: Claim) -> None:
+async def play_upgrade(harness: OwnerHarness, upgrade: Upgrade, *meanwhile: Claim) -> None:
     """Nothing is written by the new implementation but what was declared, and then it is at rest.
 
     `meanwhile` is what happens after the last step of the old one.
     """
-    manage_with(home, upgrade.old)
-    await home.settle()
+    manage_with(harness, upgrade.old)
+    await harness.settle()
     for happens in meanwhile:
-        await happens(home)
-    await home.restart()
-    manage_with(home, upgrade.new)
-    before = await _versions(home)
-    await take_over(Ground(home), upgrade.writes)
-    after = await _versions(home)
+        await happens(harness)
+    await harness.restart()
+    manage_with(harness, upgrade.new)
+    before = await _versions(harness)
+    await take_over(Ground(harness), upgrade.writes)
+    after = await _versions(harness)
     assert bool(upgrade.writes) == (after != before), "children were written to"
 
 
-def manage_with(home: Home, owner: Owner) -> None:
+def manage_with(harness: OwnerHarness, owner: Owner) -> None:
     """From here on this is the implementation."""
-    home.stand = replace(home.stand, owner=owner)
+    harness.fixture = replace(harness.fixture, owner=owner)
 
 
-async def made_now(home: Home) -> tuple[Child, ...]:
+async def made_now(harness: OwnerHarness) -> tuple[Child, ...]:
     """What the owner generates."""
-    resource, owner = await home.resource(), home.stand.owner
-    found = {ref: one for ref in owner.sources(resource) if (one := await home.store.get(ref)) is not None}
+    resource, owner = await harness.resource(), harness.fixture.owner
+    found = {ref: one for ref in owner.sources(resource) if (one := await harness.store.get(ref)) is not None}
     return owner.generate(resource, found).children
 
 
-async def _versions(home: Home) -> dict[str, str]:
+async def _versions(harness: OwnerHarness) -> dict[str, str]:
     """Which states the children are in, by the word of the store."""
-    live = {child.key: await home.store.get(home.at(child.key)) for child in await made_now(home)}
+    live = {child.key: await harness.store.get(harness.at(child.key)) for child in await made_now(harness)}
     return {key: "" if one is None else str(one.revision) for key, one in live.items()}
 
 
@@ -182,50 +182,50 @@ def field_of(place: Place) -> str:
 # --- Claims -----------------------------------------------------------------------------------------------------------
 
 
-async def a_new_revision_writes_nothing(home: Home) -> None:
-    owner = home.stand.owner
+async def a_new_revision_writes_nothing(harness: OwnerHarness) -> None:
+    owner = harness.fixture.owner
 
-    await play_upgrade(home, Upgrade(owner, revised(owner)))
-
-
-async def an_upgrade_that_finds_no_cookie_writes_nothing(home: Home) -> None:
-    owner = home.stand.owner
-
-    await play_upgrade(home, Upgrade(owner, owner), _forget)
-    await play_upgrade(home, Upgrade(owner, revised(owner)), _forget)
+    await play_upgrade(harness, Upgrade(owner, revised(owner)))
 
 
-async def an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing(home: Home) -> None:
-    owner = home.stand.owner
+async def an_upgrade_that_finds_no_cookie_writes_nothing(harness: OwnerHarness) -> None:
+    owner = harness.fixture.owner
 
-    await play_upgrade(home, Upgrade(owner, revised(owner)), _forget, _forget_generated)
-
-
-async def what_people_wrote_stays_and_nothing_is_written(home: Home) -> None:
-    owner, theirs = home.stand.owner, home.stand.theirs
-
-    await play_upgrade(home, Upgrade(owner, revised(owner)), Home.write)
-
-    assert get_at((await home.child(theirs.key)).document, theirs.path) == theirs.value
+    await play_upgrade(harness, Upgrade(owner, owner), _forget)
+    await play_upgrade(harness, Upgrade(owner, revised(owner)), _forget)
 
 
-async def what_drifted_is_put_back_by_either_and_told_beforehand(home: Home) -> None:
-    owner, managed = home.stand.owner, home.stand.managed
-    await home.settle()
-    await home.meddle()
+async def an_upgrade_that_finds_no_memory_of_what_was_generated_writes_nothing(harness: OwnerHarness) -> None:
+    owner = harness.fixture.owner
 
-    before = await read_only(Ground(home))
-    manage_with(home, revised(owner))
-    after = await read_only(Ground(home))
+    await play_upgrade(harness, Upgrade(owner, revised(owner)), _forget, _forget_generated)
+
+
+async def what_people_wrote_stays_and_nothing_is_written(harness: OwnerHarness) -> None:
+    owner, theirs = harness.fixture.owner, harness.fixture.theirs
+
+    await play_upgrade(harness, Upgrade(owner, revised(owner)), OwnerHarness.write)
+
+    assert get_at((await harness.child(theirs.key)).document, theirs.path) == theirs.value
+
+
+async def what_drifted_is_put_back_by_either_and_told_beforehand(harness: OwnerHarness) -> None:
+    owner, managed = harness.fixture.owner, harness.fixture.managed
+    await harness.settle()
+    await harness.meddle()
+
+    before = await read_only(Ground(harness))
+    manage_with(harness, revised(owner))
+    after = await read_only(Ground(harness))
 
     assert (before.finding, after.finding) == (PreviewFinding.WRITES, PreviewFinding.WRITES)
     assert before.fields == after.fields == (field_of(managed),)
 
 
-async def what_is_made_otherwise_now_is_written_when_that_is_declared(home: Home) -> None:
-    owner, managed = home.stand.owner, home.stand.managed
+async def what_is_made_otherwise_now_is_written_when_that_is_declared(harness: OwnerHarness) -> None:
+    owner, managed = harness.fixture.owner, harness.fixture.managed
 
-    await play_upgrade(home, Upgrade(otherwise(owner, with_another(managed)), revised(owner), (field_of(managed),)))
+    await play_upgrade(harness, Upgrade(otherwise(owner, with_another(managed)), revised(owner), (field_of(managed),)))
 
 
 CLAIMS: Final[tuple[Claim, ...]] = (
@@ -238,12 +238,12 @@ CLAIMS: Final[tuple[Claim, ...]] = (
 )
 
 
-async def _forget(home: Home) -> None:
-    await forget_cookie(Ground(home))
+async def _forget(harness: OwnerHarness) -> None:
+    await forget_cookie(Ground(harness))
 
 
-async def _forget_generated(home: Home) -> None:
-    """As left by somebody who remembers nothing of it, such as trustee-operator."""
-    resource = await home.resource()
+async def _forget_generated(harness: OwnerHarness) -> None:
+    """As left by a controller without a record of it, such as trustee-operator."""
+    resource = await harness.resource()
     status = {name: value for name, value in resource.status.items() if name != LAST_GENERATED}
-    await home.store.update_status(resource, status)
+    await harness.store.update_status(resource, status)

@@ -100,7 +100,7 @@ class WebsiteOwner:
         return GeneratedChildren((*made, _gallery(resource)))
 
     def completed(self, child: Child) -> JsonObject:
-        """The administrator's Secret with a password that nobody had before."""
+        """The administrator's Secret with a new random password."""
         return {**child.object, "data": {"password": secrets.token_hex(8)}}
 
     def status_of(self, resource: Resource, children: Mapping[str, Resource]) -> OwnerStatus:

@@ -10,47 +10,47 @@ from setpoint.errors import (
     DependencyNotReady,
     ManifestInvalid,
 )
-from tests.engine.shore import ADDRESS, FOR_ADDRESS, NO_STATUS, T0, Shore, error_of, play
+from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, NO_STATUS, T0, RunnerHarness, error_of, play
 from tests.engine.things import GROUP, value_of
 
 BLOCKED_BY_A = f"waiting for status.address of Thing default/a, unknown since {T0}: {NO_STATUS}"
 AFTER = "setpoint.dev/depends-on"
 
 
-async def _source(shore: Shore, address: str | None = "10.0.0.1") -> None:
+async def _source(harness: RunnerHarness, address: str | None = "10.0.0.1") -> None:
     """The thing `a`, with this address."""
-    await shore.apply("a", waitFor=FOR_ADDRESS)
-    await shore.step("a")
-    shore.service.set_status("a", address=address)
-    await shore.step("a")
+    await harness.apply("a", waitFor=FOR_ADDRESS)
+    await harness.step("a")
+    harness.service.set_status("a", address=address)
+    await harness.step("a")
 
 
 # --- Chains -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_chain_names_every_link_and_what_is_behind_it() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.apply("b", {"host": value_of("a", ADDRESS)}, waitFor=FOR_ADDRESS)
-        await shore.apply("c", {"host": value_of("b", ADDRESS)})
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.apply("b", {"host": value_of("a", ADDRESS)}, waitFor=FOR_ADDRESS)
+        await harness.apply("c", {"host": value_of("b", ADDRESS)})
         for name in "abc":
-            await shore.step(name)
+            await harness.step(name)
 
         told = f"waiting for status.address of Thing default/b: it is not ready; it is blocked itself: {BLOCKED_BY_A}"
-        assert await shore.ready("c") == ("False", "Blocked", told)
+        assert await harness.ready("c") == ("False", "Blocked", told)
 
     play(scenario)
 
 
 def test_of_a_long_chain_the_first_links_are_told() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("t0", waitFor=FOR_ADDRESS)
-        await shore.step("t0")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("t0", waitFor=FOR_ADDRESS)
+        await harness.step("t0")
         for at in range(1, 30):
-            await shore.apply(f"t{at}", {"host": value_of(f"t{at - 1}", ADDRESS)}, waitFor=FOR_ADDRESS)
-            await shore.step(f"t{at}")
+            await harness.apply(f"t{at}", {"host": value_of(f"t{at - 1}", ADDRESS)}, waitFor=FOR_ADDRESS)
+            await harness.step(f"t{at}")
 
-        links = (await shore.ready("t29"))[2].split("; it is blocked itself: ")
+        links = (await harness.ready("t29"))[2].split("; it is blocked itself: ")
 
         waited_for = [f"waiting for status.address of Thing default/t{at}: it is not ready" for at in range(28, 20, -1)]
         assert links == [*waited_for, "…"]
@@ -60,20 +60,20 @@ def test_of_a_long_chain_the_first_links_are_told() -> None:
 
 @pytest.mark.parametrize("members", [1, 2, 3, 7, 8, 9, 20])
 def test_those_that_wait_for_each_other_come_to_rest_in_what_they_say(members: int) -> None:
-    async def scenario(shore: Shore) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
         names = [f"t{at}" for at in range(members)]
         for at, name in enumerate(names):
-            await shore.apply(name, annotations={AFTER: f"Thing/t{(at + 1) % members}"})
+            await harness.apply(name, annotations={AFTER: f"Thing/t{(at + 1) % members}"})
         for _ in range(2 * members):
             for name in names:
-                await shore.step(name)
-        before = [await shore.revision(name) for name in names]
+                await harness.step(name)
+        before = [await harness.revision(name) for name in names]
 
         for name in names:
-            await shore.step(name)
+            await harness.step(name)
 
-        assert [await shore.revision(name) for name in names] == before
-        assert max([len((await shore.ready(name))[2]) for name in names]) < 700
+        assert [await harness.revision(name) for name in names] == before
+        assert max([len((await harness.ready(name))[2]) for name in names]) < 700
 
     play(scenario)
 
@@ -82,32 +82,32 @@ def test_those_that_wait_for_each_other_come_to_rest_in_what_they_say(members: i
 
 
 def test_what_comes_after_another_waits_for_it_and_takes_nothing_from_it() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor=FOR_ADDRESS)
-        await shore.apply("b", annotations={AFTER: "Thing/a"})
-        await shore.step("a")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor=FOR_ADDRESS)
+        await harness.apply("b", annotations={AFTER: "Thing/a"})
+        await harness.step("a")
 
-        assert isinstance(error_of(await shore.step("b")), DependencyNotReady)
+        assert isinstance(error_of(await harness.step("b")), DependencyNotReady)
 
-        shore.service.set_status("a", address="10.0.0.1")
-        await shore.step("a")
-        assert isinstance(await shore.step("b"), Settled)
-        assert shore.live("b") == {"size": 1}
+        harness.service.set_status("a", address="10.0.0.1")
+        await harness.step("a")
+        assert isinstance(await harness.step("b"), Settled)
+        assert harness.live("b") == {"size": 1}
 
     play(scenario)
 
 
 def test_to_come_after_another_changes_nothing_in_what_is_wanted() -> None:
-    async def scenario(shore: Shore) -> None:
-        await _source(shore)
-        await shore.apply("b")
-        await shore.step("b")
-        cookie = (await shore.resource("b")).status["lastModifiedCookie"]
-        await shore.apply("b", annotations={AFTER: "Thing/a"})
+    async def scenario(harness: RunnerHarness) -> None:
+        await _source(harness)
+        await harness.apply("b")
+        await harness.step("b")
+        cookie = (await harness.resource("b")).status["lastModifiedCookie"]
+        await harness.apply("b", annotations={AFTER: "Thing/a"})
 
-        assert isinstance(await shore.step("b"), Settled)
-        assert (await shore.resource("b")).status["lastModifiedCookie"] == cookie
-        assert [call for call in shore.service.calls if call == ("rehearse", "b")] == [("rehearse", "b")] * 2
+        assert isinstance(await harness.step("b"), Settled)
+        assert (await harness.resource("b")).status["lastModifiedCookie"] == cookie
+        assert [call for call in harness.service.calls if call == ("rehearse", "b")] == [("rehearse", "b")] * 2
 
     play(scenario)
 
@@ -122,10 +122,10 @@ def test_to_come_after_another_changes_nothing_in_what_is_wanted() -> None:
     ],
 )
 def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]) -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("z", annotations={AFTER: text})
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("z", annotations={AFTER: text})
 
-        dependencies = dependencies_of(await shore.resource("z"), shore.engine.kinds)
+        dependencies = dependencies_of(await harness.resource("z"), harness.engine.kinds)
 
         assert [str(dependency.target) for dependency in dependencies if not hasattr(dependency, "secret")] == targets
 
@@ -142,10 +142,10 @@ def test_who_comes_first_is_named_by_kind_and_name(text: str, targets: list[str]
     ],
 )
 def test_a_name_that_names_nothing_is_told(text: str, told: str) -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("z", annotations={AFTER: text})
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("z", annotations={AFTER: text})
 
-        error = error_of(await shore.step("z"))
+        error = error_of(await harness.step("z"))
 
         assert isinstance(error, ManifestInvalid)
         assert told in str(error)
@@ -163,13 +163,13 @@ def test_a_name_that_names_nothing_is_told(text: str, told: str) -> None:
     ],
 )
 def test_a_cycle_is_named_whatever_its_edges(edges: dict[str, tuple[str, str]], told: str) -> None:
-    async def scenario(shore: Shore) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
         dependencies = {}
         for name, (sort, other) in edges.items():
             wanted = {"host": value_of(other, ADDRESS)} if sort == "value" else {}
-            await shore.apply(name, wanted, annotations={AFTER: f"Thing/{other}"} if sort == "after" else {})
-            resource = await shore.resource(name)
-            dependencies[resource.ref] = dependencies_of(resource, shore.engine.kinds)
+            await harness.apply(name, wanted, annotations={AFTER: f"Thing/{other}"} if sort == "after" else {})
+            resource = await harness.resource(name)
+            dependencies[resource.ref] = dependencies_of(resource, harness.engine.kinds)
 
         with pytest.raises(DependencyCycle) as caught:
             reconcile_order(dependencies)

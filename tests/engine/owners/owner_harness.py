@@ -1,4 +1,4 @@
-"""A world with one family in it, driven one step at a time; people have their hands in it as well."""
+"""An engine with one owner and its children, driven one step at a time; other writers edit the children."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -19,13 +19,13 @@ from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.interruptions import Interruption, Killed, die
-from tests.engine.owners.stands import OwnerStand, Place
+from tests.engine.owners.owner_fixtures import OwnerFixture, Place
 
 GROUPS = {"Gallery": "web.test", "KbsConfig": "confidentialcontainers.org", "Deployment": "apps"}
 
 
 class Collecting:
-    """A store that says that children go by themselves; nobody does it here."""
+    """A store that says that it collects garbage, which nothing does here."""
 
     def __init__(self, behind: Store) -> None:
         self._behind = behind
@@ -39,10 +39,10 @@ class Collecting:
 
 
 @dataclass(slots=True)
-class Home:
+class OwnerHarness:
     """One owner, its children, and the store that they are in. Its clock moves by a second with every step."""
 
-    stand: OwnerStand
+    fixture: OwnerFixture
     store: Store
     clock: FakeClock
     # Where the store is kept; None when it lives in memory and is not lost with the process.
@@ -51,18 +51,18 @@ class Home:
 
     @property
     def engine(self) -> EngineContext:
-        every = (self.stand.owner, *self.owners)
+        every = (self.fixture.owner, *self.owners)
         return EngineContext(self.store, self.clock, {}, owners={(one.group, one.name): one for one in every})
 
     @property
     def ref(self) -> ResourceRef:
-        return Resource(self.stand.manifest).ref
+        return Resource(self.fixture.manifest).ref
 
     # --- The author --------------------------------------------------------------------------------------------------
 
     async def begin(self, **annotations: str) -> None:
-        """Everything is handed in, and nobody has looked."""
-        for one in (*self.stand.others, self.stand.source):
+        """Everything is handed in, and no step was taken."""
+        for one in (*self.fixture.others, self.fixture.source):
             await self.store.apply(one)
         await self.apply(annotations=annotations)
 
@@ -73,45 +73,45 @@ class Home:
 
     async def apply(self, spec: Mapping[str, Any] | None = None, **metadata: Any) -> Resource:
         """The manifest, with this of its spec and metadata."""
-        said = {**self.stand.manifest["spec"], **(spec or {})}
+        said = {**self.fixture.manifest["spec"], **(spec or {})}
         return await self.store.apply(
-            {**self.stand.manifest, "metadata": {**self.stand.manifest["metadata"], **metadata}, "spec": said}
+            {**self.fixture.manifest, "metadata": {**self.fixture.manifest["metadata"], **metadata}, "spec": said}
         )
 
     # --- People ------------------------------------------------------------------------------------------------------
 
     async def edit(self, key: str, path: Path, value: Any) -> None:
-        """Somebody sets a field of a child, or removes it for MISSING."""
+        """Another writer sets a field of a child, or removes it for MISSING."""
         live = await self.child(key)
         made: Any = remove_at(live.document, path) if value is MISSING else set_at(live.document, path, value)
         await self.store.replace(live, made)
 
     async def meddle(self) -> None:
-        """Somebody changes what is managed."""
-        await self.edit(*_parts(self.stand.managed))
+        """Another writer changes a managed field."""
+        await self.edit(*_parts(self.fixture.managed))
 
     async def write(self) -> None:
-        """Somebody changes what is theirs."""
-        await self.edit(*_parts(self.stand.theirs))
+        """Another writer changes a field that it may edit."""
+        await self.edit(*_parts(self.fixture.theirs))
 
     async def change(self) -> None:
         """The author wants something else."""
-        await self.apply(self.stand.then)
+        await self.apply(self.fixture.then)
 
     async def rotate(self) -> None:
         """The source says something else."""
-        await self.store.apply(self.stand.rotated)
+        await self.store.apply(self.fixture.rotated)
 
     async def remove(self, key: str) -> None:
-        """Somebody deletes a child."""
+        """Another writer deletes a child."""
         await self.store.delete(self.at(key))
 
     async def remove_source(self) -> None:
-        """Somebody deletes the source."""
-        await self.store.delete(Resource(self.stand.source).ref)
+        """Another writer deletes the source."""
+        await self.store.delete(Resource(self.fixture.source).ref)
 
     async def plant(self, key: str, **metadata: Any) -> Resource:
-        """Somebody puts a copy of a child in its place, with this of its metadata."""
+        """Another writer puts a copy of a child in its place, with this of its metadata."""
         document: Any = (await self.child(key)).document
         await self.remove(key)
         kept = {
@@ -209,15 +209,17 @@ def _parts(place: Place) -> tuple[str, Path, Any]:
 
 
 @asynccontextmanager
-async def home_of(stand: OwnerStand, file: File | None = None, *owners: Owner) -> AsyncIterator[Home]:
+async def owner_harness_for(
+    fixture: OwnerFixture, file: File | None = None, *owners: Owner
+) -> AsyncIterator[OwnerHarness]:
     """A new world; its store is in `file`, or in memory."""
     clock = FakeClock()
     store: Store = MemoryStore(clock, _new_uid) if file is None else await open_sqlite(file, clock, _new_uid)
-    home = Home(stand, store, clock, file, owners)
+    harness = OwnerHarness(fixture, store, clock, file, owners)
     try:
-        yield home
+        yield harness
     finally:
-        await home.store.close()
+        await harness.store.close()
 
 
 def _new_uid() -> str:

@@ -10,18 +10,18 @@ from setpoint.engine.capabilities import WatchTopic
 from setpoint.engine.kind import Location
 from setpoint.errors import StillWaiting, WaitTimedOut
 from tests.engine.either_way import By, apply_pair, either_way, ends, time_now
-from tests.engine.shore import ADDRESS, FOR_ADDRESS, Shore, play
+from tests.engine.runner_harness import ADDRESS, FOR_ADDRESS, RunnerHarness, play
 from tests.engine.things import ThingKind, thing_ref
 
 # --- Listening --------------------------------------------------------------------------------------------------------
 
 
 def test_a_change_is_heard_of_and_not_polled_for() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("z", waitFor={"field": ADDRESS, "timeout": "1h"})
-        shore.after(1_000.5, lambda: shore.service.set_status("z", address="10.0.0.1"))
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("z", waitFor={"field": ADDRESS, "timeout": "1h"})
+        harness.after(1_000.5, lambda: harness.service.set_status("z", address="10.0.0.1"))
 
-        await shore.run("z", timeout=None)
+        await harness.run("z", timeout=None)
 
         assert time_now() == 1_000.5
 
@@ -29,32 +29,32 @@ def test_a_change_is_heard_of_and_not_polled_for() -> None:
 
 
 def test_many_that_wait_share_one_line_and_it_is_closed_in_the_end() -> None:
-    async def scenario(shore: Shore) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
         names = [f"t{at}" for at in range(50)]
         lines: list[int] = []
         for at, name in enumerate(names):
-            await shore.apply(name, waitFor=FOR_ADDRESS)
-            shore.after(30, lambda name=name: shore.service.set_status(name, address="10.0.0.1"))  # type: ignore[misc]
-            shore.after(at, lambda: lines.append(shore.service.listeners))
+            await harness.apply(name, waitFor=FOR_ADDRESS)
+            harness.after(30, lambda name=name: harness.service.set_status(name, address="10.0.0.1"))  # type: ignore[misc]
+            harness.after(at, lambda: lines.append(harness.service.listeners))
 
-        outcomes = await shore.run(*names)
+        outcomes = await harness.run(*names)
 
         assert set(ends(outcomes).values()) == {"Settled"}
         assert max(lines) == 1
-        assert shore.service.listeners == 0
+        assert harness.service.listeners == 0
 
     play(scenario)
 
 
 def test_an_object_that_changes_all_the_time_is_looked_at_ten_times_a_second_at_most() -> None:
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("z", waitFor={"field": ADDRESS, "timeout": "10s"})
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("z", waitFor={"field": ADDRESS, "timeout": "10s"})
         for beat in range(10_000):
-            shore.after(0.001 * beat + 0.5, lambda beat=beat: shore.service.set_status("z", beat=beat))  # type: ignore[misc]
+            harness.after(0.001 * beat + 0.5, lambda beat=beat: harness.service.set_status("z", beat=beat))  # type: ignore[misc]
 
-        await shore.run("z")
+        await harness.run("z")
 
-        assert len(shore.service.calls) < 120
+        assert len(harness.service.calls) < 120
 
     play(scenario)
 
@@ -69,28 +69,28 @@ class _Deafening(ThingKind):
 
 
 def test_a_listener_that_breaks_leaves_the_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(shore: Shore) -> None:
+    async def scenario(harness: RunnerHarness) -> None:
         monkeypatch.setattr(ThingKind, "changes", _Deafening.changes)
-        await shore.apply("z", waitFor=FOR_ADDRESS)
-        shore.after(20, lambda: shore.service.set_status("z", address="10.0.0.1"))
+        await harness.apply("z", waitFor=FOR_ADDRESS)
+        harness.after(20, lambda: harness.service.set_status("z", address="10.0.0.1"))
 
-        outcomes = await shore.run("z")
+        outcomes = await harness.run("z")
 
         assert ends(outcomes) == {"z": "Settled"}
-        assert len(shore.service.calls) < 15
+        assert len(harness.service.calls) < 15
         assert 20 <= time_now() < 36
 
     play(scenario)
 
 
 def test_a_listener_hears_every_outcome_in_its_turn() -> None:
-    async def scenario(shore: Shore) -> None:
-        await apply_pair(shore)
-        shore.after(2, lambda: shore.service.set_status("z", address="10.0.0.1"))
+    async def scenario(harness: RunnerHarness) -> None:
+        await apply_pair(harness)
+        harness.after(2, lambda: harness.service.set_status("z", address="10.0.0.1"))
 
-        await shore.run("a", "z")
+        await harness.run("a", "z")
 
-        told = [(name, ends({name: outcome})[name]) for name, outcome in shore.heard]
+        told = [(name, ends({name: outcome})[name]) for name, outcome in harness.heard]
         assert told[0] == ("z", "StillWaiting")
         assert told[1] == ("a", "Blocked")
         assert told[-2:] == [("z", "Settled"), ("a", "Settled")]
@@ -115,16 +115,16 @@ def test_what_holds_a_deletion_up_is_told(
     async def delete(*_: Any) -> None:
         raise error
 
-    async def scenario(shore: Shore) -> None:
-        await shore.apply("a", waitFor={"field": ADDRESS, "timeout": "1s"})
-        await shore.run("a")
+    async def scenario(harness: RunnerHarness) -> None:
+        await harness.apply("a", waitFor={"field": ADDRESS, "timeout": "1s"})
+        await harness.run("a")
         monkeypatch.setattr(ThingKind, "delete", delete)
-        await shore.store.delete(thing_ref("a"))
+        await harness.store.delete(thing_ref("a"))
 
-        outcomes = await by(shore)("a", timeout=20)
+        outcomes = await by(harness)("a", timeout=20)
 
         assert ends(outcomes) == {"a": type(error).__name__}
         assert (summarize_outcome(outcomes["a"]).detail, summarize_outcome(outcomes["a"]).code) == (told, code)
-        assert told in (await shore.ready("a"))[2]
+        assert told in (await harness.ready("a"))[2]
 
     play(scenario)

@@ -1,4 +1,4 @@
-"""Gadgets in one store, and their move into another: everything that goes along has been text in between."""
+"""Gadgets in one store, and their transfer into another: everything has been text in between."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from setpoint.engine.transfer.importer import CheckedImport, ImportedResource, c
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
-from tests.engine.gadget_stand import gadget
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 
 HEADER = ExportHeader("0.1.0", "2026-01-01T00:00:00Z", "memory", secrets=True, paused=False)
@@ -36,7 +36,7 @@ def new_store(clock: FakeClock, name: str = "uid") -> MemoryStore:
 
 
 @dataclass(slots=True)
-class House:
+class TransferHarness:
     """Gadgets, where they are kept, and the service that they live in."""
 
     store: Store
@@ -91,10 +91,10 @@ class House:
         return [call for call in self.service.calls if call[0] != "get"]
 
 
-async def export_of(house: House, *, with_secrets: bool = True, names: Sequence[str] = ()) -> StoreExport:
+async def export_of(harness: TransferHarness, *, with_secrets: bool = True, names: Sequence[str] = ()) -> StoreExport:
     """What is handed over, once it was text."""
-    gadgets = [one for one in await house.gadgets() if not names or one.ref.name in names]
-    secrets, resources = await gather_export(gadgets, house.engine)
+    gadgets = [one for one in await harness.gadgets() if not names or one.ref.name in names]
+    secrets, resources = await gather_export(gadgets, harness.engine)
     return reread(StoreExport((HEADER,), secrets if with_secrets else (), resources))
 
 
@@ -104,18 +104,22 @@ def reread(export: StoreExport) -> StoreExport:
     return read_export([YamlDocument(tree, "e.json", {Path(): line}) for line, tree in enumerate(trees, 1)])
 
 
-async def checked_in(house: House, export: StoreExport, *, overwrite: bool = False) -> CheckedImport:
+async def checked_in(harness: TransferHarness, export: StoreExport, *, overwrite: bool = False) -> CheckedImport:
     """The import, about to begin."""
-    return await check_import(export, house.engine, lambda tree: dry_run_apply(tree, house.engine), overwrite=overwrite)
+    return await check_import(
+        export, harness.engine, lambda tree: dry_run_apply(tree, harness.engine), overwrite=overwrite
+    )
 
 
-async def bring(house: House, export: StoreExport, *, overwrite: bool = False) -> tuple[ImportedResource, ...]:
+async def bring(
+    harness: TransferHarness, export: StoreExport, *, overwrite: bool = False
+) -> tuple[ImportedResource, ...]:
     """The import, from its checks to its end."""
-    return await (await checked_in(house, export, overwrite=overwrite)).run_import()
+    return await (await checked_in(harness, export, overwrite=overwrite)).run_import()
 
 
-async def moved(old: House, store: Store | None = None, *, with_secrets: bool = True) -> House:
+async def moved(old: TransferHarness, store: Store | None = None, *, with_secrets: bool = True) -> TransferHarness:
     """The house that everything was moved to, at the same service."""
-    new = House(store or new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies)
+    new = TransferHarness(store or new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies)
     await bring(new, await export_of(old, with_secrets=with_secrets))
     return new

@@ -50,7 +50,7 @@ class End(Enum):
 
 @dataclass
 class Life:
-    """A field, somebody who changes it, and an engine that puts it back by the rule."""
+    """A field, another writer that changes it, and an engine that puts it back by the rule."""
 
     oscillations: Oscillations = NO_OSCILLATIONS
     # Moves with every change of the object, like an etag.
@@ -105,7 +105,7 @@ def test_waits_double_from_a_minute_to_an_hour() -> None:
 
 @pytest.mark.laws
 @given(gaps)
-def test_however_somebody_meddles_put_backs_keep_to_the_rule(meddling: list[int]) -> None:
+def test_however_another_writer_acts_reverts_keep_to_the_rule(meddling: list[int]) -> None:
     life, now = Life(), 0
     for gap in meddling:
         now += gap
@@ -132,7 +132,7 @@ def _expect_the_rule(times: Sequence[float]) -> None:
     assert most_within(24 * HOUR, times) <= 37
 
 
-def test_whoever_meddles_all_day_long_is_put_back_eight_times_in_the_first_hour_and_then_once_an_hour() -> None:
+def test_another_writer_all_day_long_is_reverted_eight_times_in_the_first_hour_and_then_once_an_hour() -> None:
     life = Life()
     for now in range(24 * HOUR):
         life.meddle(now)

@@ -1,4 +1,4 @@
-"""A service, a store, and somebody who follows what another process does about it."""
+"""A service, a store, and a follower of what another process does with it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,16 +13,16 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import step
 from setpoint.stores.journal import StoreLimits
 from setpoint.stores.memory import MemoryStore
-from tests.engine.gadget_stand import GadgetStand, gadget
-from tests.engine.stand import Spec
+from tests.engine.gadget_fixture import GadgetFixture, gadget
+from tests.engine.kind_fixture import Spec
 from tests.runtime.virtual_time import VirtualClock, run
 
 
 @dataclass(slots=True)
-class House:
-    """A service, a store, and somebody who follows what another process does about it."""
+class FollowerHarness:
+    """A service, a store, and a follower of what another process does with it."""
 
-    stand: GadgetStand = field(default_factory=GadgetStand)
+    fixture: GadgetFixture = field(default_factory=GadgetFixture)
     limits: StoreLimits = field(default_factory=StoreLimits)
     told: list[tuple[str, StepOutcome]] = field(default_factory=list)
     asked: list[Sequence[ResourceRef]] = field(default_factory=list)
@@ -36,7 +36,7 @@ class House:
 
     @property
     def engine(self) -> EngineContext:
-        kind = self.stand.kind
+        kind = self.fixture.kind
         return EngineContext(self.store, VirtualClock(), {(kind.group, kind.name): kind})
 
     async def apply(self, name: str, spec: Spec, **metadata: Any) -> ResourceRef:
@@ -62,7 +62,7 @@ class House:
             for resource in (await self.store.list()).resources:
                 await self.step(resource.ref)
             await asyncio.sleep(1)
-            self.stand.finish()
+            self.fixture.finish()
 
     async def kept(self, refs: Sequence[ResourceRef], timeout: float = 60) -> dict[str, StepOutcome]:
         """How it ends while the other process is at work."""
@@ -72,10 +72,10 @@ class House:
         return {ref.name: outcome for ref, outcome in outcomes.items()}
 
 
-def play(scenario: Callable[[House], Awaitable[None]], limits: StoreLimits | None = None) -> None:
+def play(scenario: Callable[[FollowerHarness], Awaitable[None]], limits: StoreLimits | None = None) -> None:
     """Plays `scenario` in virtual time."""
 
     async def main() -> None:
-        await scenario(House(limits=limits or StoreLimits()))
+        await scenario(FollowerHarness(limits=limits or StoreLimits()))
 
     run(main())

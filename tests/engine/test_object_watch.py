@@ -80,7 +80,7 @@ def test_what_may_have_been_a_change_wakes_all() -> None:
     _play(scenario)
 
 
-def test_a_change_of_another_wakes_nobody_here() -> None:
+def test_a_change_of_another_wakes_no_other_wait() -> None:
     async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, THERE)
 
@@ -118,7 +118,7 @@ def test_one_change_wakes_once() -> None:
     _play(scenario)
 
 
-def test_whoever_joins_a_line_that_has_told_already_looks_once_more() -> None:
+def test_a_later_subscriber_observes_once_more() -> None:
     async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         _later(3, kind, None)
         await watches.watch(kind, HERE).wait_for_change(10)
@@ -154,7 +154,7 @@ def test_a_line_that_breaks_leaves_the_time() -> None:
     _play(scenario)
 
 
-def test_whoever_is_cancelled_leaves_nothing_behind() -> None:
+def test_a_cancelled_wait_leaves_nothing_behind() -> None:
     async def scenario(kind: Talking, watches: ObjectWatches) -> None:
         waiting = asyncio.create_task(watches.watch(kind, HERE).wait_for_change(10))
         await asyncio.sleep(1)

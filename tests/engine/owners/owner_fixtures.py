@@ -1,4 +1,4 @@
-"""Every owner, and what the contract of owners has to know of it."""
+"""Every owner, and what the contract of owners has to know about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerStand:
+class OwnerFixture:
     """One owner. `manifest` makes all of its children, out of `source` and the `others`."""
 
     owner: Owner
@@ -46,7 +46,7 @@ class OwnerStand:
     others: tuple[Document, ...] = ()
     # Made once; empty where there is none.
     once: str = ""
-    # Whether a person's edits are told: where the rest is anybody's, nobody asks.
+    # Whether a person's edits are told: where the rest is unmanaged, they are not.
     tells_edits: bool = True
     label: str = "site"
     # Where people may edit entries of `theirs`, one of which is generated.
@@ -82,7 +82,7 @@ _READY: Final = {
     "conditions": [{"type": "Ready", "status": "True", "reason": "UpToDate", "message": "fine"}],
 }
 _ROLLED_OUT: Final = {"replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}
-WEBSITE: Final = OwnerStand(
+WEBSITE: Final = OwnerFixture(
     WebsiteOwner(),
     website(certificate="cert", captions={"a": "1"}, tags=["a"], pictures=[{"name": "p", "file": "1"}]),
     {"title": "Other shop"},
@@ -95,7 +95,7 @@ WEBSITE: Final = OwnerStand(
     well=_READY,
     once="Secret/shop-admin",
 )
-TRUSTEE: Final = OwnerStand(
+TRUSTEE: Final = OwnerFixture(
     TrusteeConfigOwner(),
     _without_uid(trustee_config(profileType="Permissive", httpsSpec={"tlsSecretName": "server"}).document),
     {"profileType": "Restricted"},
@@ -110,7 +110,7 @@ TRUSTEE: Final = OwnerStand(
     label="app.kubernetes.io/component",
     entries=Path(("spec", "KbsEnvVars")),
 )
-KBS: Final = OwnerStand(
+KBS: Final = OwnerFixture(
     KbsConfigOwner({"OPERATOR_IMAGE_NAME": "operator:1"}),
     _without_uid(kbs_resource().document),
     {"KbsEnvVars": {"RUST_LOG": "debug"}},
@@ -125,4 +125,4 @@ KBS: Final = OwnerStand(
     tells_edits=False,
     label="app",
 )
-STANDS: Final = (WEBSITE, TRUSTEE, KBS)
+FIXTURES: Final = (WEBSITE, TRUSTEE, KBS)

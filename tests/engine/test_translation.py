@@ -14,35 +14,37 @@ from setpoint.engine.state import COOKIE_ANNOTATION, RECONCILE_REQUESTED, Stored
 from setpoint.stores.memory import MemoryStore
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.movers import House, bring, export_of, moved, new_store
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
+from tests.engine.transfer_harness import TransferHarness, bring, export_of, moved, new_store
 
 AGAIN = "spec.password is not known to be the same here: it counts as new, and is sent once"
 
 
-def play(scenario: Callable[[House], Awaitable[None]], **options: Any) -> None:
+def play(scenario: Callable[[TransferHarness], Awaitable[None]], **options: Any) -> None:
     """Plays `scenario` in a new house."""
     clock = FakeClock()
-    asyncio.run(_awaited(scenario(House(new_store(clock, "old"), clock, **options))))
+    asyncio.run(_awaited(scenario(TransferHarness(new_store(clock, "old"), clock, **options))))
 
 
 async def _awaited(action: Awaitable[None]) -> None:
     await action
 
 
-async def told_of(old: House, **options: Any) -> tuple[House, dict[str, tuple[str, ...]]]:
+async def told_of(old: TransferHarness, **options: Any) -> tuple[TransferHarness, dict[str, tuple[str, ...]]]:
     """The new house, and what is told of each gadget that arrives there."""
-    new = House(new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies, old.revision)
+    new = TransferHarness(
+        new_store(old.clock, "new"), old.clock, old.service, old.reconciliation, old.cookies, old.revision
+    )
     arrivals = await bring(new, await export_of(old, **options))
     return new, {arrival.ref.name: arrival.remarks for arrival in arrivals}
 
 
-async def decision_of(house: House, name: str) -> tuple[Decision, list[tuple[str, str]]]:
+async def decision_of(harness: TransferHarness, name: str) -> tuple[Decision, list[tuple[str, str]]]:
     """Why the next step acts, or does not, and the writes that it sends."""
-    house.service.calls.clear()
-    outcome = await house.step(name)
+    harness.service.calls.clear()
+    outcome = await harness.step(name)
     assert isinstance(outcome, Settled), outcome
-    return outcome.plan.decision, house.writes
+    return outcome.plan.decision, harness.writes
 
 
 # --- Cookies ----------------------------------------------------------------------------------------------------------
@@ -50,7 +52,7 @@ async def decision_of(house: House, name: str) -> tuple[Decision, list[tuple[str
 
 @pytest.mark.parametrize("cookies", list(CookieLocation))
 def test_the_first_step_is_a_fast_one_that_writes_nothing_anywhere(cookies: CookieLocation) -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("a", {"size": 1, "passwordRef": "s", "password": "own"}, labels={"team": "web"})
         await old.settle("a")
@@ -68,7 +70,7 @@ def test_the_first_step_is_a_fast_one_that_writes_nothing_anywhere(cookies: Cook
 
 @pytest.mark.parametrize("cookies", list(CookieLocation))
 def test_a_cookie_stays_where_it_was_kept(cookies: CookieLocation) -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
 
@@ -84,7 +86,7 @@ def test_a_cookie_stays_where_it_was_kept(cookies: CookieLocation) -> None:
 
 
 def test_only_the_half_that_speaks_of_this_store_is_another() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1, "password": "own"})
         await old.settle("a")
 
@@ -99,7 +101,7 @@ def test_only_the_half_that_speaks_of_this_store_is_another() -> None:
 
 
 def test_an_edit_that_was_pending_is_still_pending() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         await old.apply("a", {"size": 2})
@@ -113,7 +115,7 @@ def test_an_edit_that_was_pending_is_still_pending() -> None:
 
 
 def test_drift_is_still_drift() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         old.service.objects["a"]["size"] = 9
@@ -126,11 +128,11 @@ def test_drift_is_still_drift() -> None:
 
 
 def test_a_kind_that_means_something_else_looks_closely() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         export = await export_of(old)
-        new = House(new_store(old.clock, "new"), old.clock, old.service, revision=2)
+        new = TransferHarness(new_store(old.clock, "new"), old.clock, old.service, revision=2)
 
         (arrival,) = await bring(new, export)
 
@@ -151,10 +153,10 @@ class Tidy(MemoryStore):
 
 
 def test_a_spec_that_reads_differently_there_is_looked_at_closely() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1, "parentRef": None, "password": "own"})
         await old.settle("a")
-        new = House(Tidy(old.clock, lambda: "new"), old.clock, old.service)
+        new = TransferHarness(Tidy(old.clock, lambda: "new"), old.clock, old.service)
 
         (arrival,) = await bring(new, await export_of(old))
 
@@ -171,11 +173,11 @@ WITH_SECRET = {"size": 1, "passwordRef": "s"}
 
 
 def test_a_secret_that_did_not_come_along_is_sent_once_and_that_is_told() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("a", WITH_SECRET)
         await old.settle("a")
-        new = House(new_store(old.clock, "new"), old.clock, old.service)
+        new = TransferHarness(new_store(old.clock, "new"), old.clock, old.service)
         await new.secret("first")
 
         (arrival,) = await bring(new, await export_of(old, with_secrets=False))
@@ -188,7 +190,7 @@ def test_a_secret_that_did_not_come_along_is_sent_once_and_that_is_told() -> Non
 
 
 def test_a_secret_that_was_rotated_and_not_sent_is_sent() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("a", WITH_SECRET)
         await old.settle("a")
@@ -202,7 +204,7 @@ def test_a_secret_that_was_rotated_and_not_sent_is_sent() -> None:
 
 
 def test_a_secret_is_mapped_even_where_nothing_else_can_be() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("p", {"size": 1})
         await old.apply("a", {**WITH_SECRET, "parentRef": "p"})
@@ -218,7 +220,7 @@ def test_a_secret_is_mapped_even_where_nothing_else_can_be() -> None:
 
 
 def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.secret("first")
         await old.apply("a", WITH_SECRET)
         old.service.faults.append(Fault(Trouble.LOST, ["create"], 1))
@@ -234,8 +236,8 @@ def test_what_a_creation_under_way_hands_over_is_mapped_too() -> None:
 # --- What goes on -----------------------------------------------------------------------------------------------------
 
 
-def test_whoever_refers_to_one_that_is_not_ready_keeps_its_cookie() -> None:
-    async def scenario(old: House) -> None:
+def test_a_dependant_of_one_that_is_not_ready_keeps_its_cookie() -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("p", {"size": 1})
         await old.apply("a", {"size": 1, "parentRef": "p"})
         await old.settle("p", "a")
@@ -250,7 +252,7 @@ def test_whoever_refers_to_one_that_is_not_ready_keeps_its_cookie() -> None:
 
 
 def test_what_a_service_did_not_follow_is_not_tried_again() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         old.service.rewrites["size"] = 7
         await old.apply("a", {"size": 1})
         await old.settle("a", "a")
@@ -266,7 +268,7 @@ def test_what_a_service_did_not_follow_is_not_tried_again() -> None:
 
 
 def test_an_operation_that_was_under_way_is_asked_about() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         old.service.slow = True
         await old.apply("a", {"size": 1})
         await old.settle("a")
@@ -280,7 +282,7 @@ def test_an_operation_that_was_under_way_is_asked_about() -> None:
 
 
 def test_a_request_for_a_look_is_still_open_and_one_that_was_taken_up_is_not() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         for name in ("a", "b"):
             await old.apply(name, {"size": 1})
             await old.store.annotate(await old.resource(name), {RECONCILE_REQUESTED: "now"})
@@ -296,7 +298,7 @@ def test_a_request_for_a_look_is_still_open_and_one_that_was_taken_up_is_not() -
 
 
 def test_a_deletion_goes_on() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         await old.settle("a")
         await old.store.delete(gadget_ref("a"))
@@ -310,8 +312,8 @@ def test_a_deletion_goes_on() -> None:
     play(scenario)
 
 
-def test_one_that_nobody_has_looked_at_comes_as_it_is() -> None:
-    async def scenario(old: House) -> None:
+def test_one_that_was_never_reconciled_comes_as_it_is() -> None:
+    async def scenario(old: TransferHarness) -> None:
         await old.apply("a", {"size": 1})
         new, _ = await told_of(old)
         there = await new.resource("a")
@@ -326,7 +328,7 @@ def test_one_that_nobody_has_looked_at_comes_as_it_is() -> None:
 
 
 def test_owners_strangers_finalizers_and_copies_of_manifests_stay_behind() -> None:
-    async def scenario(old: House) -> None:
+    async def scenario(old: TransferHarness) -> None:
         owner = {"apiVersion": "v1", "kind": "Owner", "name": "o", "uid": "old-uid"}
         copy = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "kept": "yes"}
         await old.apply("a", {"size": 1}, annotations=copy, ownerReferences=[owner])

@@ -1,4 +1,4 @@
-"""A world of things: their service, a store, and whoever takes the steps. All of it in virtual time."""
+"""An engine with things: their service, a store, and runs of steps. All of it in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from setpoint.engine.state import RECONCILE_REQUESTED
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import SetpointError
 from setpoint.stores.memory import MemoryStore
-from tests.engine.bench import Heard
+from tests.engine.step_harness import Heard
 from tests.engine.things import Service, ThingKind, thing, thing_ref
 from tests.runtime.virtual_time import VirtualClock, run
 
@@ -33,7 +33,7 @@ UNREADY: Mapping[str, Any] = {"conditions": [{"type": "Ready", "status": "False"
 
 
 @dataclass(slots=True)
-class Shore:
+class RunnerHarness:
     """Things by name. A new `world` over the same store and service is a process that starts anew."""
 
     service: Service = field(default_factory=lambda: Service(VirtualClock()))
@@ -61,7 +61,7 @@ class Shore:
     async def apply(self, name: str, wanted: Mapping[str, Any] | None = None, **spec: Any) -> ResourceRef:
         return (await self.store.apply(thing(name, {"size": 1} if wanted is None else wanted, **spec))).ref
 
-    # --- Whoever takes steps -----------------------------------------------------------------------------------------
+    # --- Taking steps ------------------------------------------------------------------------------------------------
 
     async def step(self, name: str, *, requested: bool = False, restart_wait: bool = False) -> StepOutcome:
         if self._heads is not None:
@@ -123,15 +123,15 @@ class Shore:
         return self.service.objects[name]["spec"]
 
     def after(self, seconds: float, happening: Callable[[], object]) -> None:
-        """Somebody does that, so much later."""
+        """Does that, so much later."""
         asyncio.get_running_loop().call_later(seconds, happening)
 
 
-def play(scenario: Callable[[Shore], Awaitable[None]]) -> None:
+def play(scenario: Callable[[RunnerHarness], Awaitable[None]]) -> None:
     """Plays `scenario` on a new shore."""
 
     async def main() -> None:
-        await scenario(Shore())
+        await scenario(RunnerHarness())
 
     run(main())
 
@@ -142,10 +142,10 @@ def error_of(outcome: StepOutcome) -> SetpointError:
     return outcome.error
 
 
-async def settled(shore: Shore, wait: Mapping[str, Any] | None = FOR_ADDRESS) -> None:
+async def settled(harness: RunnerHarness, wait: Mapping[str, Any] | None = FOR_ADDRESS) -> None:
     """The thing `a` with an address and ready, and a wait for that."""
-    await shore.apply("a", **({} if wait is None else {"waitFor": wait}))
-    await shore.step("a")
-    shore.service.set_status("a", address="10.0.0.1", **READY)
-    await shore.step("a")
-    assert (await shore.ready("a"))[1] == "UpToDate"
+    await harness.apply("a", **({} if wait is None else {"waitFor": wait}))
+    await harness.step("a")
+    harness.service.set_status("a", address="10.0.0.1", **READY)
+    await harness.step("a")
+    assert (await harness.ready("a"))[1] == "UpToDate"

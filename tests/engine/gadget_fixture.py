@@ -1,4 +1,4 @@
-"""The stand of the gadget: a kind with every part there is, and a service without a network."""
+"""The fixture of the gadget: a kind with every capability, and a service without a network."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -8,15 +8,15 @@ from setpoint.core.values.json_types import Json, Missing
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import AnyKind, Reconciliation
 from tests.engine.gadgets import GROUP, VERSION, Fault, GadgetKind, Service, gadget_ref
-from tests.engine.stand import (
+from tests.engine.kind_fixture import (
     EVERY_VERB,
     Fixed,
+    KindFixture,
     Part,
     Protection,
     Referring,
     Spec,
     Specified,
-    Stand,
     Trouble,
     Unspecified,
 )
@@ -29,7 +29,7 @@ def gadget(name: str, spec: Spec, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Gadget", "metadata": {"name": name, **metadata}, "spec": spec}
 
 
-class GadgetStand(Stand):
+class GadgetFixture(KindFixture):
     """A gadget that keeps a cookie."""
 
     title = "Gadget"
@@ -115,7 +115,7 @@ class GadgetStand(Stand):
         self.kind = GadgetKind(self.service, self.reconciliation)
 
 
-class StatelessGadgetStand(GadgetStand):
+class StatelessGadgetFixture(GadgetFixture):
     """The same without a cookie."""
 
     title = "Gadget without a cookie"
@@ -124,12 +124,12 @@ class StatelessGadgetStand(GadgetStand):
 
 
 @asynccontextmanager
-async def gadget_stand() -> AsyncIterator[GadgetStand]:
+async def gadget_stand() -> AsyncIterator[GadgetFixture]:
     """A new service with no gadget in it."""
-    yield GadgetStand()
+    yield GadgetFixture()
 
 
 @asynccontextmanager
-async def stateless_gadget_stand() -> AsyncIterator[GadgetStand]:
+async def stateless_gadget_stand() -> AsyncIterator[GadgetFixture]:
     """The same for the gadget without a cookie."""
-    yield StatelessGadgetStand()
+    yield StatelessGadgetFixture()

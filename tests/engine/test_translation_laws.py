@@ -18,8 +18,8 @@ from setpoint.errors import SetpointError
 from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
 from tests.engine.gadgets import Fault, gadget_ref
-from tests.engine.movers import House, moved, new_store
-from tests.engine.stand import Trouble
+from tests.engine.kind_fixture import Trouble
+from tests.engine.transfer_harness import TransferHarness, moved, new_store
 from tests.stores.scratch import scratch_folder
 
 pytestmark = pytest.mark.laws
@@ -31,96 +31,96 @@ NAMES = ("a", "b")
 class Doing:
     """Something that is done in a house, and what it comes to."""
 
-    verb: Callable[[House], Awaitable[Any]]
+    verb: Callable[[TransferHarness], Awaitable[Any]]
     told: str
 
     def __repr__(self) -> str:
         return self.told
 
 
-def _silent(verb: Callable[[House], Awaitable[object]]) -> Callable[[House], Awaitable[None]]:
+def _silent(verb: Callable[[TransferHarness], Awaitable[object]]) -> Callable[[TransferHarness], Awaitable[None]]:
     """What it comes to may differ between stores, and does not count."""
 
-    async def silent(house: House) -> None:
-        await verb(house)
+    async def silent(harness: TransferHarness) -> None:
+        await verb(harness)
 
     return silent
 
 
 def apply(name: str, spec: dict[str, Any], metadata: dict[str, Any]) -> Doing:
     said = {**spec, "parentRef": "a"} if name == "b" else spec
-    return Doing(lambda house: house.apply(name, said, **metadata), f"apply {name} {said} {metadata}")
+    return Doing(lambda harness: harness.apply(name, said, **metadata), f"apply {name} {said} {metadata}")
 
 
 def step(name: str) -> Doing:
-    async def verb(house: House) -> Any:
-        return _told(await house.step(name))
+    async def verb(harness: TransferHarness) -> Any:
+        return _told(await harness.step(name))
 
     return Doing(verb, f"step {name}")
 
 
 def rotate(text: str) -> Doing:
-    return Doing(lambda house: house.secret(text), f"rotate to {text}")
+    return Doing(lambda harness: harness.secret(text), f"rotate to {text}")
 
 
 def drift(name: str, member: str, value: Any) -> Doing:
-    async def verb(house: House) -> None:
-        if name in house.service.objects:
-            house.service.objects[name][member] = value
+    async def verb(harness: TransferHarness) -> None:
+        if name in harness.service.objects:
+            harness.service.objects[name][member] = value
 
     return Doing(verb, f"drift {name}.{member} to {value}")
 
 
 def quarrel(name: str, times: int) -> Doing:
-    async def verb(house: House) -> Any:
+    async def verb(harness: TransferHarness) -> Any:
         told = []
         for _ in range(times):
-            await drift(name, "size", 9).verb(house)
-            told.append(_told(await house.step(name)))
+            await drift(name, "size", 9).verb(harness)
+            told.append(_told(await harness.step(name)))
         return told
 
     return Doing(verb, f"quarrel {times} times about {name}.size")
 
 
 def insist(member: str, value: Any) -> Doing:
-    async def verb(house: House) -> None:
-        house.service.rewrites = {} if value is None else {member: value}
+    async def verb(harness: TransferHarness) -> None:
+        harness.service.rewrites = {} if value is None else {member: value}
 
     return Doing(verb, f"the service insists on {member} {value}")
 
 
 def fail(trouble: Trouble, verb_: str) -> Doing:
-    async def verb(house: House) -> None:
-        house.service.faults[:] = [Fault(trouble, [verb_], 1)]
+    async def verb(harness: TransferHarness) -> None:
+        harness.service.faults[:] = [Fault(trouble, [verb_], 1)]
 
     return Doing(verb, f"the next {verb_}: {trouble}")
 
 
 def work_slowly(*, slow: bool) -> Doing:
-    async def verb(house: House) -> None:
-        house.service.slow = slow
+    async def verb(harness: TransferHarness) -> None:
+        harness.service.slow = slow
         if not slow:
-            house.service.finish()
+            harness.service.finish()
 
     return Doing(verb, f"slow: {slow}")
 
 
 def wait(seconds: float) -> Doing:
-    async def verb(house: House) -> None:
-        house.clock.seconds += seconds
+    async def verb(harness: TransferHarness) -> None:
+        harness.clock.seconds += seconds
 
     return Doing(verb, f"{seconds} s later")
 
 
 def request(text: str) -> Doing:
-    async def verb(house: House) -> None:
-        await house.store.annotate(await house.resource("a"), {RECONCILE_REQUESTED: text})
+    async def verb(harness: TransferHarness) -> None:
+        await harness.store.annotate(await harness.resource("a"), {RECONCILE_REQUESTED: text})
 
     return Doing(verb, f"request {text}")
 
 
 def delete() -> Doing:
-    return Doing(_silent(lambda house: house.store.delete(gadget_ref("b"))), "delete b")
+    return Doing(_silent(lambda harness: harness.store.delete(gadget_ref("b"))), "delete b")
 
 
 def _told(outcome: StepOutcome) -> Any:
@@ -192,28 +192,28 @@ FIRST = [
 Setting = tuple[Reconciliation, CookieLocation]
 
 
-async def lived_in(program: list[Doing], setting: Setting) -> House:
+async def lived_in(program: list[Doing], setting: Setting) -> TransferHarness:
     """A house in which all of that has been done."""
     clock = FakeClock()
     reconciliation, cookies = setting
-    house = House(new_store(clock), clock, reconciliation=reconciliation, cookies=cookies)
+    harness = TransferHarness(new_store(clock), clock, reconciliation=reconciliation, cookies=cookies)
     for doing in [*FIRST, *program]:
-        await done(doing, house)
-    return house
+        await done(doing, harness)
+    return harness
 
 
-async def what_follows(house: House, future: list[Doing]) -> Any:
+async def what_follows(harness: TransferHarness, future: list[Doing]) -> Any:
     """Whatever can be seen from outside of what is done from here on."""
-    house.service.calls.clear()
-    plans = await house.plans()
-    told = [await done(doing, house) for doing in future]
-    return plans, told, house.service.calls, house.service.objects, house.service.passwords
+    harness.service.calls.clear()
+    plans = await harness.plans()
+    told = [await done(doing, harness) for doing in future]
+    return plans, told, harness.service.calls, harness.service.objects, harness.service.passwords
 
 
-async def done(doing: Doing, house: House) -> Any:
+async def done(doing: Doing, harness: TransferHarness) -> Any:
     """What it came to, or was refused as."""
     try:
-        return await doing.verb(house)
+        return await doing.verb(harness)
     except SetpointError as error:
         return type(error).__name__
 

@@ -1,4 +1,4 @@
-"""A world with one resource in it, driven one step at a time."""
+"""An engine with one resource, driven one step at a time."""
 
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -17,7 +17,7 @@ from setpoint.errors import OperationRunning
 from setpoint.stores.memory import MemoryStore
 from setpoint.stores.sqlite.store import open_sqlite
 from tests.engine.clock import FakeClock
-from tests.engine.stand import Spec, Stand
+from tests.engine.kind_fixture import KindFixture, Spec
 
 # No claim needs more steps than this for one change.
 ENOUGH = 8
@@ -39,10 +39,10 @@ class Heard:
 
 
 @dataclass(slots=True)
-class Bench:
+class StepHarness:
     """One resource of the kind on the stand. Its clock moves by a second with every step."""
 
-    stand: Stand
+    fixture: KindFixture
     store: Store
     clock: FakeClock
     # Where the store is kept; None when it lives in memory and is not lost with the process.
@@ -57,7 +57,7 @@ class Bench:
     @property
     def engine(self) -> EngineContext:
         """The world of one process."""
-        kind = self.kind or self.stand.kind
+        kind = self.kind or self.fixture.kind
         return EngineContext(
             self.store, self.clock, {(kind.group, kind.name): kind}, self.cookies, idle_cache=self.idle_cache
         )
@@ -65,12 +65,12 @@ class Bench:
     @property
     def ref(self) -> ResourceRef:
         """The resource."""
-        return self.stand.ref
+        return self.fixture.ref
 
     @property
     def writes(self) -> list[str]:
         """What was asked of the service so far that changes something."""
-        return self.stand.writes
+        return self.fixture.writes
 
     def go_on_for_ever(self) -> None:
         """From here on this is a process that remembers what is at rest."""
@@ -81,12 +81,12 @@ class Bench:
 
     async def apply(self, spec: Spec | None = None, **metadata: Any) -> Resource:
         """Hands in the manifest with this spec, or the minimal one."""
-        said = self.stand.spec(self.stand.field.first) if spec is None else spec
-        return await self.store.apply(self.stand.manifest(said, **metadata))
+        said = self.fixture.spec(self.fixture.field.first) if spec is None else spec
+        return await self.store.apply(self.fixture.manifest(said, **metadata))
 
     async def change(self) -> None:
         """The author wants another value in the specified field."""
-        await self.apply(self.stand.spec(self.stand.field.then))
+        await self.apply(self.fixture.spec(self.fixture.field.then))
 
     async def settle(self, spec: Spec | None = None, **metadata: Any) -> Resource:
         """Applies, and steps until nothing is left to do."""
@@ -97,11 +97,11 @@ class Bench:
 
     async def delete(self) -> None:
         """Asks for the deletion."""
-        await self.store.delete(self.stand.ref)
+        await self.store.delete(self.fixture.ref)
 
     async def secret(self, data: Mapping[str, str]) -> None:
         """Hands in the Secret `s`."""
-        metadata = {"name": "s", "namespace": self.stand.ref.namespace}
+        metadata = {"name": "s", "namespace": self.fixture.ref.namespace}
         await self.store.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": dict(data)})
 
     # --- The engine --------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class Bench:
         self.clock.seconds += 1
         if self.heads is not None:
             await self.heads.hear()
-        return await step(self.stand.ref, self.engine, requested=requested)
+        return await step(self.fixture.ref, self.engine, requested=requested)
 
     async def go_on(self, *, requested: bool = False) -> StepOutcome:
         """Steps until there is no operation to wait for."""
@@ -119,13 +119,13 @@ class Bench:
         for _ in range(ENOUGH):
             if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
                 return outcome
-            self.stand.finish()
+            self.fixture.finish()
             outcome = await self.step()
         raise AssertionError(f"still waiting after {ENOUGH} steps: {outcome}")
 
     async def restart(self) -> None:
         """The process starts anew: what the store and the service keep is all there is."""
-        await self.stand.restart()
+        await self.fixture.restart()
         if self.path is not None:
             await self.store.close()
             self.store = await open_sqlite(self.path, self.clock, _new_uid)
@@ -136,13 +136,13 @@ class Bench:
 
     async def resource(self, ref: ResourceRef | None = None) -> Resource:
         """The resource as the store has it."""
-        found = await self.store.get(ref or self.stand.ref)
+        found = await self.store.get(ref or self.fixture.ref)
         assert found is not None
         return found
 
     async def is_gone(self) -> bool:
         """Whether the store has forgotten it."""
-        return await self.store.get(self.stand.ref) is None
+        return await self.store.get(self.fixture.ref) is None
 
     async def conditions(self) -> dict[str, dict[str, Any]]:
         """The conditions by type."""
@@ -162,15 +162,15 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench_with(stand: Stand, path: Path | None = None) -> AsyncIterator[Bench]:
+async def harness_for(fixture: KindFixture, path: Path | None = None) -> AsyncIterator[StepHarness]:
     """A new world around `stand`; its store is in the file `path`, or in memory."""
-    clock = FakeClock(passing=stand.finish)
+    clock = FakeClock(passing=fixture.finish)
     store: Store = MemoryStore(clock, _new_uid) if path is None else await open_sqlite(path, clock, _new_uid)
-    bench = Bench(stand, store, clock, path)
+    harness = StepHarness(fixture, store, clock, path)
     try:
-        yield bench
+        yield harness
     finally:
-        await bench.store.close()
+        await harness.store.close()
 
 
 def _new_uid() -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from setpoint.core.wait.outputs import Known
 from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, WaitFailed, WaitTimedOut
-from tests.engine.shore import ADDRESS, Shore
+from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of
 from tests.runtime.virtual_time import run
 
@@ -48,21 +48,21 @@ def graphs(draw: st.DrawFn) -> list[Node]:
     return nodes
 
 
-def _played(nodes: Mapping[str, Node]) -> Shore:
+def _played(nodes: Mapping[str, Node]) -> RunnerHarness:
     """A shore on which each object gets its address, or fails, some time after it was made."""
-    shore = Shore()
+    harness = RunnerHarness()
     failed = {"type": "Failed", "status": "True", "reason": "Broken", "message": "it broke"}
 
     def made(name: str) -> None:
         node = nodes[name]
         if node.arrives is not None:
-            shore.after(node.arrives, lambda: shore.service.set_status(name, address=f"of {name}"))
+            harness.after(node.arrives, lambda: harness.service.set_status(name, address=f"of {name}"))
         elif node.fails:
-            shore.service.objects[name] |= {"apiVersion": "batch/v1", "kind": "Job"}
-            shore.after(1, lambda: shore.service.set_status(name, conditions=[failed]))
+            harness.service.objects[name] |= {"apiVersion": "batch/v1", "kind": "Job"}
+            harness.after(1, lambda: harness.service.set_status(name, conditions=[failed]))
 
-    shore.service.made = made
-    return shore
+    harness.service.made = made
+    return harness
 
 
 def _undone(nodes: list[Node]) -> tuple[set[int], set[int]]:
@@ -83,13 +83,13 @@ def test_what_can_be_done_is_done_once_and_in_order(nodes: list[Node], order: li
     called = [f"t{order[at]}" for at in range(len(nodes))]
 
     async def scenario() -> None:
-        shore = _played(dict(zip(called, nodes, strict=True)))
+        harness = _played(dict(zip(called, nodes, strict=True)))
         for name, node in zip(called, nodes, strict=True):
             wanted = {"size": 1} if node.source is None else {"host": value_of(called[node.source], ADDRESS)}
             annotations = {AFTER: ",".join(f"Thing/{called[at]}" for at in node.after)}
-            await shore.apply(name, wanted, annotations=annotations, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
+            await harness.apply(name, wanted, annotations=annotations, waitFor={"field": ADDRESS, "timeout": TIMEOUT})
 
-        outcomes = await (shore.follow if follows else shore.run)(*called)
+        outcomes = await (harness.follow if follows else harness.run)(*called)
 
         vain, blocked = _undone(nodes)
         for at, (name, node) in enumerate(zip(called, nodes, strict=True)):
@@ -97,21 +97,21 @@ def test_what_can_be_done_is_done_once_and_in_order(nodes: list[Node], order: li
             if at in blocked:
                 assert isinstance(outcome, Stopped)
                 assert isinstance(outcome.error, Blocked | DependencyNotReady)
-                assert name not in shore.service.objects
+                assert name not in harness.service.objects
             elif at in vain:
                 assert isinstance(outcome, Stopped)
                 assert isinstance(outcome.error, WaitFailed if node.fails else WaitTimedOut)
             else:
                 assert isinstance(outcome, Settled)
-                assert await shore.output(name) == Known({"status": {"address": f"of {name}"}})
-        made = [name for verb, name in shore.service.writes if verb == "create"]
+                assert await harness.output(name) == Known({"status": {"address": f"of {name}"}})
+        made = [name for verb, name in harness.service.writes if verb == "create"]
         assert sorted(made) == sorted(called[at] for at in range(len(nodes)) if at not in blocked)
-        assert shore.service.writes == [("create", name) for name in made]
+        assert harness.service.writes == [("create", name) for name in made]
         for name in made:
             node = nodes[called.index(name)]
             assert all(made.index(called[other]) < made.index(name) for other in node.dependencies)
             if node.source is not None:
-                assert shore.live(name) == {"host": f"of {called[node.source]}"}
+                assert harness.live(name) == {"host": f"of {called[node.source]}"}
 
     run(scenario())
 
@@ -122,21 +122,21 @@ edges = st.dictionaries(st.integers(0, 5), st.integers(0, 5), min_size=1, max_si
 @given(edges, st.lists(st.integers(0, 5), min_size=30, max_size=30))
 def test_whatever_waits_for_whatever_all_come_to_rest_in_what_they_say(edges: dict[int, int], steps: list[int]) -> None:
     async def scenario() -> None:
-        shore = Shore()
+        harness = RunnerHarness()
         for at, other in edges.items():
-            await shore.apply(f"t{at}", annotations={AFTER: f"Thing/t{other}"})
+            await harness.apply(f"t{at}", annotations={AFTER: f"Thing/t{other}"})
         names = [f"t{at}" for at in edges]
         for at in steps:
             if at in edges:
-                await shore.step(f"t{at}")
+                await harness.step(f"t{at}")
         for _ in range(8):
             for name in names:
-                await shore.step(name)
-        before = [await shore.revision(name) for name in names]
+                await harness.step(name)
+        before = [await harness.revision(name) for name in names]
 
         for name in names:
-            await shore.step(name)
+            await harness.step(name)
 
-        assert [await shore.revision(name) for name in names] == before
+        assert [await harness.revision(name) for name in names] == before
 
     run(scenario())

@@ -55,7 +55,7 @@ class Specified:
     member: str
     first: Json
     then: Json
-    # What somebody else, or the service itself, makes of it.
+    # What another writer, or the service itself, makes of it.
     drifted: Json
 
     def said_in(self, resource: Resource) -> Json | Missing:
@@ -65,7 +65,7 @@ class Specified:
 
 @dataclass(frozen=True, slots=True)
 class Unspecified:
-    """A field that `spec` leaves out: what somebody else makes of it, and what it is when that is undone."""
+    """A field that `spec` leaves out: what another writer makes of it, and what it is when that is undone."""
 
     spec: Spec
     path: str
@@ -113,7 +113,7 @@ class Referring:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Stand(ABC):
+class KindFixture(ABC):
     """One object of one kind, the service that it lives in, and all the ways to disturb both."""
 
     title: ClassVar[str]
@@ -178,7 +178,7 @@ class Stand(ABC):
     @property
     @abstractmethod
     def objects(self) -> list[str]:
-        """The names of all objects of this kind, whoever made them."""
+        """The names of all objects of this kind, whichever writer made them."""
 
     @abstractmethod
     def read(self, member: str) -> Json | Missing:
@@ -186,15 +186,15 @@ class Stand(ABC):
 
     @abstractmethod
     def edit(self, member: str, value: Json) -> None:
-        """Changes the object behind everybody's back."""
+        """Changes the object as another writer."""
 
     @abstractmethod
     def plant(self, value: Json) -> None:
-        """Makes the object as somebody else would, with `value` in the member of `field`, and as declared otherwise."""
+        """Makes the object as another writer would, with `value` in the member of `field`, otherwise as declared."""
 
     @abstractmethod
     def remove(self) -> None:
-        """Takes the object away behind everybody's back."""
+        """Takes the object away as another writer."""
 
     @property
     @abstractmethod
@@ -212,11 +212,11 @@ class Stand(ABC):
         return self.read(self.field.member)
 
     def drift(self) -> None:
-        """Somebody changes `field`."""
+        """Another writer changes `field`."""
         self.edit(self.field.member, self.field.drifted)
 
     def meddle(self, other: Unspecified) -> None:
-        """Somebody sets what nobody specified."""
+        """Another writer sets an unspecified field."""
         self.edit(other.member, other.theirs)
 
     # --- Trouble -----------------------------------------------------------------------------------------------------

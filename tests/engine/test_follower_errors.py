@@ -1,0 +1,42 @@
+"""What keeps another process is told, though no status says so."""
+
+import asyncio
+
+from setpoint.engine.context import Settled, Stopped
+from setpoint.errors import Bug, RemoteUnavailable
+from tests.engine.follower_harness import FollowerHarness, play
+
+
+def test_trouble_that_no_status_tells_is_told_until_a_status_does() -> None:
+    async def scenario(harness: FollowerHarness) -> None:
+        ref = await harness.apply("a", {"size": 1})
+        following = asyncio.create_task(harness.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        down, still_down = RemoteUnavailable("GET a: 503"), RemoteUnavailable("GET a: 503")
+        harness.follow.record_error(ref, down)
+        harness.follow.record_error(ref, still_down)
+        heard = list(harness.told)
+        await harness.step(ref)
+        await following
+        harness.follow.record_error(ref, down)
+
+        assert [outcome for _, outcome in heard] == [Stopped(down)]
+        assert isinstance(harness.follow.outcomes[ref], Settled)
+
+    play(scenario)
+
+
+def test_a_bug_in_the_other_process_is_the_end_of_the_matter() -> None:
+    async def scenario(harness: FollowerHarness) -> None:
+        ref = await harness.apply("a", {"size": 1})
+        following = asyncio.create_task(harness.follow.until_done([ref], 60))
+        await asyncio.sleep(1)
+        harness.follow.record_error(ref, Bug("broke"))
+        following.cancel()
+
+        assert harness.follow.left == []
+        assert [
+            type(outcome.error) for outcome in harness.follow.outcomes.values() if isinstance(outcome, Stopped)
+        ] == [Bug]
+
+    play(scenario)

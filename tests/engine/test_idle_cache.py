@@ -1,0 +1,204 @@
+"""What a process remembers of resources at rest."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from setpoint.core.decide import Decision
+from setpoint.core.values.json_types import Json
+from setpoint.engine.context import Settled, StepOutcome, Stopped
+from setpoint.engine.state import RECONCILE_HANDLED, RECONCILE_REQUESTED
+from setpoint.errors import RemoteRefused, RemoteUnavailable
+from tests.engine.gadget_fixture import GadgetFixture
+from tests.engine.kind_fixture import Trouble
+from tests.engine.step_harness import StepHarness, harness_for
+
+
+def _play(scenario: Callable[[StepHarness], Awaitable[None]]) -> None:
+    async def play() -> None:
+        async with harness_for(GadgetFixture()) as harness:
+            harness.go_on_for_ever()
+            await scenario(harness)
+
+    asyncio.run(play())
+
+
+def _decision(outcome: StepOutcome) -> Decision:
+    assert isinstance(outcome, Settled), outcome
+    return outcome.plan.decision
+
+
+def _rests(harness: StepHarness) -> bool:
+    assert harness.idle_cache is not None
+    return harness.idle_cache.of(harness.fixture.ref) is not None
+
+
+def test_what_rests_is_looked_at_and_not_read() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        before = len(harness.fixture.calls)
+        await harness.step()
+        # From here on the store could not even be read.
+        await harness.store.close()
+
+        outcome = await bench_without_hearing(harness).step()
+
+        assert _decision(outcome) is Decision.IN_SYNC
+        assert harness.fixture.calls[before:] == ["get", "get"]
+
+    _play(scenario)
+
+
+def bench_without_hearing(harness: StepHarness) -> StepHarness:
+    """The same process, which hears no more news."""
+    return StepHarness(harness.fixture, harness.store, harness.clock, idle_cache=harness.idle_cache)
+
+
+def test_drift_is_found_and_put_back() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        harness.fixture.drift()
+
+        assert _decision(await harness.step()) is Decision.DRIFTED
+        assert harness.fixture.writes == ["create", "update"]
+        assert _decision(await harness.step()) is Decision.IN_SYNC
+        assert _rests(harness)
+
+    _play(scenario)
+
+
+def test_a_secret_that_was_rotated_ends_the_rest() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.secret({"password": "first"})
+        await harness.settle(harness.fixture.with_secret)
+        await harness.step()
+        assert _rests(harness)
+        await harness.secret({"password": "second"})
+        await harness.go_on()
+
+        assert harness.fixture.holds_secret("second")
+
+    _play(scenario)
+
+
+def test_what_is_asked_for_is_looked_at_closely() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        calls = len(harness.fixture.calls)
+
+        await harness.step(requested=True)
+
+        assert harness.fixture.calls[calls:] == ["get"]
+
+    _play(scenario)
+
+
+def test_an_outage_is_an_outage_and_costs_one_call() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        calls = len(harness.fixture.calls)
+        harness.fixture.trouble(Trouble.CUT, ["get"])
+
+        outcome = await harness.step()
+
+        assert isinstance(outcome, Stopped)
+        assert isinstance(outcome.error, RemoteUnavailable)
+        assert len(harness.fixture.calls) == calls + 1
+        assert await harness.ready() == ("True", "UpToDate", "The resource is up to date")
+
+    _play(scenario)
+
+
+def test_a_refusal_is_put_on_record() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        harness.fixture.trouble(Trouble.REFUSED, ["get"])
+
+        outcome = await harness.step()
+
+        assert isinstance(outcome, Stopped)
+        assert isinstance(outcome.error, RemoteRefused)
+        assert (await harness.ready())[:2] == ("False", "UpdateFailed")
+
+    _play(scenario)
+
+
+def test_a_request_for_a_look_is_taken_up_once_and_echoed() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        await harness.step()
+        await harness.apply(annotations={RECONCILE_REQUESTED: "2026-01-01T00:00:00Z"})
+        await harness.step()
+        handled = (await harness.resource()).status[RECONCILE_HANDLED]
+        revision = (await harness.resource()).revision
+        await harness.step()
+
+        assert handled == "2026-01-01T00:00:00Z"
+        assert (await harness.resource()).revision == revision
+        await harness.apply()
+        await harness.step()
+        assert RECONCILE_HANDLED not in (await harness.resource()).status
+
+    _play(scenario)
+
+
+def test_a_request_for_a_look_tries_again_what_the_service_would_not_follow() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        harness.fixture.rewrite(harness.fixture.field.member, harness.fixture.field.first)
+        await harness.change()
+        await harness.go_on()
+        assert (await harness.ready())[1] == "NotConverged"
+        writes = len(harness.fixture.writes)
+
+        await harness.apply(harness.fixture.spec(harness.fixture.field.then), annotations={RECONCILE_REQUESTED: "now"})
+        await harness.go_on()
+
+        assert len(harness.fixture.writes) == writes + 1
+
+    _play(scenario)
+
+
+def test_after_a_restart_the_same_bytes_need_no_decoding() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        await harness.restart()
+        objects = _objects(harness)
+        objects["g"] = _Undecodable(objects["g"])
+        revision = (await harness.resource()).revision
+
+        outcome = await harness.step()
+
+        assert _decision(outcome) is Decision.IN_SYNC
+        assert (await harness.resource()).revision == revision
+
+    _play(scenario)
+
+
+class _Undecodable(dict[str, Json]):
+    """The same bytes, which must not be decoded."""
+
+    def get(self, *_: object) -> Json:
+        raise AssertionError("decoded")
+
+
+def _objects(harness: StepHarness) -> dict[str, dict[str, Json]]:
+    assert isinstance(harness.fixture, GadgetFixture)
+    return harness.fixture.service.objects
+
+
+def test_an_output_that_comes_back_is_told_again() -> None:
+    async def scenario(harness: StepHarness) -> None:
+        await harness.settle()
+        harness.fixture.edit("serial", "2")
+        await harness.step()
+        other = (await harness.resource()).status["serial"]
+        await harness.restart()
+        del _objects(harness)["g"]["serial"]
+        await harness.step()
+
+        assert (other, (await harness.resource()).status["serial"]) == ("2", "1")
+
+    _play(scenario)
