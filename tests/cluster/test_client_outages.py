@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from setpoint.clients.kubernetes.client import KubernetesClient
+from setpoint.clients.kubernetes.client import KubernetesClient, ObjectPage
 from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
 from setpoint.clients.kubernetes.watch import WatchEventType, WatchTimeouts, watch
 from setpoint.errors import RemoteExpired, RemoteUnavailable
@@ -25,13 +25,24 @@ def cluster(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
+    # A test that failed may have left it ended or frozen.
+    cluster.api_server.thaw()
+    cluster.start()
     return cluster.access.new_namespace()
+
+
+async def _listed(client: KubernetesClient, maps: Endpoint) -> ObjectPage:
+    """The list, as soon as there is a server to ask: it may be killed before the first question."""
+    while True:
+        with contextlib.suppress(RemoteUnavailable):
+            return await client.list(maps)
+        await asyncio.sleep(0.05)
 
 
 async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGenerator[str, None]:
     """The names that a list has, then those that change; a new list when the server no longer knows what was before."""
     while True:
-        page = await client.list(maps)
+        page = await _listed(client, maps)
         for name in names(page.items):
             yield name
         with contextlib.suppress(RemoteExpired):
