@@ -30,7 +30,7 @@ class StepCounter:
     misses: int = 0
 
     def step_finished(self, kind: str, outcome: str, decision: str, seconds: float) -> None:
-        """See Metrics."""
+        """See StepMetrics."""
         self.all += 1
         if decision:
             is_hit = decision == Decision.IN_SYNC.value

@@ -9,7 +9,7 @@ from setpoint.core.merge.child_plan import ChildPlan, plan_child
 from setpoint.core.merge.children import Child, ChildUpdatePolicy, resolve_last_generated
 from setpoint.core.merge.threeway import LastGenerated
 from setpoint.core.owner_references import Ownership, ownership
-from setpoint.core.plan import Plan
+from setpoint.core.plan import Hold, Plan
 from setpoint.core.redaction import is_secret
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
@@ -186,7 +186,8 @@ def _withholding(waiting: tuple[Oscillation, ...], planned: OwnerPlan) -> OwnerP
     because = conditions.withheld_message(
         [str(one.path) for one in held], min(oscillation.not_before for oscillation in waiting)
     )
-    return replace(planned, plan=replace(planned.plan, writes=left, withheld=held, because=because), withheld=keys)
+    plan = replace(planned.plan, writes=left, withheld=held, because=because, held=Hold.CONTESTED)
+    return replace(planned, plan=plan, withheld=keys)
 
 
 def unreconciled_kinds(engine: EngineContext) -> frozenset[tuple[str, str]]:
