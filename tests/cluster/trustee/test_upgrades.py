@@ -21,7 +21,7 @@ from tests.scenarios.served_kinds import empty, serve_kinds
 # Those that the application has: the others are no kinds that a cluster could serve.
 OURS = {(one.group, one.name) for one in owners()}
 ON_A_CLUSTER = [one for one in FIXTURES if (one.owner.group, one.owner.name) in OURS]
-everyone = pytest.mark.parametrize("stand", ON_A_CLUSTER, ids=str)
+every_owner = pytest.mark.parametrize("fixture", ON_A_CLUSTER, ids=str)
 DEFAULTS = (
     Place("KbsConfig/tc-kbs-config", Path(("spec", "KbsDeploymentSpec", "replicas")), 2),
     Place("KbsConfig/tc-kbs-config", Path(("spec", "kbsDeploymentType")), "MicroservicesDeployment"),
@@ -56,7 +56,7 @@ def play(scenario: Scenario, fixture: OwnerFixture, cluster: Access, namespace: 
 
 
 def _placed(fixture: OwnerFixture, namespace: str) -> OwnerFixture:
-    """The stand with everything in that namespace."""
+    """The fixture with everything in that namespace."""
 
     def placed(document: dict[str, Any]) -> dict[str, Any]:
         return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
@@ -70,7 +70,7 @@ def _placed(fixture: OwnerFixture, namespace: str) -> OwnerFixture:
     )
 
 
-@everyone
+@every_owner
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.replace("_", " "))
 def test_upgrades(fixture: OwnerFixture, claim: Claim, cluster: Access, emptied: str) -> None:
     play(claim, fixture, cluster, emptied)
