@@ -14,8 +14,8 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 CODE := $(wildcard src tests benchmarks checks soak)
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# The folders below tests whose tests start other processes: commands, servers, Terraform.
-OTHER_PROCESSES := benchmarks cli cluster conformance deployment forking scenarios soak terraform
+# The folders below tests whose tests start other processes: commands, servers, Terraform; and those of the docs.
+OTHER_PROCESSES := benchmarks cli cluster conformance deployment docs forking scenarios soak terraform
 
 define find_python
 for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \

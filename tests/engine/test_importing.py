@@ -31,6 +31,8 @@ from tests.engine.transfer_harness import (
     reread,
 )
 
+pytestmark = pytest.mark.slow
+
 WITH_SECRET = {"size": 1, "passwordRef": "s"}
 Scenario = Callable[[TransferHarness, TransferHarness], Awaitable[None]]
 

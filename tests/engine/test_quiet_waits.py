@@ -20,6 +20,8 @@ from tests.engine.runner_harness import (
     settled,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_wait_that_goes_on_writes_nothing() -> None:
     async def scenario(harness: RunnerHarness) -> None:

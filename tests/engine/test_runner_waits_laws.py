@@ -14,7 +14,7 @@ from tests.engine.runner_harness import ADDRESS, RunnerHarness
 from tests.engine.things import value_of
 from tests.runtime.virtual_time import run
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.slow]
 
 AFTER = "setpoint.dev/depends-on"
 TIMEOUT = 60

@@ -22,7 +22,7 @@ from tests.engine.kind_fixture import Trouble
 from tests.engine.transfer_harness import TransferHarness, moved, new_store
 from tests.stores.scratch import scratch_folder
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.slow]
 
 NAMES = ("a", "b")
 

@@ -17,6 +17,8 @@ from tests.engine.settings import Setting
 from tests.engine.step_harness import StepHarness
 from tests.kinds.lifecycle_mysql import IN_MEMORY, ON_SQLITE, MysqlStand
 
+pytestmark = pytest.mark.slow
+
 
 def stand_of(harness: StepHarness) -> MysqlStand:
     fixture = harness.fixture

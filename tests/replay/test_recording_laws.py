@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from setpoint.localcloud.server import LocalCloud
 from setpoint.preview import make_recording, open_preview, open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
+
+pytestmark = pytest.mark.slow
 
 SQL, STORAGE = "sql.cnrm.cloud.google.com/v1beta1", "storage.cnrm.cloud.google.com/v1beta1"
 PASSWORDS = ("Sesame-1-open", "Sesame-2-open")

@@ -11,6 +11,8 @@ from tests.engine.gadgets import gadget_ref
 from tests.runtime.fleet import A_LITTLE, LEASE, Fleet, Process, play
 from tests.runtime.wire import Trouble
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"g{number}" for number in range(12)]
 # Soon: a look around, and a few answers.
 SOON = 3.0

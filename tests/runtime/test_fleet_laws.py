@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.runtime.fleet import A_LITTLE, LEASE, Fleet, Process, play
 from tests.runtime.wire import Trouble
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.slow]
 
 NAMES = tuple("abcdef")
 MOST = 4

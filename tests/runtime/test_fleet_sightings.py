@@ -14,6 +14,8 @@ from setpoint.stores.leases import unix_seconds
 from tests.runtime.fleet import A_LITTLE, LEASE, Fleet, play
 from tests.runtime.wire import Wire
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"g{number}" for number in range(12)]
 # What a process takes to begin.
 BEGINNING = 3.0

@@ -11,6 +11,8 @@ from setpoint.clients.http import HttpRequest
 from tests.runtime.fleet import A_LITTLE, LEASE, SLOWEST, Fleet, play
 from tests.runtime.wire import Trouble
 
+pytestmark = pytest.mark.slow
+
 NAMES = tuple("abcd")
 ENOUGH = 60
 LOST, UNANSWERED = Trouble.LOST, Trouble.UNANSWERED

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from tests.engine.kind_fixture import Trouble
 from tests.runtime.listed_rig import ListedKind, names_on
 from tests.runtime.rig import LONG, Rig, SlowKind, new_rig, running
 from tests.runtime.virtual_time import run
+
+pytestmark = pytest.mark.slow
 
 NAMES = names_on("a", 12)
 # A field that is put back a third time is contested, and waits: how often drift is seen would show in the end.

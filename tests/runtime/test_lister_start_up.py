@@ -13,6 +13,8 @@ from tests.runtime.listed_rig import ListedRig, names_on, new_listed_rig
 from tests.runtime.rig import running
 from tests.runtime.virtual_time import run
 
+pytestmark = pytest.mark.slow
+
 NAMES = names_on("a", 30)
 
 

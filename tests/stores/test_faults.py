@@ -18,6 +18,8 @@ from tests.stores.child_writer import PAIR
 from tests.stores.samples import instance
 from tests.stores.scratch import scratch_folder
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

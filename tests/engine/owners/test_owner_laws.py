@@ -10,7 +10,7 @@ from tests.engine.owners.histories import Deed, History, authors, kills, meddler
 from tests.engine.owners.owner_fixtures import WEBSITE
 from tests.engine.owners.owner_harness import owner_harness_for
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.slow]
 
 # Steps are what everything is about: there is one after every other deed.
 quiet = st.one_of(authors(), people(), meddlers(), sources(), steps(), steps(), steps(), steps())

@@ -18,7 +18,7 @@ from tests.laws.google.fuzzed_instance import FuzzedInstance
 from tests.laws.google.fuzzed_kind import FuzzedKind
 from tests.laws.google.preserved_fields import losses
 
-pytestmark = pytest.mark.laws
+pytestmark = [pytest.mark.laws, pytest.mark.slow]
 GROUNDS: tuple[FuzzedKind, ...] = (FuzzedBucket(), FuzzedInstance(), FuzzedDatabase(), FuzzedUser())
 every_kind = pytest.mark.parametrize("fuzzed", GROUNDS, ids=lambda fuzzed: fuzzed.kind)
 BACKUPS = "spec.settings.backupConfiguration"
