@@ -40,6 +40,15 @@ class NotJson(ManifestInvalid):
     """A value with no JSON form: NaN, a lone surrogate, a key that is not text, a cycle."""
 
 
+class YamlInvalid(ManifestInvalid):
+    """A text that is not YAML, or not of the kind that is supported. `line` is where, `why` the message without it."""
+
+    def __init__(self, message: str, line: int = 1, why: str = "") -> None:
+        super().__init__(message)
+        self.line = line
+        self.why = why or message
+
+
 class UnknownField(UserError):
     """A path that names nothing real. `nearest` holds the closest paths that exist, best first."""
 
@@ -155,7 +164,11 @@ class RemoteUnavailable(RemoteError):
 
 
 class RemoteRefused(RemoteError):
-    """The service refused the request: 400, 401, 403, a failed operation."""
+    """The service refused the request: 400, 401, 403, a failed operation. `status` is that of the HTTP response."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ChildRefused(RemoteRefused):

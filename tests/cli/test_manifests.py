@@ -1,11 +1,18 @@
 """Manifests from files, folders and standard input."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from setpoint.cli.manifests import load_manifests
-from setpoint.errors import ManifestInvalid
+from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, MessageTerm, SubjectTerm
+from setpoint.engine.intent import check_manifest
+from setpoint.errors import ManifestInvalid, SetpointError
+from setpoint.kinds.gcp.storage_bucket.kind import StorageBucketKind
+
+if TYPE_CHECKING:
+    from setpoint.clients.google.client import GoogleClient
 
 GADGET = "apiVersion: test.setpoint.dev/v1\nkind: Gadget\nmetadata:\n  name: {}\n"
 
@@ -81,3 +88,76 @@ def test_a_mistake_is_named_with_its_file_and_line(tmp_path: Path, text: str | b
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ManifestInvalid, match=r"nosuch\.yaml: No such file or directory: name a file, a folder or -"):
         load_manifests([str(tmp_path / "nosuch.yaml")])
+
+
+PLACES = """\
+apiVersion: test.setpoint.dev/v1
+kind: Gadget
+metadata:
+  name: a
+  annotations:
+    example.com/a: b
+spec:
+  size: 1
+  list:
+  - name: x
+  - name: y
+    at: 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("term", "line"),
+    [
+        (FieldTerm("spec.size"), 8),
+        (FieldTerm("spec.list[1].at"), 12),
+        (FieldTerm("spec.list[1].none.below"), 11),
+        (FieldTerm("spec.list[a b]"), 10),
+        (FieldTerm("none"), 1),
+        (AnnotationTerm("example.com/a"), 6),
+        (SubjectTerm("Gadget default/a"), 1),
+    ],
+)
+def test_an_error_is_placed_at_the_field_that_it_names(tmp_path: Path, term: MessageTerm, line: int) -> None:
+    file = _write(tmp_path, "a.yaml", PLACES)
+    (manifest,) = load_manifests([file])
+
+    assert manifest.place_of(ManifestInvalid(Message("spec.size: ", term, " is wrong"))) == f"{file}:{line}"
+
+
+# No request is sent to check a manifest.
+KIND = StorageBucketKind(cast("GoogleClient", None))
+BUCKET = """\
+apiVersion: storage.cnrm.cloud.google.com/v1beta1
+kind: StorageBucket
+metadata:
+  name: a
+  annotations: {ANNOTATIONS}
+spec:
+  lifecycleRule:
+  - action: {type: Delete}
+    condition: {}
+  FIELD
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotations", "field", "line"),
+    [
+        ("{}", "loction: EU", 10),
+        ("{}", "location: 7", 10),
+        ("{}", "cors: [{origin: [7]}]", 10),
+        ("{}", "location: EU", 9),
+        ("{setpoint.dev/management: some}", "location: EU", 5),
+        ("{cnrm.cloud.google.com/unmanaged: spec.loction}", "location: EU", 5),
+    ],
+)
+def test_a_mistake_in_a_spec_or_an_annotation_has_its_line(
+    tmp_path: Path, annotations: str, field: str, line: int
+) -> None:
+    file = _write(tmp_path, "a.yaml", BUCKET.replace("{ANNOTATIONS}", annotations).replace("FIELD", field))
+    (manifest,) = load_manifests([file])
+    with pytest.raises(SetpointError) as raised:
+        check_manifest(manifest.resource, KIND)
+
+    assert manifest.place_of(raised.value) == f"{file}:{line}"

@@ -1,6 +1,5 @@
 """Manifests from files, folders and standard input, with file and line of each mistake."""
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,15 +7,14 @@ from pathlib import Path
 
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.messages import AnnotationTerm, FieldTerm, field_named_by
 from setpoint.core.values.paths import Path as FieldPath
 from setpoint.core.values.yaml_documents import YamlDocument, read_documents
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.transfer.export_format import is_export_header
-from setpoint.errors import ManifestInvalid, NotJson
+from setpoint.errors import ManifestInvalid, NotJson, SetpointError
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-# The first field path in a message.
-_FIELD_IN_MESSAGE = re.compile(r"\b(?:spec|metadata|data|stringData)(?:\.[A-Za-z0-9_-]+|\[[0-9]+\])+")
 _MAX_BYTES = 8 * 1024 * 1024
 
 
@@ -27,15 +25,15 @@ class LoadedManifest:
     tree: JsonObject
     document: YamlDocument
 
-    def place_of(self, message: str) -> str:
-        """`file:line` of the field that `message` names, or of the manifest's beginning."""
-        for key in self.resource.annotations:
-            if message.startswith(key):
+    def place_of(self, error: SetpointError) -> str:
+        """`file:line` of the field that `error` names, or of the manifest's beginning."""
+        match field_named_by(error):
+            case AnnotationTerm(key):
                 return self.document.where(FieldPath(("metadata", "annotations", key)))
-        named = _FIELD_IN_MESSAGE.search(message)
-        if named is None:
-            return self.start
-        return self.document.where(FieldPath.parse(named[0]))
+            case FieldTerm(path):
+                return self.document.where(_field_path(path))
+            case None:
+                return self.start
 
     @property
     def start(self) -> str:
@@ -53,6 +51,14 @@ class LoadedManifest:
     def ref(self) -> ResourceRef:
         """Which resource it declares."""
         return self.resource.ref
+
+
+def _field_path(text: str) -> FieldPath:
+    """The path of a field; as far as the first `[` where an API server names an element in its own way."""
+    try:
+        return FieldPath.parse(text)
+    except ManifestInvalid:
+        return FieldPath(tuple(text.partition("[")[0].split(".")))
 
 
 def load_manifests(paths: Sequence[str]) -> tuple[LoadedManifest, ...]:

@@ -12,6 +12,7 @@ from setpoint.core.conditions import ConditionType
 from setpoint.core.plan import Plan, PlannedWrite
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.engine.conditions import ReadyCondition, condition_of, with_conditions
 from setpoint.engine.idle_cache import IdleCache, ListedObjects
 from setpoint.engine.kind import AnyKind, ResourceType
@@ -51,7 +52,7 @@ def management_of(annotations: Mapping[str, str]) -> Management:
         return Management(word)
     except ValueError:
         allowed = ", ".join(mode.value for mode in Management)
-        raise ManifestInvalid(f"{MANAGEMENT} is {word!r}: write one of {allowed}") from None
+        raise ManifestInvalid(Message(AnnotationTerm(MANAGEMENT), f" is {word!r}: write one of {allowed}")) from None
 
 
 class NoMetrics:

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from setpoint.core.conditions import ConditionType
 from setpoint.core.values.json_types import Json, Missing
+from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import get_at
 from setpoint.core.wait import outputs
 from setpoint.engine.capabilities import SupportsWait
@@ -89,23 +90,23 @@ def _depends_on(resource: Resource, kinds: ResourceTypes) -> tuple[Reference, ..
 def _parse_target(word: str, resource: Resource, kinds: ResourceTypes) -> ResourceRef:
     kind, *names = word.split("/")
     if not kind or len(names) not in (1, 2) or not all(names):
-        raise ManifestInvalid(
-            f"{DEPENDS_ON}: {word!r} names no resource: write KIND/NAME or KIND/NAMESPACE/NAME, such as SQLInstance/db"
-        )
+        advice = "write KIND/NAME or KIND/NAMESPACE/NAME, such as SQLInstance/db"
+        raise ManifestInvalid(Message(AnnotationTerm(DEPENDS_ON), f": {word!r} names no resource: {advice}"))
     namespace = names[0] if len(names) == 2 else resource.ref.namespace
     name, _, group = kind.partition(".")
-    group = group or _group(name, kinds, DEPENDS_ON)
+    group = group or _group(name, kinds, AnnotationTerm(DEPENDS_ON))
     return ResourceRef(group, name, namespace, names[-1])
 
 
-def _group(kind: str, kinds: ResourceTypes, where: str) -> str:
+def _group(kind: str, kinds: ResourceTypes, where: str | AnnotationTerm) -> str:
     groups = [group for group, name in kinds if name == kind]
     if len(groups) == 1:
         return groups[0]
     if groups:
-        raise ManifestInvalid(f"{where}: there is more than one {kind}: say which, as {kind}.{groups[0]}")
+        problem = f": there is more than one {kind}: say which, as {kind}.{groups[0]}"
+        raise ManifestInvalid(Message(where, problem))
     known = ", ".join(sorted(name for _, name in kinds))
-    raise ManifestInvalid(f"{where}: no kind {kind!r} is known here; there is {known}")
+    raise ManifestInvalid(Message(where, f": no kind {kind!r} is known here; there is {known}"))
 
 
 # --- What the dependencies resolve to ---------------------------------------------------------------------------------

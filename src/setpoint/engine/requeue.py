@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from setpoint.core.backoff import Backoff
+from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import ManifestInvalid, OperationRunning, RemoteUnavailable, Retry, SetpointError, StillWaiting
 
@@ -20,9 +21,8 @@ def resync_seconds(annotations: Mapping[str, str]) -> float:
     if text is None:
         return DEFAULT_RESYNC_SECONDS
     if not (text.isascii() and text.isdecimal()):
-        raise ManifestInvalid(
-            f'{RESYNC_INTERVAL} is {text!r}: write whole seconds, such as "600", or "0" for never again'
-        )
+        problem = f' is {text!r}: write whole seconds, such as "600", or "0" for never again'
+        raise ManifestInvalid(Message(AnnotationTerm(RESYNC_INTERVAL), problem))
     return float(text)
 
 

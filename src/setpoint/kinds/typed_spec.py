@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct, UnsetType
 
 from setpoint.core.schema.shape import AtomicList, Field, KeyedList, MapShape, ObjectShape, paths_of, shape_of
+from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm
 from setpoint.core.values.paths import nearest
 from setpoint.engine.resource import Resource
 from setpoint.errors import ManifestInvalid
@@ -58,23 +59,34 @@ def decode_spec(resource: Resource, type_: type[S]) -> S:
     try:
         return msgspec.convert(resource.spec, type_)
     except msgspec.ValidationError as error:
-        raise ManifestInvalid(f"{resource.ref}: {_explained(str(error), type_)}") from error
+        raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), _explained(str(error), type_))) from error
 
 
-def _explained(message: str, type_: type[msgspec.Struct]) -> str:
+def field_invalid(resource: Resource, path: str, problem: str) -> ManifestInvalid:
+    """The error for the field at `path`, such as `spec.name`; `problem` goes on after it."""
+    return ManifestInvalid(Message(SubjectTerm(str(resource.ref)), FieldTerm(path), problem))
+
+
+def _explained(message: str, type_: type[msgspec.Struct]) -> Message:
     parts = _MESSAGE.fullmatch(message)
     assert parts is not None
     problem, at = parts["problem"], parts["at"] or ""
-    here = f"spec{at.replace('[...]', '[…]')}"
     if unknown := _UNKNOWN.fullmatch(problem):
-        return f"there is no field {here}.{unknown[1]}{_hint(unknown[1], at, here, type_)}"
+        name = unknown[1]
+        return Message("there is no field ", _field(f"{at}.{name}"), _hint(name, at, str(_field(at)), type_))
     if lacking := _LACKING.fullmatch(problem):
-        return f"{here}.{lacking[1]} is missing: write it"
+        return Message(_field(f"{at}.{lacking[1]}"), " is missing: write it")
     if other := _OTHER_TYPE.fullmatch(problem):
         expected = [_WRITE[one] for one in other[1].split(" | ") if one in _WRITE]
         if expected and other[2] in _IS:
-            return f"{here} is {_IS[other[2]]}: write {' or '.join(expected)}"
-    return f"{here}: {problem[:1].lower()}{problem[1:].replace('`', '')}"
+            return Message(_field(at), f" is {_IS[other[2]]}: write {' or '.join(expected)}")
+    return Message(_field(at), f": {problem[:1].lower()}{problem[1:].replace('`', '')}")
+
+
+def _field(at: str) -> Message:
+    """The field at a path of msgspec's. It does not tell which element of a list: the field ends at the list."""
+    known, element, below = at.partition("[...]")
+    return Message(FieldTerm(f"spec{known}"), f"[…]{below.replace('[...]', '[…]')}" if element else "")
 
 
 def _hint(name: str, at: str, here: str, type_: type[msgspec.Struct]) -> str:

@@ -15,6 +15,7 @@ from setpoint.core.plan import Plan, PlannedWrite
 from setpoint.core.redaction import is_secret, is_secret_path
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.messages import Message, SubjectTerm
 from setpoint.core.values.paths import Path, scalar_text, value_below
 from setpoint.engine.context import FINALIZER, EngineContext, Stopped, SystemClock
 from setpoint.engine.drivers.runner import StepRunner
@@ -225,7 +226,7 @@ class ObjectSession:
         run = StepRunner(self._engine, trigger="its author's word", requested=True)
         outcome = (await run.until_done([self.ref], seconds)).get(self.ref)
         if outcome is None:
-            return RemoteUnavailable(f"{self.ref}: nothing came of it within {seconds:g} s")
+            return RemoteUnavailable(Message(SubjectTerm(str(self.ref)), f"nothing came of it within {seconds:g} s"))
         return outcome.error if isinstance(outcome, Stopped) else None
 
     async def _opened(self) -> Resource:

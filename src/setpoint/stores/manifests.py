@@ -13,6 +13,7 @@ from typing import Any, Final
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.messages import FieldTerm, Message, message_of
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.resource import SECRET, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady
@@ -102,12 +103,12 @@ def take_secret_data(body: dict[str, Any]) -> dict[str, str]:
 def _entries(body: dict[str, Any], member: str) -> list[tuple[str, str]]:
     entries = body.pop(member, None) or {}
     if not isinstance(entries, dict):
-        raise ValueError(f"{member} is {json_type(entries)}: write an object of texts")
+        raise _problem(member, f" is {json_type(entries)}: write an object of texts")
     for key, value in entries.items():
         if not DATA_KEY.allows(key):
-            raise ValueError(f"{Path((member, key))} cannot have that key: write {DATA_KEY}")
+            raise _problem(Path((member, key)), f" cannot have that key: write {DATA_KEY}")
         if not isinstance(value, str):
-            raise ValueError(f"{Path((member, key))} is {json_type(value)}: write it as text, in quotes")
+            raise _problem(Path((member, key)), f" is {json_type(value)}: write it as text, in quotes")
     return list(entries.items())
 
 
@@ -116,7 +117,7 @@ def _canonical_base64(key: str, text: str) -> str:
     try:
         plain = base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)
     except binascii.Error:
-        raise ValueError(f"{Path(('data', key))} is not base64: encode it, or write it under stringData") from None
+        raise _problem(Path(("data", key)), " is not base64: encode it, or write it under stringData") from None
     return base64.b64encode(plain).decode()
 
 
@@ -154,7 +155,7 @@ def read_manifest(manifest: JsonObject) -> AuthoredManifest:
     try:
         return _read(tree)
     except _Problem as problem:
-        raise ManifestInvalid(f"{which}: {problem}") from None
+        raise ManifestInvalid(Message(f"{which}: ", message_of(problem))) from None
 
 
 def being_deleted_error(ref: ResourceRef) -> NotReady:
@@ -173,8 +174,12 @@ def require_same_ref(seen: ResourceRef, said: ResourceRef) -> None:
         raise ManifestInvalid(f"{seen} cannot become {said}: make that one, and delete this one")
 
 
-class _Problem(Exception):
+class _Problem(ValueError):
     """What is wrong with a manifest; the caller adds which one."""
+
+
+def _problem(path: Path | str, problem: str) -> _Problem:
+    return _Problem(Message(FieldTerm(str(path)), problem))
 
 
 def _read(tree: dict[str, Any]) -> AuthoredManifest:
@@ -183,7 +188,7 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
     metadata = tree.pop("metadata", None)
     tree.pop("status", None)
     if not isinstance(metadata, dict):
-        raise _Problem(f"metadata is {json_type(metadata)}: write an object with a name")
+        raise _problem("metadata", f" is {json_type(metadata)}: write an object with a name")
     ref = ResourceRef(api_version.rpartition("/")[0], kind, *_namespace_and_name(metadata))
     kept = _checked_metadata(metadata)
     secret = b""
@@ -194,10 +199,7 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
 
 
 def _secret(tree: dict[str, Any]) -> bytes:
-    try:
-        data = take_secret_data(tree)
-    except ValueError as error:
-        raise _Problem(str(error)) from None
+    data = take_secret_data(tree)
     return canonical(data) if data else b""
 
 
@@ -211,11 +213,11 @@ def _namespace_and_name(metadata: dict[str, Any]) -> tuple[str, str]:
 def _checked_name(holder: dict[str, Any], path: Path, rule: NameRule) -> str:
     text = holder.get(str(path.steps[-1]))
     if text is None or text == "":
-        raise _Problem(f"{path} is missing: write {rule}")
+        raise _problem(path, f" is missing: write {rule}")
     if not isinstance(text, str):
-        raise _Problem(f"{path} is {json_type(text)}: write it as text, in quotes")
+        raise _problem(path, f" is {json_type(text)}: write it as text, in quotes")
     if not rule.allows(text):
-        raise _Problem(f"{path} cannot be {text!r}: write {rule}")
+        raise _problem(path, f" cannot be {text!r}: write {rule}")
     return text
 
 
@@ -225,24 +227,24 @@ def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         if name not in _AUTHORED and name not in _STORE_WRITTEN:
             near = nearest(name, _AUTHORED)
             hint = f"write {near[0]}, or take it out" if near else "take it out"
-            raise _Problem(f"{Path(('metadata', name))} means nothing: {hint}")
+            raise _problem(Path(("metadata", name)), f" means nothing: {hint}")
     kept = {name: metadata[name] for name in ("labels", "annotations", "ownerReferences") if metadata.get(name)}
     for name in ("labels", "annotations"):
         _check_texts(kept.get(name, {}), Path(("metadata", name)))
     for key, value in kept.get("labels", {}).items():
         if not LABEL_VALUE.allows(value):
-            raise _Problem(f"{Path(('metadata', 'labels', key))} cannot be {value!r}: write {LABEL_VALUE}")
+            raise _problem(Path(("metadata", "labels", key)), f" cannot be {value!r}: write {LABEL_VALUE}")
     owners = kept.get("ownerReferences", [])
     if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
-        raise _Problem("metadata.ownerReferences is no list of objects: write one object for each owner")
+        raise _problem("metadata.ownerReferences", " is no list of objects: write one object for each owner")
     return kept
 
 
 def _check_texts(pairs: object, path: Path) -> None:
     if not isinstance(pairs, dict):
-        raise _Problem(f"{path} is {json_type(pairs)}: write an object of texts")
+        raise _problem(path, f" is {json_type(pairs)}: write an object of texts")
     for key, value in pairs.items():
         if not KEY.allows(key):
-            raise _Problem(f"{path / key} cannot have that key: write {KEY}")
+            raise _problem(path / key, f" cannot have that key: write {KEY}")
         if not isinstance(value, str):
-            raise _Problem(f"{path / key} is {json_type(value)}: write it as text, in quotes")
+            raise _problem(path / key, f" is {json_type(value)}: write it as text, in quotes")

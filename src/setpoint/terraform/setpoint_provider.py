@@ -6,6 +6,7 @@ from setpoint.terraform.framework.provider import DataSource, ManagedResource, P
 from setpoint.terraform.framework.schema import TerraformSchema
 from setpoint.terraform.resources.clusters import CLUSTER, ClusterConnections, validate_cluster
 from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, OBJECT_SCHEMA, WAIT_SCHEMA
+from setpoint.terraform.resources.vocabulary import attribute_words
 
 
 class SetpointProvider(Provider):
@@ -25,6 +26,7 @@ class SetpointProvider(Provider):
         }
         self.data_sources = {"setpoint_object": Registration(DATA_SOURCE_SCHEMA, self._source)}
         self.functions = {}
+        self.vocabulary = attribute_words
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """See Provider."""

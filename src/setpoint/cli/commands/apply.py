@@ -65,7 +65,7 @@ def check_manifests(manifests: Sequence[LoadedManifest], engine: EngineContext) 
             check_manifest(resource, kind)
             dependencies[manifest.ref] = dependencies_of(resource, engine.resource_types)
         except SetpointError as error:
-            raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
+            raise ManifestInvalid(f"{manifest.place_of(error)}: {error}") from error
     return list(reconcile_order(dependencies))
 
 
@@ -75,7 +75,7 @@ async def _dry_run_apply(manifests: Sequence[LoadedManifest], engine: EngineCont
         try:
             await dry_run_apply(manifest.tree, engine)
         except SetpointError as error:
-            raise ManifestInvalid(f"{manifest.place_of(str(error))}: {error}") from error
+            raise ManifestInvalid(f"{manifest.place_of(error)}: {error}") from error
 
 
 async def _being_deleted(refs: Sequence[ResourceRef], engine: EngineContext) -> list[ResourceRef]:

@@ -98,7 +98,7 @@ def error_for_status(
         return RemoteUnavailable(summary, _retry_after(status, headers or {}))
     match code:
         case 403:
-            return RemoteRefused(summary + _missing_permission(status.message))
+            return RemoteRefused(summary + _missing_permission(status.message), code)
         case 404:
             return _not_found(summary, status)
         case 409:
@@ -108,7 +108,7 @@ def error_for_status(
         case 422:
             return _invalid(request, summary, status)
         case _:
-            return RemoteRefused(summary + _ADVICE.get(code, ""))
+            return RemoteRefused(summary + _ADVICE.get(code, ""), code)
 
 
 def outcome_of(response: HttpResponse) -> CallOutcome:
@@ -151,7 +151,7 @@ def _missing_permission(message: str) -> str:
 def _not_found(summary: str, status: ApiStatus) -> RemoteError:
     details = status.details
     if details.kind == "namespaces":
-        return RemoteRefused(f"{summary}. Make the namespace first")
+        return RemoteRefused(f"{summary}. Make the namespace first", 404)
     if details.name:
         return RemoteConflict(summary)
     return KindNotServed(f"{summary}. The cluster does not know this kind, version or subresource: apply its CRD")

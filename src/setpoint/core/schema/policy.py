@@ -16,6 +16,7 @@ from setpoint.core.schema.shape import (
     field_at,
     field_below,
 )
+from setpoint.core.values.messages import AnnotationTerm, Message, message_of
 from setpoint.core.values.paths import Path, PathStep, Selector
 from setpoint.errors import ManifestInvalid, UnknownField
 
@@ -133,7 +134,7 @@ def _after(head: PathStep, paths: Sequence[tuple[PathStep, ...]]) -> list[tuple[
 def _unspecified(annotations: Mapping[str, str]) -> Rule:
     text = annotations.get(IGNORE_UNSPECIFIED, "false")
     if text not in ("true", "false"):
-        raise ManifestInvalid(f'{IGNORE_UNSPECIFIED} is {text!r}: write "true" or "false"')
+        raise ManifestInvalid(Message(AnnotationTerm(IGNORE_UNSPECIFIED), f' is {text!r}: write "true" or "false"'))
     return Rule.IGNORED if text == "true" else Rule.PRUNED
 
 
@@ -142,9 +143,9 @@ def _paths(annotations: Mapping[str, str], key: str, shape: ObjectShape) -> tupl
     try:
         return tuple(_real_path(part, shape) for part in parts if part)
     except UnknownField as error:
-        raise UnknownField(f"{key}: {error}", error.nearest) from error
+        raise UnknownField(Message(AnnotationTerm(key), ": ", message_of(error)), error.nearest) from error
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"{key}: {error}") from error
+        raise ManifestInvalid(Message(AnnotationTerm(key), ": ", message_of(error))) from error
 
 
 def _real_path(text: str, shape: ObjectShape) -> Path:

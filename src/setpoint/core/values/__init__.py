@@ -1,4 +1,4 @@
-"""JSON values: types, canonical bytes and digests, equality, field paths, durations and YAML documents.
+"""JSON values: types, canonical bytes and digests, equality, field paths, durations, YAML documents and messages.
 
 The lowest part of the core: imports only `setpoint.errors`.
 """

@@ -14,7 +14,7 @@ from yaml.representer import BaseRepresenter
 
 from setpoint.core.values.json_types import Json
 from setpoint.core.values.paths import Path
-from setpoint.errors import ManifestInvalid
+from setpoint.errors import YamlInvalid
 
 MAX_VALUES: Final = 200_000
 _MAX_DEPTH: Final = 200
@@ -47,15 +47,15 @@ class YamlDocument:
 
 
 def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
-    """The documents in `text` without empty ones; ManifestInvalid names the line where it is not YAML, and why."""
+    """The documents in `text` without empty ones; YamlInvalid names the line where it is not YAML, and why."""
     try:
         found = list(_documents(yaml.parse(text, Loader=yaml.CBaseLoader), source))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise ManifestInvalid(f"{source}:{line}: this is not YAML: {error.problem or error.context}") from error
+        raise _invalid(source, line, f"this is not YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise ManifestInvalid(f"{source}:1: this is not YAML: {str(error).splitlines()[0]}") from error
+        raise _invalid(source, 1, f"this is not YAML: {str(error).splitlines()[0]}") from error
     return tuple(document for document in found if document.value is not None)
 
 
@@ -177,8 +177,12 @@ class _Reader:
         if self._size > MAX_VALUES:
             raise self._refused(event, f"the aliases expand to more than {MAX_VALUES} values: write less of it")
 
-    def _refused(self, event: yaml.Event, why: str) -> ManifestInvalid:
-        return ManifestInvalid(f"{self._source}:{_line(event)}: {why}")
+    def _refused(self, event: yaml.Event, why: str) -> YamlInvalid:
+        return _invalid(self._source, _line(event), why)
+
+
+def _invalid(source: str, line: int, why: str) -> YamlInvalid:
+    return YamlInvalid(f"{source}:{line}: {why}", line, why)
 
 
 def _line(event: yaml.Event) -> int:

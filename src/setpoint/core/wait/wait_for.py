@@ -1,7 +1,7 @@
 """`waitFor` of a manifest: the criteria, their parsing, and the key under which a wait stays satisfied."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
@@ -10,6 +10,7 @@ from setpoint.core.unstructured import count_at, text_at, volatile_step
 from setpoint.core.values.canonical import canonical, digest
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.messages import FieldTerm, MemberTerm, Message, joined, message_of
 from setpoint.core.values.paths import Path, nearest
 from setpoint.errors import ManifestInvalid, UnknownField
 
@@ -55,61 +56,62 @@ class WaitFor:
 # --- The manifest form -----------------------------------------------------------------------------------------------
 
 
-def parse_wait(data: object) -> WaitFor:
-    """The wait in a manifest's `waitFor`; ManifestInvalid or UnknownField names the wrong member."""
-    members = _members(data, "waitFor", (*_READERS, "timeout"))
+def parse_wait(data: object, at: str = "waitFor") -> WaitFor:
+    """The wait in a manifest's `waitFor`; ManifestInvalid or UnknownField names the wrong member, below `at`."""
+    members = _members(data, at, (*_READERS, "timeout"))
     given = [name for name in _READERS if name in members]
     if len(given) != 1:
-        found = f"it has {' and '.join(given)}" if given else "it has none"
-        raise ManifestInvalid(f"waitFor: give exactly one of {', '.join(_READERS)}; {found}")
-    wait = _READERS[given[0]](members[given[0]])
-    return WaitFor(wait, _timeout(members["timeout"])) if "timeout" in members else WaitFor(wait)
+        found = Message("it has ", _names(at, given, " and ")) if given else "it has none"
+        raise ManifestInvalid(Message(FieldTerm(at), ": give exactly one of ", _names(at, _READERS), "; ", found))
+    wait = _READERS[given[0]](members[given[0]], f"{at}.{given[0]}")
+    return WaitFor(wait, _timeout(members["timeout"], f"{at}.timeout")) if "timeout" in members else WaitFor(wait)
 
 
-def _members(data: object, where: str, known: tuple[str, ...]) -> Mapping[str, Json]:
+def _members(data: object, at: str, known: tuple[str, ...]) -> Mapping[str, Json]:
     if not isinstance(data, Mapping):
-        raise ManifestInvalid(f"{where} is {data!r}: write a map with {', '.join(known)}")
+        raise ManifestInvalid(Message(FieldTerm(at), f" is {data!r}: write a map with ", _names(at, known)))
     canonical(data)
     for name in data:
         if name not in known:
             near = nearest(name, known)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(known)}"
-            raise UnknownField(f"{where}.{name}: no such member; {hint}", near)
+            hint = ("did you mean ", _names(at, near, " or "), "?") if near else ("there is ", _names(at, known))
+            raise UnknownField(Message(FieldTerm(f"{at}.{name}"), ": no such member; ", *hint), near)
     return data
 
 
-def _read_field(data: Json) -> WaitCriterion:
-    path = _path(data, "waitFor.field")
+def _names(at: str, members: Iterable[str], separator: str = ", ") -> Message:
+    return joined(separator, (MemberTerm(at, name) for name in members))
+
+
+def _read_field(data: Json, at: str) -> WaitCriterion:
+    path = _path(data, at)
     step = volatile_step(path)
     if step is not None:
-        raise ManifestInvalid(
-            f"waitFor.field is {path}: {step} changes without a change of state, and cannot be an output. "
-            "To wait for what it is to be, write fieldValue"
-        )
+        why = f" is {path}: {step} changes without a change of state, and cannot be an output. "
+        value = MemberTerm(at.rpartition(".")[0], "fieldValue")
+        raise ManifestInvalid(Message(FieldTerm(at), why, "To wait for what it is to be, write ", value))
     return FieldWait(path)
 
 
-def _read_field_value(data: Json) -> WaitCriterion:
+def _read_field_value(data: Json, at: str) -> WaitCriterion:
     if not isinstance(data, Mapping) or not data:
-        raise ManifestInvalid(
-            f'waitFor.fieldValue is {data!r}: write a map of paths, such as {{"status.phase": "Running"}}'
-        )
-    values = {_path(text, "waitFor.fieldValue"): value for text, value in data.items()}
+        problem = f' is {data!r}: write a map of paths, such as {{"status.phase": "Running"}}'
+        raise ManifestInvalid(Message(FieldTerm(at), problem))
+    values = {_path(text, at): value for text, value in data.items()}
     if len(values) < len(data):
-        raise ManifestInvalid("waitFor.fieldValue names one path twice: give each path one value")
+        raise ManifestInvalid(Message(FieldTerm(at), " names one path twice: give each path one value"))
     return FieldValueWait(tuple(values.items()))
 
 
 _TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
-def _read_condition(data: Json) -> WaitCriterion:
-    members = {"type": data} if isinstance(data, str) else _members(data, "waitFor.condition", ("type", "status"))
+def _read_condition(data: Json, at: str) -> WaitCriterion:
+    members = {"type": data} if isinstance(data, str) else _members(data, at, ("type", "status"))
     type_ = members.get("type")
     if not isinstance(type_, str) or not _TYPE.fullmatch(type_):
-        raise ManifestInvalid(
-            f'waitFor.condition.type is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
-        )
+        problem = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
+        raise ManifestInvalid(Message(FieldTerm(f"{at}.type"), problem))
     match members.get("status", "True"):
         case "True" | "False" | "Unknown" as status:
             return ConditionWait(type_, status)
@@ -117,16 +119,17 @@ def _read_condition(data: Json) -> WaitCriterion:
             # YAML reads an unquoted True as a boolean, and the meaning is clear.
             return ConditionWait(type_, "True" if status else "False")
         case other:
-            raise ManifestInvalid(f'waitFor.condition.status is {other!r}: write "True", "False" or "Unknown"')
+            problem = f' is {other!r}: write "True", "False" or "Unknown"'
+            raise ManifestInvalid(Message(FieldTerm(f"{at}.status"), problem))
 
 
-def _read_rollout(data: Json) -> WaitCriterion:
+def _read_rollout(data: Json, at: str) -> WaitCriterion:
     if data is not True:
-        raise ManifestInvalid(f"waitFor.rollout is {data!r}: write true, or leave it out")
+        raise ManifestInvalid(Message(FieldTerm(at), f" is {data!r}: write true, or leave it out"))
     return RolloutWait()
 
 
-_READERS: Final[dict[str, Callable[[Json], WaitCriterion]]] = {
+_READERS: Final[dict[str, Callable[[Json, str], WaitCriterion]]] = {
     "field": _read_field,
     "fieldValue": _read_field_value,
     "condition": _read_condition,
@@ -134,20 +137,20 @@ _READERS: Final[dict[str, Callable[[Json], WaitCriterion]]] = {
 }
 
 
-def _path(data: Json, where: str) -> Path:
+def _path(data: Json, at: str) -> Path:
     if not isinstance(data, str) or not data:
-        raise ManifestInvalid(f"{where} is {data!r}: write a path such as status.loadBalancer.ingress")
+        raise ManifestInvalid(Message(FieldTerm(at), f" is {data!r}: write a path such as status.loadBalancer.ingress"))
     try:
         return Path.parse(data)
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"{where}: {error}") from error
+        raise ManifestInvalid(Message(FieldTerm(at), ": ", message_of(error))) from error
 
 
-def _timeout(data: Json) -> float:
+def _timeout(data: Json, at: str) -> float:
     try:
         return parse_duration(data)
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"waitFor.timeout: {error}") from error
+        raise ManifestInvalid(Message(FieldTerm(at), ": ", message_of(error))) from error
 
 
 # --- The key of a satisfied wait -------------------------------------------------------------------------------------

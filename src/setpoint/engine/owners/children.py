@@ -13,6 +13,7 @@ from setpoint.core.plan import Hold, Plan
 from setpoint.core.redaction import is_secret
 from setpoint.core.values.canonical import digest
 from setpoint.core.values.json_types import MISSING, Json, JsonObject, Missing
+from setpoint.core.values.messages import AnnotationTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine import conditions
 from setpoint.engine.context import EngineContext, StepContext
@@ -101,7 +102,7 @@ def is_two_way_merge(annotations: Mapping[str, str]) -> bool:
     """Whether the author asks for a merge without the last generated state; ManifestInvalid for an unknown word."""
     word = annotations.get(MERGE, THREE_WAY)
     if word not in (TWO_WAY, THREE_WAY):
-        raise ManifestInvalid(f"{MERGE} is {word!r}: write {THREE_WAY} or {TWO_WAY}")
+        raise ManifestInvalid(Message(AnnotationTerm(MERGE), f" is {word!r}: write {THREE_WAY} or {TWO_WAY}"))
     return word == TWO_WAY
 
 

@@ -9,6 +9,7 @@ from setpoint.core.diff import FieldChange, redact_changes
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.canonical import same
 from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.messages import FieldTerm, ManifestAdvice, Message, SettingTerm
 from setpoint.core.values.paths import Path, Selector, get_at
 from setpoint.errors import (
     HeldByOthers,
@@ -40,6 +41,7 @@ _IMMUTABLE: Final = re.compile(
     r"|cannot change roleRef",
     re.IGNORECASE,
 )
+_FORCE: Final = SettingTerm("spec.forceConflicts", "true")
 
 
 def is_manual_change(error: HeldByOthers, live: Json, decision: Decision) -> bool:
@@ -64,11 +66,14 @@ def conflict_error(error: HeldByOthers, location: ObjectLocation, ignored_fields
     if fields and all(any(path.covers(field) for path in ignored_fields) for field in fields):
         return RemoteConflict(f"{location.title} was changed meanwhile: {error}")
     held = "; ".join(f"{field} is held by {manager}" for field, manager in error.held) or str(error)
-    return HeldByOthers(
-        f"{location.title}: {held}. Set spec.forceConflicts: true to take it over, list it in spec.ignoreFields to "
-        "leave it to its holder, or leave it out of the manifest",
-        error.held,
+    message = Message(
+        f"{location.title}: {held}. Set ",
+        _FORCE,
+        " to take it over, list it in ",
+        FieldTerm("spec.ignoreFields"),
+        " to leave it to its holder, or leave it out of the manifest",
     )
+    return HeldByOthers(message, error.held)
 
 
 def require_unclaimed(live: Json, manager: str, location: ObjectLocation) -> None:
@@ -77,9 +82,9 @@ def require_unclaimed(live: Json, manager: str, location: ObjectLocation) -> Non
     if manager in appliers or not appliers:
         return
     owners = ", ".join(f"KubernetesObject {one.removeprefix(PREFIX)}" for one in appliers)
+    abandon = ManifestAdvice(", with cnrm.cloud.google.com/deletion-policy: abandon if the object is to stay")
     raise RemoteRefused(
-        f"{location.title} is kept by {owners}: delete that one, with cnrm.cloud.google.com/deletion-policy: abandon "
-        "if the object is to stay; or take it over with spec.forceConflicts: true"
+        Message(f"{location.title} is kept by {owners}: delete that one", abandon, "; or take it over with ", _FORCE)
     )
 
 
@@ -93,10 +98,8 @@ def immutable_fields_of(error: RemoteInvalid) -> tuple[str, ...]:
 def immutable_error(error: RemoteInvalid, fields: Sequence[str], location: ObjectLocation) -> ImmutableFieldChanged:
     """The error for a change of immutable fields."""
     why = "; ".join(f"{field}: {message}" for field, message in error.causes)
-    return ImmutableFieldChanged(
-        f"{location.title}: {why}. Put the old value back, or set spec.replace: true to have it deleted and made anew",
-        tuple(fields),
-    )
+    replace = ManifestAdvice(", or set spec.replace: true to have it deleted and made anew")
+    return ImmutableFieldChanged(Message(f"{location.title}: {why}. Put the old value back", replace), tuple(fields))
 
 
 def parse_field_path(field: str) -> Path:

@@ -18,7 +18,7 @@ from setpoint.engine.references import secret_value
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import DependencyNotFound, ManifestInvalid, NotRecorded, UserError
 from setpoint.kinds.kubernetes_object.spec import KUBECONFIG, ClusterSpec, KubernetesObjectSpec
-from setpoint.kinds.typed_spec import SecretKeyRef
+from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 if TYPE_CHECKING:
     from setpoint.clients.http import HttpInterceptor
@@ -244,10 +244,8 @@ def check_cluster(resource: Resource, spec: KubernetesObjectSpec) -> None:
     if cluster is None or cluster is UNSET:
         return
     if cluster.inCluster and (cluster.context or kubeconfig_key(cluster)):
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.cluster.inCluster is the cluster around setpoint, which has no context and no "
-            "kubeconfig: write inCluster alone, or leave it out"
-        )
+        problem = " is the cluster around setpoint, which has no context and no kubeconfig: write inCluster alone, "
+        raise field_invalid(resource, "spec.cluster.inCluster", f"{problem}or leave it out")
 
 
 def _secret_parts(cluster_id: str) -> tuple[str, str, str, str]:

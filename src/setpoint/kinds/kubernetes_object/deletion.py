@@ -6,6 +6,7 @@ from typing import Final
 from setpoint.core.conditions import Condition
 from setpoint.core.unstructured import conditions_of, count_at, text_at
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.errors import StillWaiting, UserError, WaitTimedOut
 from setpoint.kinds.kubernetes_object.clusters import ObjectLocation
@@ -30,10 +31,11 @@ def is_deleting(live: Json) -> bool:
 def require_unprotected(deletion: DeletionSettings, location: ObjectLocation) -> None:
     """UserError for an object that must not be deleted."""
     if deletion.is_protected:
-        raise UserError(
-            f"{location.title} is protected by spec.deleteProtection: annotate the resource with "
-            f'{DELETE_PROTECTION}: "false" and apply it, or let the object stay with deletion-policy: abandon'
+        advice = (
+            f': annotate the resource with {DELETE_PROTECTION}: "false" and apply it, or let the object stay with '
+            "deletion-policy: abandon"
         )
+        raise UserError(Message(f"{location.title} is protected by ", FieldTerm("spec.deleteProtection"), advice))
 
 
 def pending_deletion(

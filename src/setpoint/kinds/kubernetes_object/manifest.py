@@ -16,12 +16,13 @@ from msgspec import UNSET
 
 from setpoint.core.redaction import is_secret
 from setpoint.core.values.json_types import MISSING, Json, Missing
+from setpoint.core.values.messages import FieldTerm, Message, SubjectTerm, message_of
 from setpoint.core.values.paths import Path, nearest, scalar_text
 from setpoint.engine.kind import ANY_GROUP, ResolvedReferences, ValueReference
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import Blocked, ManifestInvalid
+from setpoint.errors import Blocked, ManifestInvalid, YamlInvalid
 from setpoint.kinds.kubernetes_object.spec import MANIFEST, KubernetesObjectSpec
-from setpoint.kinds.typed_spec import decode_spec
+from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 REF: Final = "$ref"
 _MEMBERS: Final = ("kind", "name", "namespace", "group", "path")
@@ -66,22 +67,25 @@ class ManifestTemplate:
     def reference(self, tree: Mapping[str, Json], at: str) -> ValueReference:
         """The reference of `{"$ref": {…}}`."""
         if len(tree) > 1:
-            raise ManifestInvalid(f"{at}: {REF} stands for a whole value: leave out what is beside it")
+            raise ManifestInvalid(
+                Message(FieldTerm(at), f": {REF} stands for a whole value: leave out what is beside it")
+            )
         members = _members(tree[REF], at)
         kind, name, path = (members[one] for one in _NEEDED)
         group, namespace = members.get("group", ANY_GROUP), members.get("namespace", self.namespace)
-        return ValueReference(f"{at}.{REF}", ResourceRef(group, kind, namespace, name), _path(path, f"{at}.{REF}.path"))
+        field = Message(FieldTerm(f"{at}.{REF}"))
+        target = ResourceRef(group, kind, namespace, name)
+        return ValueReference(field, target, _path(path, Message(FieldTerm(f"{at}.{REF}.path"))))
 
     def inside(self, found: "re.Match[str]", at: str) -> ValueReference:
         """The reference of `${ref:…}` inside text."""
         parts = (found["target"] or "").split("/")
         if found["broken"] or len(parts) not in (2, 3) or not all(parts):
-            raise ManifestInvalid(
-                f"{at}: write ${{ref:KIND/NAME:PATH}} or ${{ref:KIND/NAMESPACE/NAME:PATH}}; $${{ref: is plain text"
-            )
+            advice = ": write ${ref:KIND/NAME:PATH} or ${ref:KIND/NAMESPACE/NAME:PATH}; $${ref: is plain text"
+            raise ManifestInvalid(Message(FieldTerm(at), advice))
         kind, _, group = parts[0].partition(".")
         namespace = parts[1] if len(parts) == 3 else self.namespace
-        field = f"{at} {found[0]}"
+        field = Message(FieldTerm(at), f" {found[0]}")
         return ValueReference(
             field, ResourceRef(group or ANY_GROUP, kind, namespace, parts[-1]), _path(found["path"], field)
         )
@@ -111,13 +115,15 @@ class _Substitution:
         dependency = self.manifest.inside(found, at)
         text = scalar_text(self._known(dependency))
         if text is None:
-            raise ManifestInvalid(f"{dependency.field}: the value is a list or a map, which has no place inside a text")
+            problem = ": the value is a list or a map, which has no place inside a text"
+            raise ManifestInvalid(Message(dependency.field, problem))
         return text
 
     def _known(self, dependency: ValueReference) -> Json:
         found: Json | Missing = self.values.get(dependency.field, MISSING)
         if isinstance(found, Missing):
-            raise Blocked(f"{dependency.field}: the value at {dependency.path} of {dependency.target} is not known yet")
+            missing = f": the value at {dependency.path} of {dependency.target} is not known yet"
+            raise Blocked(Message(dependency.field, missing))
         return found
 
 
@@ -135,20 +141,20 @@ def _members(data: Json, at: str) -> Mapping[str, str]:
         if name not in _MEMBERS:
             near = nearest(name, _MEMBERS)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(_MEMBERS)}"
-            raise ManifestInvalid(f"{at}.{REF}.{name}: no such member; {hint}")
+            raise ManifestInvalid(Message(FieldTerm(f"{at}.{REF}.{name}"), f": no such member; {hint}"))
         if not isinstance(text, str) or not text:
-            raise ManifestInvalid(f"{at}.{REF}.{name}: write text")
+            raise ManifestInvalid(Message(FieldTerm(f"{at}.{REF}.{name}"), ": write text"))
     for name in _NEEDED:
         if name not in data:
-            raise ManifestInvalid(f"{at}.{REF}.{name} is missing: write kind, name and path")
+            raise ManifestInvalid(Message(FieldTerm(f"{at}.{REF}.{name}"), " is missing: write kind, name and path"))
     return data
 
 
-def _path(text: str, where: str) -> Path:
+def _path(text: str, where: Message) -> Path:
     try:
         return Path.parse(text)
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"{where}: {error}") from error
+        raise ManifestInvalid(Message(where, ": ", message_of(error))) from error
 
 
 _SERVER_SET: Final = (
@@ -168,7 +174,7 @@ def spec_of(resource: Resource) -> KubernetesObjectSpec:
 
 def manifest_of(resource: Resource, spec: KubernetesObjectSpec) -> ManifestTemplate:
     """The manifest as written; ManifestInvalid unless it is exactly one document."""
-    where = f"{resource.ref}: {MANIFEST}"
+    where = Message(SubjectTerm(str(resource.ref)), FieldTerm(MANIFEST))
     tree: Json = spec.manifest if isinstance(spec.manifest, dict) else _read(spec.manifest, where)
     return ManifestTemplate(tree, MANIFEST, resource.ref.namespace)
 
@@ -182,23 +188,24 @@ def check_manifest(resource: Resource, spec: KubernetesObjectSpec) -> None:
     """ManifestInvalid for what is not an object, or sets fields that only the API server sets."""
     manifest = manifest_of(resource, spec)
     manifest.dependencies()
-    _Validation(f"{resource.ref}: {MANIFEST}", manifest.tree).require(is_final=False)
+    _Validation(resource, manifest.tree).require(is_final=False)
 
 
 def desired_object(resource: Resource, resolved: ResolvedReferences) -> dict[str, Json]:
     """The desired object, with references resolved; a Secret has all its values in `data`."""
     manifest = manifest_of(resource, spec_of(resource))
     tree = manifest.substituted(resolved.values) if may_contain_references(resource) else manifest.tree
-    return _Validation(f"{resource.ref}: {MANIFEST}", tree).require(is_final=True)
+    return _Validation(resource, tree).require(is_final=True)
 
 
-def _read(text: str, where: str) -> Json:
+def _read(text: str, where: Message) -> Json:
     try:
         documents = _documents(text)
-    except ManifestInvalid as error:
-        raise ManifestInvalid(f"{where}, line {error}") from error
+    except YamlInvalid as error:
+        raise ManifestInvalid(Message(where, f", line {error.line}: {error.why}")) from error
     if len(documents) != 1:
-        raise ManifestInvalid(f"{where} has {len(documents)} documents: write one, and a KubernetesObject for each")
+        problem = f" has {len(documents)} documents: write one, and a KubernetesObject for each"
+        raise ManifestInvalid(Message(where, problem))
     return documents[0]
 
 
@@ -207,29 +214,28 @@ def _documents(text: str) -> tuple[Json, ...]:
     # Most manifests are maps: the YAML reader is imported for text only.
     from setpoint.core.values.yaml_documents import read_documents
 
-    try:
-        return tuple(document.value for document in read_documents(text, ""))
-    except ManifestInvalid as error:
-        raise ManifestInvalid(str(error).removeprefix(":")) from error
+    return tuple(document.value for document in read_documents(text, ""))
 
 
 class _Validation:
-    """Validates a manifest."""
+    """Validates the manifest of a resource."""
 
-    def __init__(self, where: str, tree: Json) -> None:
-        self._where = where
+    def __init__(self, resource: Resource, tree: Json) -> None:
+        self._resource = resource
         self._tree = tree
+
+    def _error(self, problem: str, below: str = "") -> ManifestInvalid:
+        """The error for the manifest, or for the field `below` it."""
+        return field_invalid(self._resource, f"{MANIFEST}.{below}" if below else MANIFEST, problem)
 
     def require(self, *, is_final: bool) -> dict[str, Json]:
         """The validated object. Unless it `is_final`, its names may still be references."""
         if not isinstance(self._tree, dict):
-            raise ManifestInvalid(
-                f"{self._where} is no object: write apiVersion, kind, metadata and what belongs to it"
-            )
+            raise self._error(" is no object: write apiVersion, kind, metadata and what belongs to it")
         self._require_type(self._tree)
         metadata = self._tree.get("metadata")
         if not isinstance(metadata, dict):
-            raise ManifestInvalid(f"{self._where}.metadata is missing: write metadata.name")
+            raise self._error(" is missing: write metadata.name", "metadata")
         self._require_identity(metadata, is_final=is_final)
         self._refuse_server_set(metadata)
         kept: dict[str, Json] = {name: value for name, value in self._tree.items() if name != "status"}
@@ -240,30 +246,29 @@ class _Validation:
     def _require_type(self, tree: Mapping[str, Json]) -> None:
         api_version, kind = tree.get("apiVersion"), tree.get("kind")
         if not isinstance(api_version, str) or not _API_VERSION.fullmatch(api_version):
-            raise ManifestInvalid(f"{self._where}.apiVersion is {_shown(api_version)}: write one such as v1 or apps/v1")
+            raise self._error(f" is {_shown(api_version)}: write one such as v1 or apps/v1", "apiVersion")
         if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-            raise ManifestInvalid(f"{self._where}.kind is {_shown(kind)}: write one such as Deployment")
+            raise self._error(f" is {_shown(kind)}: write one such as Deployment", "kind")
         if kind == "List":
-            raise ManifestInvalid(f"{self._where} is a List: write a KubernetesObject for each of its items")
+            raise self._error(" is a List: write a KubernetesObject for each of its items")
 
     def _require_identity(self, metadata: Mapping[str, Json], *, is_final: bool) -> None:
         if "generateName" in metadata:
-            raise ManifestInvalid(
-                f"{self._where}.metadata.generateName: an object without a name cannot be found again; write name"
-            )
+            problem = ": an object without a name cannot be found again; write name"
+            raise self._error(problem, "metadata.generateName")
         names = {"name": metadata.get("name"), "namespace": metadata.get("namespace", "any")}
         for member, name in names.items():
             if not is_final and isinstance(name, dict):
                 continue
             if not isinstance(name, str) or not name or (is_final and name != name.strip()):
-                raise ManifestInvalid(f"{self._where}.metadata.{member} is {_shown(name)}: write a name")
+                raise self._error(f" is {_shown(name)}: write a name", f"metadata.{member}")
 
     def _refuse_server_set(self, metadata: Mapping[str, Json]) -> None:
         """Null and empty members are allowed: tools leave them behind."""
         server_set = [f"metadata.{name}" for name in _SERVER_SET if metadata.get(name)]
         server_set += ["status"] * bool(isinstance(self._tree, dict) and self._tree.get("status"))
         if server_set:
-            raise ManifestInvalid(f"{self._where}: only the cluster sets {', '.join(server_set)}: leave it out")
+            raise self._error(f": only the cluster sets {', '.join(server_set)}: leave it out")
 
     def _secret(self, tree: dict[str, Json]) -> dict[str, Json]:
         """With `stringData` moved to `data`, as the API server stores it: what is sent can then be compared."""
@@ -273,9 +278,8 @@ class _Validation:
                 base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
                 # Without its cause, which contains the value.
-                raise ManifestInvalid(
-                    f"{self._where}.data.{name} is not base64: encode it, or write it as stringData.{name}"
-                ) from None
+                problem = f" is not base64: encode it, or write it as stringData.{name}"
+                raise self._error(problem, f"data.{name}") from None
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
         rest = {name: value for name, value in tree.items() if name not in ("data", "stringData")}
         return {**rest, "data": {**data, **encoded}} if "data" in tree or encoded else rest
@@ -285,11 +289,11 @@ class _Validation:
         if found is None:
             return {}
         if not isinstance(found, dict):
-            raise ManifestInvalid(f"{self._where}.{member} is not a map: write a text for each key")
+            raise self._error(" is not a map: write a text for each key", member)
         for name, text in found.items():
             # The message must not contain the value of a Secret.
             if not isinstance(text, str):
-                raise ManifestInvalid(f"{self._where}.{member}.{name} is not text: put it in quotes")
+                raise self._error(" is not text: put it in quotes", f"{member}.{name}")
         return {name: text for name, text in found.items() if isinstance(text, str)}
 
 

@@ -9,6 +9,7 @@ from setpoint.core.redaction import is_secret
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, SubjectTerm, message_of
 from setpoint.core.values.paths import Path, Selector
 from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import FieldWait, RolloutWait, WaitFor, parse_wait
@@ -18,10 +19,13 @@ from setpoint.errors import ManifestInvalid
 from setpoint.kinds.kubernetes_object.managed_fields import field_manager_of
 from setpoint.kinds.kubernetes_object.manifest import manifest_of, spec_of
 from setpoint.kinds.kubernetes_object.spec import KubernetesObjectSpec, PropagationPolicy
+from setpoint.kinds.typed_spec import field_invalid
 
 # Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
 DELETE_PROTECTION: Final = "setpoint.dev/delete-protection"
 _DELETION_SECONDS: Final = 300.0
+_WAIT: Final = "spec.waitFor"
+_IGNORE: Final = "spec.ignoreFields"
 # The fields that identify the object.
 _IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
 
@@ -41,12 +45,12 @@ def wait_of(resource: Resource) -> WaitFor | None:
     if data is None:
         return None
     try:
-        wait_for = parse_wait(data)
+        wait_for = parse_wait(data, _WAIT)
         tree = manifest_of(resource, spec_of(resource)).tree
         if isinstance(wait_for.wait, RolloutWait):
-            require_rollout(tree)
+            require_rollout(tree, f"{_WAIT}.rollout")
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"{resource.ref}: spec.{error}") from error
+        raise ManifestInvalid(Message(_subject(resource), message_of(error))) from error
     if isinstance(wait_for.wait, FieldWait) and is_secret(tree):
         _refuse_to_show(wait_for.wait.path, resource)
     return wait_for
@@ -54,10 +58,8 @@ def wait_of(resource: Resource) -> WaitFor | None:
 
 def _refuse_to_show(path: Path, resource: Resource) -> None:
     if path.steps[:1] != ("metadata",) and path.steps[:1] != ("type",):
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.waitFor.field is {path}: the values of a Secret do not become outputs, which are "
-            "not confidential; wait for something else"
-        )
+        problem = f" is {path}: the values of a Secret do not become outputs, which are not confidential; "
+        raise field_invalid(resource, f"{_WAIT}.field", f"{problem}wait for something else")
 
 
 def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:
@@ -65,18 +67,19 @@ def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[P
     texts = spec.ignoreFields
     if texts is None or texts is UNSET:
         return ()
-    return tuple(_ignored(text, f"{resource.ref}: spec.ignoreFields[{index}]") for index, text in enumerate(texts))
+    fields = (Message(_subject(resource), FieldTerm(f"{_IGNORE}[{index}]")) for index in range(len(texts)))
+    return tuple(_ignored(text, where) for text, where in zip(texts, fields, strict=True))
 
 
-def _ignored(text: str, where: str) -> Path:
+def _ignored(text: str, where: Message) -> Path:
     try:
         path = Path.parse(text)
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"{where}: {error}") from error
+        raise ManifestInvalid(Message(where, ": ", message_of(error))) from error
     if not path or any(path.covers(one) for one in _IDENTITY):
-        raise ManifestInvalid(f"{where} is {text!r}: a field that identifies the object cannot be ignored")
+        raise ManifestInvalid(Message(where, f" is {text!r}: a field that identifies the object cannot be ignored"))
     if any(isinstance(step, Selector) and not step.pairs for step in path.steps):
-        raise ManifestInvalid(f"{where} is {text!r}: write a path such as spec.replicas")
+        raise ManifestInvalid(Message(where, f" is {text!r}: write a path such as spec.replicas"))
     return path
 
 
@@ -98,17 +101,21 @@ def _seconds(timeout: str | int, resource: Resource) -> float:
     try:
         return parse_duration(timeout)
     except ManifestInvalid as error:
-        raise ManifestInvalid(f"{resource.ref}: spec.deletion.timeout: {error}") from error
+        field = FieldTerm("spec.deletion.timeout")
+        raise ManifestInvalid(Message(_subject(resource), field, ": ", message_of(error))) from error
 
 
 def refuse_field_policies(resource: Resource) -> None:
     """ManifestInvalid for the field policy annotations of other kinds."""
     for annotation in (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED):
         if annotation in resource.annotations:
-            raise ManifestInvalid(
-                f"{resource.ref}: {annotation} is not for objects of a cluster, where fields that a manifest leaves "
-                "out are not managed anyway: list fields to ignore in spec.ignoreFields"
-            )
+            problem = " is not for objects of a cluster, where fields that a manifest leaves out are not managed anyway"
+            advice = (": list fields to ignore in ", FieldTerm(_IGNORE))
+            raise ManifestInvalid(Message(_subject(resource), AnnotationTerm(annotation), problem, *advice))
+
+
+def _subject(resource: Resource) -> SubjectTerm:
+    return SubjectTerm(str(resource.ref))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Translates errors of the API server: every failure is a StoreError, an author's mistake a UserError."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.engine.resource import ResourceRef
 from setpoint.errors import (
     KindNotServed,
@@ -46,8 +47,7 @@ def author_errors(ref: ResourceRef) -> Iterator[None]:
     except StoreError as error:
         cause = error.__cause__
         if isinstance(cause, RemoteInvalid) and cause.causes:
-            listed = "; ".join(f"{field}: {message}" if field else message for field, message in cause.causes)
-            raise ManifestInvalid(f"{ref}: the cluster does not take it: {listed}") from error
+            raise ManifestInvalid(Message(f"{ref}: the cluster does not take it: ", *_listed(cause.causes))) from error
         if isinstance(cause, RemoteInvalid) or _is_bad_request(cause):
             raise ManifestInvalid(f"{ref}: the cluster does not take it: {cause}") from error
         raise
@@ -66,6 +66,15 @@ def object_errors(ref: ResourceRef) -> Iterator[None]:
         raise
 
 
+def _listed(causes: Sequence[tuple[str, str]]) -> Iterator[str | FieldTerm]:
+    for position, (field, message) in enumerate(causes):
+        if position:
+            yield "; "
+        if field:
+            yield from (FieldTerm(field), ": ")
+        yield message
+
+
 def other_conflict(error: RemoteConflict) -> WriteConflict:
     """A conflict that is not about the object itself, such as one of a quota."""
     return WriteConflict(f"the cluster: {error}: read again and plan again")
@@ -77,4 +86,4 @@ def _is_bad_request(error: BaseException | None) -> bool:
 
 
 def _has_status(error: BaseException | None, code: int) -> bool:
-    return isinstance(error, RemoteRefused) and f": {code}: " in str(error)
+    return isinstance(error, RemoteRefused) and error.status == code

@@ -9,6 +9,7 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
+from setpoint.core.values.messages import Message, message_of
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, StoreError
@@ -158,7 +159,7 @@ def _with_secret_data(seen: Resource, body: dict[str, Any]) -> dict[str, Any]:
     try:
         data = take_secret_data(body)
     except ValueError as error:
-        raise ManifestInvalid(f"{display_name(seen.document)}: {error}") from None
+        raise ManifestInvalid(Message(f"{display_name(seen.document)}: ", message_of(error))) from None
     return {**body, **({"data": data} if data else {})}
 
 

@@ -1,4 +1,4 @@
-"""Diagnostics: the errors and warnings that Terraform shows; errors of the engine in the terms of a configuration."""
+"""Diagnostics: the errors and warnings that Terraform shows, and those of a call that raised an exception."""
 
 import re
 import traceback
@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from setpoint.core.values.messages import Vocabulary, worded
 from setpoint.errors import SetpointError
 from setpoint.terraform.cty.values import AttributePath
 
@@ -51,10 +52,11 @@ def warning(summary: str, detail: str = "", path: AttributePath = ()) -> Diagnos
     return Diagnostic(Severity.WARNING, summary, detail, path)
 
 
-def diagnostics_for(fault: Exception) -> tuple[Diagnostic, ...]:
+def diagnostics_for(fault: Exception, vocabulary: Vocabulary = str) -> tuple[Diagnostic, ...]:
     """The diagnostics of a call that raised `fault`.
 
-    The message of a SetpointError is shown. The message of any other exception is not: it may hold a secret.
+    The message of a SetpointError is shown, in the words of `vocabulary`. The message of any other exception is not: it
+    may hold a secret.
     """
     match fault:
         case DiagnosticsError():
@@ -66,7 +68,7 @@ def diagnostics_for(fault: Exception) -> tuple[Diagnostic, ...]:
                 ),
             )
         case SetpointError():
-            return (error(_WORD_BOUNDARY.sub(" ", type(fault).__name__).capitalize(), str(fault)),)
+            return (error(_WORD_BOUNDARY.sub(" ", type(fault).__name__).capitalize(), worded(fault, vocabulary)),)
         case _:
             return (
                 error(
@@ -81,35 +83,3 @@ def traceback_frames(fault: BaseException) -> list[str]:
     """The traceback of `fault`, outermost frame first: file, line and function, without any values."""
     frames = traceback.extract_tb(fault.__traceback__)
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames] or ["an unknown place"]
-
-
-# Members of a KubernetesObject's spec in messages of the engine, and the attributes that they come from.
-_TERMS: Final = (
-    ("Set spec.forceConflicts: true", "Set force_conflicts = true"),
-    ("take it over with spec.forceConflicts: true", "take it over with force_conflicts = true"),
-    (", with cnrm.cloud.google.com/deletion-policy: abandon if the object is to stay", ""),
-    (", or set spec.replace: true to have it deleted and made anew", ""),
-    ("spec.ignoreFields", "ignore_fields"),
-    ("spec.deleteProtection: false", "delete_protection = false"),
-    ("spec.deleteProtection", "delete_protection"),
-    ("spec.deletion.timeout", "delete_timeout"),
-    ("spec.waitFor", "wait_for"),
-    ("waitFor", "wait_for"),
-    ("fieldValue", "field_value"),
-    ("spec.manifest", "the manifest"),
-)
-# The name of the KubernetesObject means nothing to a user, who knows the object by its Terraform address.
-_RESOURCE_PREFIX: Final = re.compile(r"KubernetesObject \S+/tf-[0-9a-f]+: ")
-
-
-def in_terraform_terms(text: str) -> str:
-    """A message of the engine, with the attributes of a configuration in place of the members of a spec."""
-    for engine_term, terraform_term in _TERMS:
-        text = text.replace(engine_term, terraform_term)
-    return _RESOURCE_PREFIX.sub("", text)
-
-
-def engine_diagnostic(fault: SetpointError, path: AttributePath = ()) -> Diagnostic:
-    """The diagnostic of an error of the engine."""
-    (diagnostic,) = diagnostics_for(fault)
-    return error(diagnostic.summary, in_terraform_terms(diagnostic.detail), path)

@@ -12,6 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import Vocabulary
 from setpoint.terraform.cty.types import CtyType
 from setpoint.terraform.cty.values import AttributePath, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
@@ -189,6 +190,8 @@ class Provider(Protocol):
     resources: Mapping[str, Registration[ManagedResource]]
     data_sources: Mapping[str, Registration[DataSource]]
     functions: Mapping[str, ProviderFunction]
+    # Words the messages of SetpointErrors.
+    vocabulary: Vocabulary = str
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:
         """Raises DiagnosticsError for an invalid configuration. Unknown values are not judged."""

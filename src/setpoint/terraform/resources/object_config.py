@@ -6,13 +6,15 @@ from typing import Final, NamedTuple
 
 from setpoint.core.unstructured import text_at
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import worded
 from setpoint.core.values.paths import Path, set_at
 from setpoint.core.values.yaml_documents import read_documents
 from setpoint.core.wait.wait_for import parse_wait
 from setpoint.errors import ManifestInvalid, SetpointError
 from setpoint.terraform.cty.json_trees import to_json_tree
 from setpoint.terraform.cty.values import AttributeValues, CtyValue, is_known, nullify_unknown, unknown_paths
-from setpoint.terraform.framework.diagnostics import DiagnosticsError, error, in_terraform_terms
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
+from setpoint.terraform.resources.vocabulary import attribute_words
 
 # The annotation with the ID of the resource that manages an object. The ID changes with each creation and adoption.
 ID_ANNOTATION: Final = "setpoint.dev/terraform-id"
@@ -124,7 +126,7 @@ def validate_wait(wait_for: CtyValue) -> None:
         try:
             parse_wait(wait)
         except SetpointError as fault:
-            raise DiagnosticsError(error("No such wait", in_terraform_terms(str(fault)), ("wait_for",))) from fault
+            raise DiagnosticsError(error("No such wait", worded(fault, attribute_words), ("wait_for",))) from fault
 
 
 # --- The KubernetesObject --------------------------------------------------------------------------------------------

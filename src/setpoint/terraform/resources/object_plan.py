@@ -9,7 +9,7 @@ from setpoint.errors import ImmutableFieldChanged, OperationRunning, SetpointErr
 from setpoint.terraform.cty.types import DYNAMIC
 from setpoint.terraform.cty.values import UNKNOWN, AttributePath, AttributeValues, CtyValue, same_value
 from setpoint.terraform.framework.call import CallContext
-from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, engine_diagnostic, error, warning
+from setpoint.terraform.framework.diagnostics import Diagnostic, DiagnosticsError, error, warning
 from setpoint.terraform.framework.provider import PlanRequest, PlanResponse
 from setpoint.terraform.framework.schema import attribute_type
 from setpoint.terraform.resources.clusters import ClusterConnections
@@ -35,6 +35,7 @@ from setpoint.terraform.resources.object_state import (
     session_for,
 )
 from setpoint.terraform.resources.schemas import OBJECT_SCHEMA
+from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
     from setpoint.objects.session import ObjectForecast, ObjectSession

@@ -20,7 +20,6 @@ from setpoint.terraform.framework.diagnostics import (
     DiagnosticsError,
     Interrupted,
     diagnostics_for,
-    engine_diagnostic,
     error,
 )
 from setpoint.terraform.framework.provider import (
@@ -62,6 +61,7 @@ from setpoint.terraform.resources.object_state import (
     wait_output,
 )
 from setpoint.terraform.resources.schemas import FAIL, KEEP, OBJECT_SCHEMA
+from setpoint.terraform.resources.vocabulary import engine_diagnostic
 from setpoint.terraform.rpc.tls_proxy import cache_directory
 
 if TYPE_CHECKING:

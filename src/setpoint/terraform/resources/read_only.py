@@ -11,7 +11,7 @@ from setpoint.core.wait.wait_for import parse_wait
 from setpoint.errors import SetpointError
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues, CtyValue
 from setpoint.terraform.framework.call import CallContext, InstanceState
-from setpoint.terraform.framework.diagnostics import DiagnosticsError, engine_diagnostic, error
+from setpoint.terraform.framework.diagnostics import DiagnosticsError, error
 from setpoint.terraform.framework.provider import (
     CreateRequest,
     DataSource,
@@ -24,6 +24,7 @@ from setpoint.terraform.resources.clusters import ClusterConnections, validate_c
 from setpoint.terraform.resources.object_config import new_id, validate_wait, wait_spec, waits_for_value
 from setpoint.terraform.resources.object_state import PrivateState, dynamic_value, read_private_state
 from setpoint.terraform.resources.schemas import DATA_SOURCE_SCHEMA, WAIT_SCHEMA
+from setpoint.terraform.resources.vocabulary import engine_diagnostic
 
 if TYPE_CHECKING:
     from setpoint.objects.wait import ObjectWait, SatisfiedWait

@@ -81,8 +81,9 @@ def _log_bug(method: str, fault: Exception) -> None:
 
 
 def _write_error(context: RpcContext, fault: Exception) -> None:
+    shown = diagnostics_for(fault, context.provider.vocabulary)
     if hasattr(context.response, "diagnostics"):
-        _write_diagnostics(context, [*context.call.diagnostics, *diagnostics_for(fault)])
+        _write_diagnostics(context, [*context.call.diagnostics, *shown])
         return
     # A function has one error and no warnings.
     if isinstance(fault, FunctionFailed):
@@ -90,7 +91,7 @@ def _write_error(context: RpcContext, fault: Exception) -> None:
         if fault.argument is not None:
             context.response.error.function_argument = fault.argument
     else:
-        context.response.error.text = "; ".join(f"{one.summary}: {one.detail}" for one in diagnostics_for(fault))
+        context.response.error.text = "; ".join(f"{one.summary}: {one.detail}" for one in shown)
 
 
 def _write_diagnostics(context: RpcContext, diagnostics: list[Diagnostic]) -> None:

@@ -39,7 +39,8 @@ _Connection: TypeAlias = tuple[StreamReader, StreamWriter]
 class TlsProxy:
     """Forwards bytes between Terraform and gRPC."""
 
-    def __init__(self) -> None:
+    def __init__(self, disconnected_s: float = _DISCONNECTED_S) -> None:
+        self._disconnected_s = disconnected_s
         self._idle: list[_Connection] = []
         # The connections in use: the writer to Terraform and the writer to gRPC of each.
         self._active: dict[asyncio.Task[object], tuple[StreamWriter, StreamWriter]] = {}
@@ -82,7 +83,7 @@ class TlsProxy:
             await _close(writer, grpc_writer)
             del self._active[task]
             if not self._active:
-                self._start_timer(_DISCONNECTED_S)
+                self._start_timer(self._disconnected_s)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

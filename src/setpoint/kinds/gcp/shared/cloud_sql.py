@@ -11,9 +11,8 @@ from setpoint.clients.google.client import GoogleClient, SqlOperation, sql_opera
 from setpoint.clients.http import decode_response
 from setpoint.engine.kind import RemoteOperation, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.shared.config_connector import SpecReference, project_of, relative_link, resource_id
-from setpoint.kinds.typed_spec import SecretKeyRef
+from setpoint.kinds.typed_spec import SecretKeyRef, field_invalid
 
 INSTANCE_REF: Final = "spec.instanceRef"
 _INSTANCE: Final = re.compile(r"projects/[^/]+/instances/[^/]+")
@@ -35,10 +34,8 @@ def parent_instance(ref: SpecReference, resource: Resource, resolved: ResolvedRe
     assert isinstance(external, str)
     found = relative_link(external) if "/" in external else f"projects/{project_of(resource)}/instances/{external}"
     if _INSTANCE.fullmatch(found) is None:
-        raise ManifestInvalid(
-            f"{resource.ref}: {INSTANCE_REF}.external is {external!r}: write the instance's name, "
-            "or projects/…/instances/…"
-        )
+        problem = f" is {external!r}: write the instance's name, or projects/…/instances/…"
+        raise field_invalid(resource, f"{INSTANCE_REF}.external", problem)
     return found
 
 
@@ -47,7 +44,7 @@ def secret_dependency(
 ) -> SecretKeyReference | None:
     """The Secret key that the field `at` refers to; None for a value in the manifest itself."""
     if isinstance(value, str) == (where is not None):
-        raise ManifestInvalid(f"{resource.ref}: {at} needs value or valueFrom, and not both: write one of them")
+        raise field_invalid(resource, at, " needs value or valueFrom, and not both: write one of them")
     if where is None:
         return None
     return SecretKeyReference(at, ResourceRef("", "Secret", resource.ref.namespace, where.name), where.key)

@@ -13,7 +13,8 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Absent, CrdDetails, LiveObservation, Reference, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyNotReady, ManifestInvalid, RemoteConflict, RemoteRefused
+from setpoint.errors import DependencyNotReady, RemoteConflict, RemoteRefused
+from setpoint.kinds.typed_spec import field_invalid
 
 PROJECT_ANNOTATION: Final = "cnrm.cloud.google.com/project-id"
 MANAGED_LABEL: Final = "managed-by-cnrm"
@@ -71,7 +72,7 @@ def resource_id(resource: Resource) -> str:
     """The object's name in its service: spec.resourceID, or else metadata.name."""
     found = resource.spec.get("resourceID")
     if found is not None and not (isinstance(found, str) and found):
-        raise ManifestInvalid(f"{resource.ref}: spec.resourceID is not a name: write text, or leave it out")
+        raise field_invalid(resource, "spec.resourceID", " is not a name: write text, or leave it out")
     return found or resource.ref.name
 
 
@@ -95,7 +96,7 @@ def without_managed_label(declared: Declared, live: JsonObject) -> Declared:
 def reference_at(at: str, ref: SpecReference, resource: Resource, target: ReferenceTarget) -> Reference | None:
     """The dependency for the reference in the field `at`; None for an external object."""
     if bool(ref.external) == bool(ref.name):
-        raise ManifestInvalid(f"{resource.ref}: {at} needs name or external, and not both: write one of them")
+        raise field_invalid(resource, at, " needs name or external, and not both: write one of them")
     if not ref.name:
         return None
     return Reference(at, ResourceRef(target.group, target.kind, ref.namespace or resource.ref.namespace, ref.name))

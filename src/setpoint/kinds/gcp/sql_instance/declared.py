@@ -15,7 +15,7 @@ from setpoint.core.values.json_types import Json, JsonObject
 from setpoint.core.values.paths import Path, get_at, set_at
 from setpoint.engine.kind import Dependency, Reference, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid, UserError
+from setpoint.errors import UserError
 from setpoint.kinds.gcp.shared.cloud_sql import secret_dependency
 from setpoint.kinds.gcp.shared.config_connector import (
     ReferenceTarget,
@@ -43,7 +43,7 @@ from setpoint.kinds.gcp.sql_instance.spec import (
     SqlInstanceSpec,
     SqlInstanceTree,
 )
-from setpoint.kinds.typed_spec import decode_spec
+from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 GROUP: Final = "sql.cnrm.cloud.google.com"
 INSTANCE: Final = ReferenceTarget(GROUP, "SQLInstance")
@@ -76,11 +76,10 @@ def check_instance(resource: Resource) -> None:
         _secret_dependency(at, secret, resource)
     networks = spec.settings.ipConfiguration
     if networks and len(networks.pscConfig or ()) > 1:
-        raise ManifestInvalid(f"{resource.ref}: spec.settings.ipConfiguration.pscConfig takes one element: keep one")
+        raise field_invalid(resource, "spec.settings.ipConfiguration.pscConfig", " takes one element: keep one")
     if spec.settings.edition and spec.settings.edition not in (ENTERPRISE, PLUS) and not _is_unmanaged(resource):
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.settings.edition is {spec.settings.edition!r}: write {ENTERPRISE} or {PLUS}"
-        )
+        problem = f" is {spec.settings.edition!r}: write {ENTERPRISE} or {PLUS}"
+        raise field_invalid(resource, "spec.settings.edition", problem)
 
 
 def _is_unmanaged(resource: Resource) -> bool:

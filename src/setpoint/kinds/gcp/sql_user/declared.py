@@ -9,12 +9,11 @@ from msgspec import UNSET
 from setpoint.core.values.json_types import Json
 from setpoint.engine.kind import Dependency, ResolvedReferences, SecretKeyReference
 from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, secret_dependency
 from setpoint.kinds.gcp.shared.config_connector import ReferenceTarget, reference_at
 from setpoint.kinds.gcp.sql_user.live import LiveUserPasswordPolicy
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, GROUP, PASSWORD, SqlUserSpec, UserPassword, UserPasswordPolicy
-from setpoint.kinds.typed_spec import decode_spec
+from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 _SECONDS: Final = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?s")
 
@@ -69,16 +68,14 @@ def _secret(password: UserPassword, resource: Resource) -> SecretKeyReference | 
 def _check_password(password: UserPassword, spec: SqlUserSpec, resource: Resource) -> None:
     _secret(password, resource)
     if (spec.type or BUILT_IN) != BUILT_IN:
-        raise ManifestInvalid(f"{resource.ref}: spec.password is not for a user of type {spec.type}: leave it out")
+        raise field_invalid(resource, PASSWORD, f" is not for a user of type {spec.type}: leave it out")
 
 
 def _check_policy(policy: UserPasswordPolicy, resource: Resource) -> None:
     duration = policy.passwordExpirationDuration
     if isinstance(duration, str) and _SECONDS.fullmatch(duration) is None:
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.passwordPolicy.passwordExpirationDuration is {duration!r}: "
-            "write it in seconds, as 2592000s"
-        )
+        path, problem = "spec.passwordPolicy.passwordExpirationDuration", f" is {duration!r}: write it in seconds, as "
+        raise field_invalid(resource, path, f"{problem}2592000s")
 
 
 def _normalized_duration(duration: str) -> str:

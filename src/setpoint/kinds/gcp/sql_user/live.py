@@ -13,11 +13,10 @@ from setpoint.clients.google.calls import GoogleCall, GoogleService
 from setpoint.clients.http import decode_response
 from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource
-from setpoint.errors import ManifestInvalid
 from setpoint.kinds.gcp.shared.cloud_sql import INSTANCE_REF, parent_instance
 from setpoint.kinds.gcp.shared.config_connector import resource_id
 from setpoint.kinds.gcp.sql_user.spec import BUILT_IN, SqlUserSpec
-from setpoint.kinds.typed_spec import decode_spec
+from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 # MySQL's wildcard for every host, and its default. Other engines have no hosts.
 ANY_HOST: Final = "%"
@@ -66,10 +65,8 @@ def _host(resource: Resource, resolved: ResolvedReferences) -> str:
     instance = resolved.resources.get(INSTANCE_REF)
     version = None if instance is None else instance.spec.get("databaseVersion")
     if host and isinstance(version, str) and not version.startswith("MYSQL"):
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.host is {host!r}, and only users of MySQL have a host: "
-            f"leave it out, for the instance is {version}"
-        )
+        problem = f" is {host!r}, and only users of MySQL have a host: leave it out, for the instance is {version}"
+        raise field_invalid(resource, "spec.host", problem)
     return host
 
 

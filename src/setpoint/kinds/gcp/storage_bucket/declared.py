@@ -7,6 +7,7 @@ import msgspec
 
 from setpoint.core.overlay import Declared, overlay
 from setpoint.core.values.json_types import Json
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.core.values.paths import Path, get_at
 from setpoint.engine.kind import Dependency, ResolvedReferences
 from setpoint.engine.resource import Resource
@@ -22,7 +23,7 @@ from setpoint.kinds.gcp.shared.config_connector import (
 )
 from setpoint.kinds.gcp.storage_bucket.live import LiveLifecycle, LiveLifecycleRule
 from setpoint.kinds.gcp.storage_bucket.spec import BucketEncryption, BucketIpFilter, LifecycleRule, StorageBucketSpec
-from setpoint.kinds.typed_spec import decode_spec
+from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 KEY: Final = ReferenceTarget("kms.cnrm.cloud.google.com", "KMSCryptoKey")
 NETWORK: Final = ReferenceTarget("compute.cnrm.cloud.google.com", "ComputeNetwork")
@@ -81,10 +82,8 @@ def _placement(spec: StorageBucketSpec, resource: Resource) -> Sequence[str]:
         return ()
     regions = sorted({region.upper() for region in spec.customPlacementConfig.dataLocations})
     if len(regions) != 2:
-        raise ManifestInvalid(
-            f"{resource.ref}: spec.customPlacementConfig.dataLocations has to name two regions, such as "
-            "[EUROPE-WEST1, EUROPE-WEST4]"
-        )
+        problem = " has to name two regions, such as [EUROPE-WEST1, EUROPE-WEST4]"
+        raise field_invalid(resource, "spec.customPlacementConfig.dataLocations", problem)
     return regions
 
 
@@ -142,10 +141,10 @@ def declared_rules(rules: Sequence[LifecycleRule]) -> list[Json]:
     for position, rule in enumerate(rules):
         condition = msgspec.to_builtins(rule.condition)
         if all(value in _EMPTY for value in condition.values()):
-            raise ManifestInvalid(
-                f"spec.lifecycleRule[{position}].condition says nothing, so that the rule would apply to every object "
-                "at once: write age: 0 if that is meant"
+            problem = (
+                " says nothing, so that the rule would apply to every object at once: write age: 0 if that is meant"
             )
+            raise ManifestInvalid(Message(FieldTerm(f"spec.lifecycleRule[{position}].condition"), problem))
     return [_normalized_rule(msgspec.to_builtins(rule.action), msgspec.to_builtins(rule.condition)) for rule in rules]
 
 

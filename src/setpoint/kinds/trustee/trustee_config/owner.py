@@ -23,7 +23,7 @@ from setpoint.engine.conditions import ReadyCondition
 from setpoint.engine.kind import CrdDetails, Dependency
 from setpoint.engine.owner import GeneratedChildren, ObjectKind, OwnerStatus
 from setpoint.engine.resource import Resource, ResourceRef
-from setpoint.errors import DependencyNotReady, ManifestInvalid
+from setpoint.errors import DependencyNotReady
 from setpoint.kinds.trustee.constants import API_VERSION, CONFIG_MAP, GROUP, KBS_TOML, SECRET, VERSION, object_ref
 from setpoint.kinds.trustee.trustee_config.children import (
     KEY_PAIR,
@@ -43,7 +43,7 @@ from setpoint.kinds.trustee.trustee_config.spec import (
     check_spec,
     trustee_status,
 )
-from setpoint.kinds.typed_spec import decode_spec
+from setpoint.kinds.typed_spec import decode_spec, field_invalid
 
 
 def readiness_of(
@@ -126,10 +126,8 @@ class TrusteeConfigOwner:
         _spec(resource)
         length = len(resource.ref.name)
         if length > _LONGEST_NAME:
-            raise ManifestInvalid(
-                f"{resource.ref}: metadata.name has {length} characters: write {_LONGEST_NAME} at most, for its "
-                "children have it as a label"
-            )
+            problem = f" has {length} characters: write {_LONGEST_NAME} at most, for its children have it as a label"
+            raise field_invalid(resource, "metadata.name", problem)
 
     def dependencies(self, resource: Resource) -> Sequence[Dependency]:
         """None: each child has its own sources."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from setpoint.core.schema.shape import Check, Default
+from setpoint.core.values.messages import FieldTerm, Message
 from setpoint.errors import ManifestInvalid
 from setpoint.kinds.typed_spec import Maybe, SpecStruct
 
@@ -97,7 +98,7 @@ def check_tls(config: TlsConfig) -> None:
     """ManifestInvalid when the minimum version is above the maximum."""
     low, high = config.minVersion, config.maxVersion
     if isinstance(low, str) and isinstance(high, str) and low > high:
-        raise ManifestInvalid(f"spec.tlsConfig: {ORDERED}: {low} is greater than {high}")
+        raise ManifestInvalid(Message(FieldTerm("spec.tlsConfig"), f": {ORDERED}: {low} is greater than {high}"))
 
 
 def check_spec(spec: TrusteeConfigSpec) -> None:
@@ -105,7 +106,8 @@ def check_spec(spec: TrusteeConfigSpec) -> None:
     if spec.tlsConfig:
         check_tls(spec.tlsConfig)
     if spec.ibmSE and not spec.ibmSE.pvName:
-        raise ManifestInvalid("spec.ibmSE.pvName must be set: name the PersistentVolume with the certificates")
+        advice = " must be set: name the PersistentVolume with the certificates"
+        raise ManifestInvalid(Message(FieldTerm("spec.ibmSE.pvName"), advice))
 
 
 class KbsConfigRef(Struct, frozen=True):

@@ -1,0 +1,107 @@
+"""Messages that name fields and settings as data, so that each front end words them in its own vocabulary.
+
+The text of a message has the words of a manifest. `worded` gives the same message in the words of another front end.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+
+class FieldTerm(NamedTuple):
+    """A field of the author's manifest: `spec.waitFor.field`."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class MemberTerm(NamedTuple):
+    """A member of a field, by its name alone: `fieldValue` of `spec.waitFor`."""
+
+    holder: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SettingTerm(NamedTuple):
+    """A field with the value to write: `spec.forceConflicts: true`."""
+
+    path: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.value}"
+
+
+class AnnotationTerm(NamedTuple):
+    """An annotation of the author's manifest, by its key."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class SubjectTerm(NamedTuple):
+    """The resource that a message is about, in front of it: `KubernetesObject shop/web: `."""
+
+    ref: str
+
+    def __str__(self) -> str:
+        return f"{self.ref}: "
+
+
+class ManifestAdvice(NamedTuple):
+    """A part of a sentence that only an author of a manifest can follow."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+MessageTerm: TypeAlias = FieldTerm | MemberTerm | SettingTerm | AnnotationTerm | SubjectTerm | ManifestAdvice
+# The words of a front end for a term.
+Vocabulary: TypeAlias = Callable[[MessageTerm], str]
+
+
+class Message(str):
+    """A message and the parts that it is made of: texts and terms."""
+
+    __slots__ = ("parts",)
+    parts: tuple[str | MessageTerm, ...]
+
+    def __new__(cls, *parts: str | MessageTerm) -> "Message":
+        flat = tuple(piece for part in parts for piece in _pieces(part))
+        message = super().__new__(cls, "".join(map(str, flat)))
+        message.parts = flat
+        return message
+
+
+def _pieces(part: str | MessageTerm) -> tuple[str | MessageTerm, ...]:
+    return part.parts if isinstance(part, Message) else (part,)
+
+
+def joined(separator: str, terms: Iterable[MessageTerm]) -> Message:
+    """The terms with a separator between them."""
+    parts = [part for term in terms for part in (separator, term)]
+    return Message(*parts[1:])
+
+
+def message_of(error: BaseException) -> Message:
+    """The message of an error; one without terms is a single text."""
+    first = error.args[0] if error.args else ""
+    return first if isinstance(first, Message) else Message(str(error))
+
+
+def worded(error: BaseException, vocabulary: Vocabulary) -> str:
+    """The message of an error in the words of a front end."""
+    return "".join(part if isinstance(part, str) else vocabulary(part) for part in message_of(error).parts)
+
+
+def field_named_by(error: BaseException) -> FieldTerm | AnnotationTerm | None:
+    """The first field or annotation that the message of an error names."""
+    return next((part for part in message_of(error).parts if isinstance(part, FieldTerm | AnnotationTerm)), None)

@@ -1,0 +1,61 @@
+"""The vocabulary of this front end: the attributes of a configuration, for the fields of a KubernetesObject."""
+
+from typing import Final, assert_never
+
+from setpoint.core.values.messages import (
+    AnnotationTerm,
+    FieldTerm,
+    ManifestAdvice,
+    MemberTerm,
+    MessageTerm,
+    SettingTerm,
+    SubjectTerm,
+)
+from setpoint.errors import SetpointError
+from setpoint.terraform.cty.values import AttributePath
+from setpoint.terraform.framework.diagnostics import Diagnostic, diagnostics_for, error
+
+# The fields of a spec that come from an attribute; the fields below them keep their names.
+_ATTRIBUTES: Final = {
+    "spec.waitFor.fieldValue": "wait_for.field_value",
+    "spec.waitFor": "wait_for",
+    "spec.ignoreFields": "ignore_fields",
+    "spec.deleteProtection": "delete_protection",
+    "spec.deletion.timeout": "delete_timeout",
+    "spec.forceConflicts": "force_conflicts",
+    "spec.manifest": "the manifest",
+}
+
+
+def attribute_words(term: MessageTerm) -> str:
+    """A term of a message in the words of a configuration."""
+    match term:
+        case FieldTerm(path):
+            return _attribute(path)
+        case MemberTerm(holder, name):
+            return _attribute(f"{holder}.{name}").removeprefix(f"{_attribute(holder)}.")
+        case SettingTerm(path, value):
+            return f"{_attribute(path)} = {value}"
+        case SubjectTerm() | ManifestAdvice():
+            # A user knows the object by its Terraform address, and has no manifest of a KubernetesObject.
+            return ""
+        case AnnotationTerm():
+            return str(term)
+        case _:
+            assert_never(term)
+
+
+def _attribute(path: str) -> str:
+    # A wait that is parsed outside of a spec is named without it.
+    whole = path if path.startswith("spec.") else f"spec.{path}"
+    for field, attribute in _ATTRIBUTES.items():
+        rest = whole.removeprefix(field)
+        if rest != whole and rest[:1] in ("", ".", "["):
+            return f"{attribute}{rest}"
+    return path
+
+
+def engine_diagnostic(fault: SetpointError, path: AttributePath = ()) -> Diagnostic:
+    """The diagnostic of an error of the engine, at the attribute `path`."""
+    (diagnostic,) = diagnostics_for(fault, attribute_words)
+    return error(diagnostic.summary, diagnostic.detail, path)
