@@ -1,7 +1,6 @@
 """Terraform for tests, with the probe provider installed under two names, and nothing left behind."""
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -106,14 +105,7 @@ def new_project(installation: Installation, tmp_path: Path) -> NewProject:
     def made(text: str) -> Project:
         project = Project(installation, tmp_path)
         project.write(text)
-        outcome = subprocess.run(
-            [installation.binary, f"-chdir={tmp_path}", "init", "-input=false", "-no-color"],
-            env=installation.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+        project.initialise()
         return project
 
     return made

@@ -1,4 +1,4 @@
-"""Environments of Python as pip makes them, each with its own version of setpoint and its programs."""
+"""Virtual environments as pip leaves them, each with its own version of setpoint and its programs."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from setpoint import __version__
 
 _ROOT: Final = Path(__file__).parents[2]
 _PROGRAMS: Final = {"setpoint": "setpoint.cli.entry", "terraform-provider-setpoint": "setpoint.terraform.entry"}
-# As pip writes them where a place has spaces; but that they pretend to be of another version, and leave a trace.
+# As pip writes them where a path has spaces; but they report another version, and leave a trace.
 _SCRIPT: Final = """#!/bin/sh
 '''exec' "{python}" "$0" "$@"
 ' '''
@@ -35,12 +35,12 @@ class Environment:
 
     @property
     def programs(self) -> Path:
-        """What an activated environment puts onto the PATH."""
+        """The folder that an activated environment puts onto the PATH."""
         return self.folder / "bin"
 
     @property
     def provider(self) -> Path:
-        """What Terraform starts in the end."""
+        """The program of the provider, which Terraform's launcher starts."""
         return self.programs / "terraform-provider-setpoint"
 
     @property
@@ -57,7 +57,7 @@ class Environment:
         return self.folder / f"{program}.trace"
 
     def write_programs(self, version: str) -> None:
-        """What pip does."""
+        """Writes the programs, as pip does."""
         for name, module in _PROGRAMS.items():
             file, python = self.programs / name, self.programs / "python"
             trace = str(self._trace(name))
@@ -66,7 +66,7 @@ class Environment:
 
 
 def new_environment(folder: Path, version: str = __version__) -> Environment:
-    """An environment in a folder that is not there yet. It has the packages of this one."""
+    """A new environment in `folder`, with the packages of this one."""
     venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")
     ours = [path for path in sys.path if path.endswith("site-packages")]

@@ -21,11 +21,11 @@ _SETTINGS: Final = {
 
 
 class NotBuilt(Exception):
-    """Why there is none."""
+    """OpenTofu cannot be built: the message says why."""
 
 
 def opentofu(environment: Mapping[str, str] = os.environ) -> Path:
-    """The program, built now or before: some minutes, once. Whoever comes second waits for the first."""
+    """The program. It is built once, which takes some minutes; another process that needs it waits."""
     program = _folder(environment) / f"{VERSION}-{platform.system().lower()}-{platform.machine().lower()}" / "tofu"
     if program.exists():
         return program
@@ -46,10 +46,10 @@ def _folder(environment: Mapping[str, str]) -> Path:
 
 
 def _build(go: str, program: Path, environment: Mapping[str, str]) -> None:
-    told = json.loads(_run([go, "mod", "download", "-json", _MODULE], program.parent, environment))
+    downloaded = json.loads(_run([go, "mod", "download", "-json", _MODULE], program.parent, environment))
     fresh = program.with_name("tofu.fresh")
-    _run([go, "build", "-o", str(fresh), "./cmd/tofu"], Path(told["Dir"]), environment)
-    # It is there when all of it is.
+    _run([go, "build", "-o", str(fresh), "./cmd/tofu"], Path(downloaded["Dir"]), environment)
+    # Atomic: no other process finds half of it.
     fresh.replace(program)
 
 

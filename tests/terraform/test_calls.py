@@ -1,4 +1,4 @@
-"""A call ends when it is asked to, and what it had to tell is told."""
+"""The context of a call: a stop ends it, and its result or error is returned."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ def test_a_wait_ends_as_soon_as_the_call_is_stopped() -> None:
         asyncio.run(waits())
 
 
-def test_the_result_or_error_of_what_is_waited_for_is_passed_on() -> None:
+def test_until_stopped_returns_the_result_or_raises_the_error() -> None:
     async def gives(value: int) -> int:
         return value
 
@@ -35,7 +35,7 @@ def test_the_result_or_error_of_what_is_waited_for_is_passed_on() -> None:
     assert asyncio.run(both()) == 3
 
 
-def test_what_is_waited_for_is_cancelled_as_well() -> None:
+def test_a_stop_cancels_the_awaitable() -> None:
     ended: list[str] = []
 
     async def slow() -> None:
@@ -55,16 +55,16 @@ def test_what_is_waited_for_is_cancelled_as_well() -> None:
 
 
 def test_a_call_that_ignores_the_stop_is_cancelled_after_the_grace_period() -> None:
-    async def deaf() -> None:
+    async def ignores_stop() -> None:
         call = CallContext(grace_s=0)
         asyncio.get_running_loop().call_soon(call.stop)
         await call.run_with_grace(asyncio.sleep(3600))
 
     with pytest.raises(Interrupted):
-        asyncio.run(deaf())
+        asyncio.run(ignores_stop())
 
 
-def test_a_cancellation_from_outside_is_passed_on() -> None:
+def test_a_cancellation_by_the_caller_is_raised() -> None:
     async def cancelled() -> None:
         task = asyncio.ensure_future(CallContext().run_with_grace(asyncio.sleep(3600)))
         asyncio.get_running_loop().call_later(0.01, task.cancel)
@@ -74,7 +74,7 @@ def test_a_cancellation_from_outside_is_passed_on() -> None:
         asyncio.run(cancelled())
 
 
-def _under_way(context: Callable[[ActiveCalls], Awaitable[list[bool]]]) -> list[bool]:
+def _with_calls(context: Callable[[ActiveCalls], Awaitable[list[bool]]]) -> list[bool]:
     async def run() -> list[bool]:
         return await context(ActiveCalls())
 
@@ -100,7 +100,7 @@ def test_stop_ends_the_active_calls_and_no_later_one() -> None:
             with calls.begin() as later:
                 return [await _is_stopped(call) for call in (first, second, later)]
 
-    assert _under_way(context) == [True, True, False]
+    assert _with_calls(context) == [True, True, False]
 
 
 def test_drain_waits_for_the_active_calls_and_stops_later_ones() -> None:
@@ -114,4 +114,4 @@ def test_drain_waits_for_the_active_calls_and_stops_later_ones() -> None:
         await ending
         return [before, is_stopped]
 
-    assert _under_way(context) == [False, True]
+    assert _with_calls(context) == [False, True]

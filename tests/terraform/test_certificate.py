@@ -1,4 +1,4 @@
-"""The certificate is made once, kept where no other user can read it, and replaced in time."""
+"""The server certificate: created once, cached where no other user can read it, replaced before it expires."""
 
 import os
 import ssl
@@ -24,7 +24,7 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "home" / "cache"
 
 
-def test_it_is_made_once(run: Path, cache: Path) -> None:
+def test_the_certificate_is_created_once(run: Path, cache: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
     second = load_or_create_certificate(run, cache, NOW + timedelta(days=27))
 
@@ -32,19 +32,19 @@ def test_it_is_made_once(run: Path, cache: Path) -> None:
     assert second.file == run / "server.pem"
 
 
-def test_it_is_replaced_before_it_ends(run: Path, cache: Path) -> None:
+def test_the_certificate_is_replaced_before_it_expires(run: Path, cache: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
 
     assert load_or_create_certificate(run, cache, NOW + timedelta(days=29)).der != first.der
 
 
-def test_one_from_the_future_is_replaced(run: Path, cache: Path) -> None:
+def test_a_certificate_that_is_not_valid_yet_is_replaced(run: Path, cache: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
 
     assert load_or_create_certificate(run, cache, NOW - timedelta(days=1)).der != first.der
 
 
-def test_only_its_user_may_read_it(run: Path, cache: Path) -> None:
+def test_only_the_user_can_read_the_certificate(run: Path, cache: Path) -> None:
     load_or_create_certificate(run, cache, NOW)
 
     assert [one.name for one in cache.iterdir()] == ["server.pem"]
@@ -53,7 +53,7 @@ def test_only_its_user_may_read_it(run: Path, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_one_that_another_user_could_read_is_not_used(run: Path, cache: Path, mode: int) -> None:
+def test_a_certificate_that_another_user_could_read_is_not_used(run: Path, cache: Path, mode: int) -> None:
     first = load_or_create_certificate(run, cache, NOW)
     (cache / "server.pem").chmod(mode)
 
@@ -61,7 +61,7 @@ def test_one_that_another_user_could_read_is_not_used(run: Path, cache: Path, mo
     assert (cache / "server.pem").stat().st_mode & 0o777 == 0o600
 
 
-def test_one_in_a_directory_of_another_user_is_not_used(run: Path, cache: Path) -> None:
+def test_a_certificate_in_a_directory_that_another_user_can_write_is_not_used(run: Path, cache: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
     cache.chmod(0o777)
 
@@ -69,7 +69,7 @@ def test_one_in_a_directory_of_another_user_is_not_used(run: Path, cache: Path) 
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_link_to_one_is_not_used(run: Path, cache: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_to_a_certificate_is_not_used(run: Path, cache: Path, tmp_path: Path) -> None:
     first = load_or_create_certificate(run, cache, NOW)
     elsewhere = (cache / "server.pem").rename(tmp_path / "elsewhere.pem")
     (cache / "server.pem").symlink_to(elsewhere)
@@ -80,7 +80,7 @@ def test_a_link_to_one_is_not_used(run: Path, cache: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "text", ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
 )
-def test_a_broken_one_is_replaced(run: Path, cache: Path, text: str) -> None:
+def test_a_certificate_that_cannot_be_parsed_is_replaced(run: Path, cache: Path, text: str) -> None:
     load_or_create_certificate(run, cache, NOW)
     (cache / "server.pem").write_text(text)
     made = load_or_create_certificate(run, cache, NOW)
@@ -88,21 +88,21 @@ def test_a_broken_one_is_replaced(run: Path, cache: Path, text: str) -> None:
     assert made.der == ssl.PEM_cert_to_DER_cert(_certificate_of(cache / "server.pem"))
 
 
-def test_without_a_place_to_keep_it_each_process_has_its_own(run: Path, tmp_path: Path) -> None:
+def test_without_a_cache_each_process_creates_its_own_certificate(run: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
 
     assert load_or_create_certificate(run, None, NOW).der != load_or_create_certificate(run, blocked / "cache", NOW).der
 
 
-def test_it_can_be_served(run: Path, cache: Path) -> None:
+def test_a_tls_server_loads_the_certificate(run: Path, cache: Path) -> None:
     made = load_or_create_certificate(run, cache, NOW)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(made.file)
 
     assert made.der == ssl.PEM_cert_to_DER_cert(_certificate_of(made.file))
 
 
-def test_it_is_kept_where_caches_are() -> None:
+def test_the_cache_directory_follows_the_environment() -> None:
     assert cache_directory({"HOME": "h", "XDG_CACHE_HOME": "x"}) == Path("x/setpoint/terraform")
     assert cache_directory({"HOME": "h"}) == Path("h/.cache/setpoint/terraform")
     assert cache_directory({}) is None

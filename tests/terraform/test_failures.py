@@ -141,7 +141,7 @@ def test_an_interrupted_apply_ends_at_once_and_keeps_the_state(
     new_project: NewProject, interrupt: Callable[["subprocess.Popen[str]"], None]
 ) -> None:
     project = new_project(thing(behaviour='"slow"'))
-    applied = _apply_until_it_waits(project, interrupt)
+    applied = _interrupted_apply(project, interrupt)
     kept = project.instances()["probe_thing.a"]
 
     assert applied.code == 1
@@ -161,7 +161,7 @@ def test_a_provider_ends_when_its_terraform_is_killed(new_project: NewProject) -
     until(lambda: not any(Path(f"/proc/{one}").exists() for one in providers))
 
 
-def _apply_until_it_waits(project: Project, interrupt: Callable[["subprocess.Popen[str]"], None]) -> Outcome:
+def _interrupted_apply(project: Project, interrupt: Callable[["subprocess.Popen[str]"], None]) -> Outcome:
     process = project.start("apply", "-json", "-input=false", "-auto-approve")
     until((project.object_folder / "waiting.json").exists)
     interrupt(process)

@@ -1,4 +1,4 @@
-"""What is said before the first call, and by whom."""
+"""The handshake between Terraform and a provider process."""
 
 import os
 import subprocess
@@ -25,12 +25,12 @@ _PROBE = [sys.executable, "-m", "tests.terraform.probe"]
 
 
 def test_terraform_is_recognised_by_its_cookie() -> None:
-    word = {COOKIE_NAME: COOKIE}
+    cookie = {COOKIE_NAME: COOKIE}
 
     assert read_handshake({}) is None
     assert read_handshake({COOKIE_NAME: "x"}) is None
-    assert read_handshake(word) == PluginHandshake()
-    assert read_handshake({**word, "PLUGIN_CLIENT_CERT": "c", "PLUGIN_UNIX_SOCKET_DIR": "d"}) == PluginHandshake(
+    assert read_handshake(cookie) == PluginHandshake()
+    assert read_handshake({**cookie, "PLUGIN_CLIENT_CERT": "c", "PLUGIN_UNIX_SOCKET_DIR": "d"}) == PluginHandshake(
         "c", "d"
     )
 
@@ -46,7 +46,7 @@ def test_the_reattach_config_has_what_terraform_needs() -> None:
     )
 
 
-def test_a_user_who_runs_the_command_is_told_what_it_is() -> None:
+def test_a_user_who_runs_the_provider_gets_an_explanation() -> None:
     found = subprocess.run(_PROBE, env=_environment(), capture_output=True, text=True, check=False)
 
     assert (found.returncode, found.stdout) == (1, "")
@@ -64,17 +64,17 @@ def sockets() -> Iterator[Path]:
 
 def test_nothing_but_the_line_is_on_standard_output_and_nothing_is_left_behind(tmp_path: Path, sockets: Path) -> None:
     pem, _ = client_certificate(tmp_path)
-    asked = {COOKIE_NAME: COOKIE, "PLUGIN_CLIENT_CERT": pem, "PLUGIN_UNIX_SOCKET_DIR": str(sockets)}
-    environment = {**_environment(), "HOME": str(tmp_path), **asked}
+    handshake = {COOKIE_NAME: COOKIE, "PLUGIN_CLIENT_CERT": pem, "PLUGIN_UNIX_SOCKET_DIR": str(sockets)}
+    environment = {**_environment(), "HOME": str(tmp_path), **handshake}
     with subprocess.Popen(_PROBE, env=environment, stdout=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
-        core, protocol, network, address, sort, proof = started.stdout.readline().rstrip("\n").split("|")
+        core, protocol, network, address, rpc, certificate = started.stdout.readline().rstrip("\n").split("|")
         folder, mode = Path(address).parent, Path(address).parent.stat().st_mode & 0o777
         started.terminate()
         rest, _ = started.communicate(timeout=240)
 
-    assert (core, protocol, network, sort) == ("1", "6", "unix", "grpc")
-    assert b64decode(proof + "==")[:1] == b"0"
+    assert (core, protocol, network, rpc) == ("1", "6", "unix", "grpc")
+    assert b64decode(certificate + "==")[:1] == b"0"
     assert (folder.parent, mode) == (sockets, 0o700)
     assert (rest, started.returncode, list(sockets.iterdir())) == ("", 0, [])
 

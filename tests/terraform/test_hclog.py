@@ -1,4 +1,4 @@
-"""Log lines are those that Terraform reads, and hold no message of a foreign error."""
+"""Log records as hclog lines, which hold no message of an exception."""
 
 import io
 import json
@@ -20,12 +20,12 @@ def stream() -> Iterator[io.StringIO]:
 
 def test_an_event_is_one_json_object_with_its_fields(stream: io.StringIO) -> None:
     hclog.configure({"TF_LOG_PROVIDER": "debug"}, stream)
-    logging.getLogger("setpoint.probe").warning("look", extra={"count": 3, "odd": {1, 2}, "bad": object()})
+    logging.getLogger("setpoint.probe").warning("event", extra={"count": 3, "odd": {1, 2}, "bad": object()})
     line = json.loads(stream.getvalue())
 
     assert line.pop("@timestamp").endswith("+00:00")
     assert (line.pop("odd"), line.pop("bad")) == ([1, 2], "object")
-    assert line == {"@level": "warn", "@message": "look", "@module": "setpoint.probe", "count": 3}
+    assert line == {"@level": "warn", "@message": "event", "@module": "setpoint.probe", "count": 3}
 
 
 def test_an_exception_is_logged_by_its_class_alone(stream: io.StringIO) -> None:
@@ -33,14 +33,14 @@ def test_an_exception_is_logged_by_its_class_alone(stream: io.StringIO) -> None:
     try:
         _ = int("hunter2")
     except ValueError:
-        logging.getLogger("elsewhere").exception("oh")
+        logging.getLogger("elsewhere").exception("failed")
 
     assert json.loads(stream.getvalue())["class"] == "ValueError"
     assert "hunter2" not in stream.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "levels"),
     [
         ({}, ["warn", "error"]),
         ({"TF_LOG": "info"}, ["info", "warn", "error"]),
@@ -50,9 +50,11 @@ def test_an_exception_is_logged_by_its_class_alone(stream: io.StringIO) -> None:
         ({"TF_LOG": "whatever"}, ["debug", "info", "warn", "error"]),
     ],
 )
-def test_the_log_level_is_that_of_terraform(stream: io.StringIO, environment: dict[str, str], told: list[str]) -> None:
+def test_the_log_level_is_that_of_terraform(
+    stream: io.StringIO, environment: dict[str, str], levels: list[str]
+) -> None:
     hclog.configure(environment, stream)
     for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
-        logging.getLogger("setpoint.probe").log(level, "said")
+        logging.getLogger("setpoint.probe").log(level, "event")
 
-    assert [json.loads(line)["@level"] for line in stream.getvalue().splitlines()] == told
+    assert [json.loads(line)["@level"] for line in stream.getvalue().splitlines()] == levels

@@ -55,7 +55,7 @@ def test_a_certificate_is_made_once_and_only_its_user_may_read_it(
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_what_is_logged_arrives_with_its_level(new_project: NewProject) -> None:
+def test_a_log_record_keeps_its_level(new_project: NewProject) -> None:
     project = new_project(thing(behaviour='"bug in plan"'))
     logged = Project(project.installation, project.folder, {"TF_LOG_PROVIDER": "ERROR"})
 
@@ -76,7 +76,7 @@ def test_schemas_have_their_descriptions(new_project: NewProject) -> None:
     assert '"nesting_mode":"map"' in shown.stdout
 
 
-def test_a_provider_that_runs_already_is_used_and_left_running(new_project: NewProject) -> None:
+def test_a_running_provider_is_used_and_left_running(new_project: NewProject) -> None:
     project = new_project(thing())
     script = (
         "from setpoint.terraform.rpc.server import serve_for_reattach as serve\n"
@@ -87,8 +87,8 @@ def test_a_provider_that_runs_already_is_used_and_left_running(new_project: NewP
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
     with subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
-        name, _, says = served.stdout.readline().strip().partition("=")
-        attached = Project(project.installation, project.folder, {name: says.strip("'")})
+        name, _, value = served.stdout.readline().strip().partition("=")
+        attached = Project(project.installation, project.folder, {name: value.strip("'")})
         applied = attached.apply()
         planned = attached.plan()
         served.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Messages are on the wire as protocol 6 says."""
+"""Messages are encoded as protocol 6 defines them."""
 
 import pytest
 

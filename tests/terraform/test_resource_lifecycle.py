@@ -1,4 +1,4 @@
-"""From the first plan to the last: with the real Terraform."""
+"""The lifecycle of a resource with the real Terraform: create, read, update, replace, import, delete."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_a_dynamic_value_keeps_its_type_on_its_way_through_another_resource(new_
     assert project.attributes("probe_thing.b")["tags"] == {"from": "thing-a", "level": "5"}
 
 
-def test_what_is_write_only_is_used_and_never_stored(new_project: NewProject) -> None:
+def test_a_write_only_value_is_used_and_never_stored(new_project: NewProject) -> None:
     project = new_project(thing(password_wo='"wo"'))
     applied = project.apply()
     if [one.summary for one in applied.diagnostics] == ["Write-only attributes are not supported here"]:
@@ -120,20 +120,20 @@ def test_taint_and_replace_create_the_object_again(new_project: NewProject) -> N
     assert project.attributes("probe_thing.a")["revision"] == 1
 
 
-def test_an_object_that_is_there_is_imported_and_needs_no_change(new_project: NewProject) -> None:
+def test_an_existing_object_is_imported_and_needs_no_change(new_project: NewProject) -> None:
     project = new_project(thing(size="3"))
     project.apply()
     project.run("state", "rm", "probe_thing.a")
-    missing = project.run("import", "-input=false", "-no-color", "probe_thing.a", "nobody")
+    missing = project.run("import", "-input=false", "-no-color", "probe_thing.a", "none")
     imported = project.run("import", "-input=false", "-no-color", "probe_thing.a", "a")
 
     assert (missing.code, imported.code) == (1, 0)
-    assert "There is no thing nobody" in missing.errors
+    assert "There is no thing none" in missing.errors
     assert project.attributes("probe_thing.a")["size"] == 3
     assert project.plan().code == 0
 
 
-def test_an_import_block_does_the_same_within_an_apply(new_project: NewProject) -> None:
+def test_an_import_block_imports_within_an_apply(new_project: NewProject) -> None:
     project = new_project(thing())
     project.apply()
     project.run("state", "rm", "probe_thing.a")
@@ -144,7 +144,7 @@ def test_an_import_block_does_the_same_within_an_apply(new_project: NewProject) 
     assert applied.summary("apply") == (0, 0, 0)
 
 
-def test_private_bytes_come_back_in_every_step(new_project: NewProject) -> None:
+def test_private_state_is_passed_to_every_call(new_project: NewProject) -> None:
     project = new_project(thing(size="1"))
     project.apply()
     first = project.instances()["probe_thing.a"]["private"]
@@ -156,7 +156,7 @@ def test_private_bytes_come_back_in_every_step(new_project: NewProject) -> None:
     assert project.instances()["probe_thing.a"]["private"] == "cGNwdQ=="
 
 
-def test_a_provider_is_configured_with_what_the_same_apply_brings(new_project: NewProject) -> None:
+def test_a_provider_is_configured_with_a_value_that_the_same_apply_computes(new_project: NewProject) -> None:
     folder = 'resource "terraform_data" "folder" {\n  input = "OBJECTS"\n}\n'
     project = new_project(thing().replace('"OBJECTS"', "terraform_data.folder.output") + folder)
     planned = project.plan()
@@ -167,7 +167,7 @@ def test_a_provider_is_configured_with_what_the_same_apply_brings(new_project: N
     assert project.plan().code == 0
 
 
-def test_a_configuration_is_written_for_what_is_imported(new_project: NewProject) -> None:
+def test_a_configuration_is_generated_for_an_imported_object(new_project: NewProject) -> None:
     project = new_project(thing(size="3", tags='{ x = "y" }'))
     project.apply()
     project.run("state", "rm", "probe_thing.a")

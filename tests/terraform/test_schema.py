@@ -1,4 +1,4 @@
-"""What a schema alone says of a plan."""
+"""What a schema alone implies for a plan."""
 
 from setpoint.terraform.cty.types import NUMBER, STRING
 from setpoint.terraform.cty.values import UNKNOWN, AttributeValues
@@ -40,29 +40,29 @@ CONFIG: AttributeValues = {"name": "n", "id": None, "count": None, "secret": "s"
 PRIOR: AttributeValues = {"name": "n", "id": "i", "count": 1, "secret": None, "part": None}
 
 
-def test_what_a_new_object_computes_is_unknown_and_what_is_write_only_is_nowhere() -> None:
+def test_computed_attributes_of_a_new_object_are_unknown_and_write_only_ones_null() -> None:
     found = mark_computed_unknown(_schema(NestingMode.SINGLE), CONFIG, None, CONFIG)
 
     assert found == {"name": "n", "id": UNKNOWN, "count": UNKNOWN, "secret": None, "part": None}
 
 
-def test_what_the_author_gave_is_not_computed() -> None:
+def test_an_attribute_that_the_author_sets_is_not_computed() -> None:
     config = {**CONFIG, "count": 7}
 
     assert mark_computed_unknown(_schema(NestingMode.SINGLE), config, None, config)["count"] == 7
 
 
-def test_where_nothing_differs_everything_stays() -> None:
+def test_a_proposal_without_a_difference_stays_as_it_is() -> None:
     assert mark_computed_unknown(_schema(NestingMode.SINGLE), CONFIG, PRIOR, {**PRIOR, "secret": "s"}) == PRIOR
 
 
-def test_in_an_update_only_use_state_for_unknown_is_still_known() -> None:
+def test_an_update_keeps_only_computed_attributes_with_use_state_for_unknown() -> None:
     found = mark_computed_unknown(_schema(NestingMode.SINGLE), {**CONFIG, "name": "m"}, PRIOR, {**PRIOR, "name": "m"})
 
     assert (found["id"], found["count"]) == ("i", UNKNOWN)
 
 
-def test_parts_of_an_object_are_computed_too() -> None:
+def test_computed_attributes_of_nested_objects_are_unknown() -> None:
     given: AttributeValues = {**CONFIG, "part": _part(secret="s")}
     listed: AttributeValues = {**CONFIG, "part": (_part(secret="s"), UNKNOWN)}
     mapped: AttributeValues = {**CONFIG, "part": {"x": _part(secret="s"), "y": None}}
@@ -98,7 +98,7 @@ def _replaced(nesting: NestingMode, before: object, after: object) -> tuple[tupl
     return paths_requiring_replace(_schema(nesting), {**PRIOR, "part": before}, {**PRIOR, "part": after})  # type: ignore[dict-item]  # any
 
 
-def test_what_is_stored_has_nothing_that_is_write_only() -> None:
+def test_nested_write_only_attributes_are_not_stored() -> None:
     secret = _part(secret="s")
 
     assert without_write_only(_schema(NestingMode.LIST), {**CONFIG, "part": (secret, UNKNOWN)})["part"] == (

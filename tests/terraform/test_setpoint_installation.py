@@ -1,4 +1,4 @@
-"""`setpoint terraform install`, and what the real Terraform makes of it."""
+"""`setpoint terraform install`: the real Terraform finds and starts the installed provider."""
 
 import re
 import signal
@@ -19,20 +19,20 @@ HASH = re.compile(r'"(h1:[^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A home directory of its own, with the Terraform that all tests share."""
+    """A home directory, with the Terraform that all tests share."""
 
     home: Path
     base: Installation
 
     def on_path(self, *environments: Environment) -> dict[str, str]:
-        """The variables of a shell in which these are activated, the first one last."""
+        """The environment variables of a shell with these environments on its PATH."""
         kept = {name: text for name, text in self.base.environment.items() if name != "TF_CLI_CONFIG_FILE"}
         others = [one for one in kept["PATH"].split(":") if not Path(one, "terraform-provider-setpoint").exists()]
         path = ":".join([*(str(one.programs) for one in environments), *others])
         return {**kept, "HOME": str(self.home), "PATH": path, "CHECKPOINT_DISABLE": "1"}
 
     def install(self, environment: Environment, *arguments: str) -> str:
-        """What `setpoint terraform install` of that environment prints."""
+        """The output of `setpoint terraform install` of an environment."""
         done = environment.run("terraform", "install", *arguments, environment=self.on_path())
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -46,7 +46,7 @@ class Machine:
         return project
 
     def ready_project(self, printed: str, *active: Environment, name: str = "project") -> Project:
-        """One with the block that an installation printed, after `terraform init`."""
+        """A project with the block that an installation printed, after `terraform init`."""
         project = self.project(printed[printed.index("terraform {") :], *active, name=name)
         ran(project, "init", "-input=false")
         return project
@@ -54,18 +54,18 @@ class Machine:
 
 @pytest.fixture
 def machine(installation: Installation, tmp_path: Path) -> Machine:
-    """Nothing is installed there."""
+    """A machine without an installed provider."""
     return new_machine(tmp_path / "home", installation)
 
 
 def new_machine(home: Path, installation: Installation) -> Machine:
-    """With an empty home."""
+    """A machine with an empty home directory."""
     home.mkdir()
     return Machine(home, installation)
 
 
 def ran(project: Project, *arguments: str) -> str:
-    """What a command prints that has to go well."""
+    """The output of a command that has to succeed."""
     command = [project.installation.binary, f"-chdir={project.folder}", *arguments, "-no-color"]
     environment = {**project.installation.environment, **project.more}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -74,24 +74,24 @@ def ran(project: Project, *arguments: str) -> str:
 
 
 def lock_of(project: Project) -> str:
-    """What is handed on with a configuration."""
+    """The lock file of a project."""
     return (project.folder / ".terraform.lock.hcl").read_text()
 
 
 def host_of(binary: str) -> str:
-    """The one that is meant when a configuration names none."""
+    """The registry host of a source address without one."""
     return "registry.opentofu.org" if "tofu" in Path(binary).name else "registry.terraform.io"
 
 
-def the_errors(shown: Sequence[Diagnostic]) -> str:
-    """What went wrong, as it is shown."""
+def error_text(shown: Sequence[Diagnostic]) -> str:
+    """The errors that are shown, in one text."""
     return " ".join(f"{one.summary} {one.detail}" for one in shown if one.severity == "error")
 
 
 # --- Finding it -------------------------------------------------------------------------------------------------------
 
 
-def test_init_finds_what_was_installed_with_no_settings_of_terraforms(machine: Machine, tmp_path: Path) -> None:
+def test_init_finds_the_installed_provider_without_a_cli_configuration(machine: Machine, tmp_path: Path) -> None:
     project = machine.ready_project(machine.install(new_environment(tmp_path / "venv")))
 
     address = f"{host_of(project.installation.binary)}/setpoint/setpoint"
@@ -99,7 +99,7 @@ def test_init_finds_what_was_installed_with_no_settings_of_terraforms(machine: M
     assert project.plan().code == 0
 
 
-def test_another_folder_is_found_by_the_settings_that_are_printed(machine: Machine, tmp_path: Path) -> None:
+def test_another_plugin_folder_is_found_with_the_printed_cli_configuration(machine: Machine, tmp_path: Path) -> None:
     printed = machine.install(new_environment(tmp_path / "venv"), "--plugins", str(tmp_path / "elsewhere"))
     mirror = printed[printed.index("provider_installation {") : printed.index("A configuration")]
     (machine.home / ".terraformrc").write_text(mirror)
@@ -108,7 +108,7 @@ def test_another_folder_is_found_by_the_settings_that_are_printed(machine: Machi
     assert machine.ready_project(printed).plan().code == 0
 
 
-def test_lock_files_agree_whatever_the_place_of_the_environment(installation: Installation, tmp_path: Path) -> None:
+def test_lock_files_agree_wherever_the_environment_is(installation: Installation, tmp_path: Path) -> None:
     mine, yours = (new_machine(tmp_path / name, installation) for name in ("mine", "yours"))
     here = mine.ready_project(mine.install(new_environment(tmp_path / "here")))
     there = yours.ready_project(yours.install(new_environment(tmp_path / "other" / "place")))
@@ -119,7 +119,7 @@ def test_lock_files_agree_whatever_the_place_of_the_environment(installation: In
     assert there.plan().code == 0
 
 
-def test_one_hash_stands_for_all_platforms(machine: Machine, tmp_path: Path) -> None:
+def test_the_lock_file_has_one_hash_for_all_platforms(machine: Machine, tmp_path: Path) -> None:
     project = machine.ready_project(machine.install(new_environment(tmp_path / "venv")))
     mirror = f"-fs-mirror={machine.home / '.terraform.d' / 'plugins'}"
     names = ("linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64")
@@ -128,7 +128,7 @@ def test_one_hash_stands_for_all_platforms(machine: Machine, tmp_path: Path) -> 
     assert len(HASH.findall(lock_of(project))) == 1
 
 
-def test_what_an_interrupted_installation_leaves_is_not_found(machine: Machine, tmp_path: Path) -> None:
+def test_the_remains_of_an_interrupted_installation_are_not_found(machine: Machine, tmp_path: Path) -> None:
     printed = machine.install(new_environment(tmp_path / "venv"))
     for folder in machine.home.glob(".terraform.d/plugins/*/setpoint/setpoint/*"):
         (folder / ".5f2a91c3").mkdir()
@@ -140,14 +140,14 @@ def test_what_an_interrupted_installation_leaves_is_not_found(machine: Machine, 
 # --- Starting it ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_on_the_path_comes_first(machine: Machine, tmp_path: Path) -> None:
+def test_the_provider_on_the_path_is_used_first(machine: Machine, tmp_path: Path) -> None:
     installed, active = new_environment(tmp_path / "installed"), new_environment(tmp_path / "active")
     machine.ready_project(machine.install(installed), active).plan()
 
     assert (active.has_served, installed.has_served) == (True, False)
 
 
-def test_what_is_not_on_the_path_is_found_by_its_pointer(machine: Machine, tmp_path: Path) -> None:
+def test_a_provider_that_is_not_on_the_path_is_found_by_its_pointer_file(machine: Machine, tmp_path: Path) -> None:
     installed = new_environment(tmp_path / "in a place with spaces")
     machine.ready_project(machine.install(installed)).plan()
 
@@ -178,7 +178,7 @@ def test_terraform_shows_what_to_do_where_setpoint_is_not_there(machine: Machine
         f"setpoint {__version__} is not here: terraform-provider-setpoint is not on the PATH, and "
         f"{machine.home}/.config/setpoint/terraform-provider-setpoint/{__version__} names no program. "
         f"Run: pip install setpoint=={__version__} && setpoint terraform install"
-    ) in the_errors(project.plan().diagnostics)
+    ) in error_text(project.plan().diagnostics)
 
 
 def test_terraform_shows_what_to_do_where_another_version_is_there(machine: Machine, tmp_path: Path) -> None:
@@ -190,13 +190,13 @@ def test_terraform_shows_what_to_do_where_another_version_is_there(machine: Mach
         f"Terraform asks for setpoint 0.3.1, and {environment.provider} is setpoint 0.4.0. "
         "Run: pip install setpoint==0.3.1; or run: setpoint terraform install, write the version that it shows into "
         "the configuration, and run: terraform init -upgrade"
-    ) in the_errors(project.plan().diagnostics)
+    ) in error_text(project.plan().diagnostics)
 
 
 # --- While developing -------------------------------------------------------------------------------------------------
 
 
-def test_an_environment_of_a_developers_is_used_without_init(machine: Machine, tmp_path: Path) -> None:
+def test_a_development_override_is_used_without_init(machine: Machine, tmp_path: Path) -> None:
     environment = new_environment(tmp_path / "venv")
     settings = (
         f'provider_installation {{\n dev_overrides {{\n "setpoint/setpoint" = "{environment.programs}"\n }}\n}}\n'
@@ -210,7 +210,7 @@ def test_an_environment_of_a_developers_is_used_without_init(machine: Machine, t
     assert "Provider development overrides are in effect" in [one.summary for one in planned.diagnostics]
 
 
-def test_a_provider_that_runs_already_is_used(machine: Machine, tmp_path: Path) -> None:
+def test_a_running_provider_is_used(machine: Machine, tmp_path: Path) -> None:
     environment = new_environment(tmp_path / "venv")
     project = machine.ready_project(machine.install(environment))
     environment.write_programs("0.0.1")
@@ -218,14 +218,14 @@ def test_a_provider_that_runs_already_is_used(machine: Machine, tmp_path: Path) 
     command = [str(environment.provider), "--reattach", address]
     with subprocess.Popen(command, env=machine.on_path(), stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
-        name, _, says = served.stdout.readline().strip().partition("=")
-        planned = Project(project.installation, project.folder, {name: says.strip("'")}).plan()
+        name, _, value = served.stdout.readline().strip().partition("=")
+        planned = Project(project.installation, project.folder, {name: value.strip("'")}).plan()
         served.send_signal(signal.SIGINT)
 
         assert (planned.code, served.wait(30)) == (0, 0)
 
 
-def test_a_user_who_runs_the_command_is_told_what_it_is_for(machine: Machine, tmp_path: Path) -> None:
+def test_a_user_who_runs_the_provider_gets_an_explanation(machine: Machine, tmp_path: Path) -> None:
     environment = new_environment(tmp_path / "venv")
     done = subprocess.run(
         [environment.provider, "--help"], env=machine.on_path(), capture_output=True, text=True, check=False

@@ -30,7 +30,7 @@ async def _echo(reader: StreamReader, writer: StreamWriter) -> None:
 @asynccontextmanager
 async def _started_proxy(folder: Path, context: ssl.SSLContext | None) -> AsyncIterator[TlsProxy]:
     grpc_server = await asyncio.start_unix_server(_echo, folder / "grpc")
-    proxy = TlsProxy()
+    proxy = TlsProxy(disconnected_s=0)
     try:
         await proxy.start(folder / "provider", folder / "grpc", context)
         yield proxy

@@ -1,4 +1,4 @@
-"""The tutorial tells people what to type, and what they will see: with the real Terraform and API server it does."""
+"""The commands of the tutorial, run with the real Terraform and API server, print what the page shows."""
 
 import os
 import re
@@ -21,8 +21,8 @@ ANYTHING: Final = "…"
 NAMESPACE: Final = "/api/v1/namespaces/bakery"
 
 
-class Reader:
-    """Somebody with an empty home, who types what the page shows."""
+class TutorialShell:
+    """A shell with an empty home directory, which runs the commands of the page."""
 
     def __init__(self, terraform: str, kubeconfig: Path, kubectl: Path, home: Path) -> None:
         self._home = home
@@ -44,10 +44,10 @@ class Reader:
         """Puts it into `main.tf`."""
         (self._folder / "main.tf").write_text(configuration, encoding="utf-8")
 
-    def type(self, line: str) -> str:
-        """What the line prints, with a home as the page has it."""
+    def run(self, line: str) -> str:
+        """The output of a command line, with `~` for the home directory."""
         if line == "pip install setpoint":
-            # It would ask the network. What it makes is the same.
+            # Without the network: the environment is the same.
             new_environment(self._home / "venv")
             return ""
         done = subprocess.run(
@@ -61,36 +61,36 @@ class Reader:
         )
         self._code = done.returncode
         printed = (done.stdout + done.stderr).replace(str(self._home), "~")
-        # What goes by the name of Terraform here may call itself otherwise.
+        # OpenTofu calls itself by its own name.
         return printed.replace("OpenTofu", "Terraform") if line.startswith("terraform") else printed
 
 
 def is_shown(printed: str, shown: str) -> bool:
-    """Whether a page that shows this tells the truth; a line with nothing but … stands for any number of lines."""
+    """Whether the output is what the page shows; a line with nothing but … stands for any number of lines."""
     lines = ["(?:.*\n)*" if line == ANYTHING else re.escape(line) + "\n" for line in shown.splitlines()]
     plain = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
     return re.fullmatch("".join(lines), plain) is not None
 
 
 @pytest.fixture
-def reader(terraform: str, api_server: Access, kubectl_program: Path, tmp_path: Path) -> Iterator[Reader]:
-    """At the beginning; whatever is left in the cluster is removed in the end."""
-    yield Reader(terraform, api_server.kubeconfig, kubectl_program, tmp_path / "home")
+def shell(terraform: str, api_server: Access, kubectl_program: Path, tmp_path: Path) -> Iterator[TutorialShell]:
+    """A new shell; the namespace of the tutorial is deleted in the end."""
+    yield TutorialShell(terraform, api_server.kubeconfig, kubectl_program, tmp_path / "home")
     api_server.call("DELETE", NAMESPACE)
 
 
 @pytest.mark.usefixtures("controllers")
-def test_the_tutorial_goes_as_it_is_shown(reader: Reader) -> None:
+def test_every_command_of_the_tutorial_prints_what_is_shown(shell: TutorialShell) -> None:
     for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")):
         if language == "hcl":
-            reader.write(body)
+            shell.write(body)
         elif language == "console":
             for line, shown in TYPED.findall(body):
-                printed = reader.type(line)
+                printed = shell.run(line)
                 assert is_shown(printed, shown), f"$ {line}\n{printed}"
 
 
-def test_a_page_may_leave_lines_out_and_not_invent_any() -> None:
+def test_a_page_may_leave_lines_out_and_may_not_add_any() -> None:
     printed = "one\ntwo  \nthree\n"
 
     assert [is_shown(printed, shown) for shown in ("one\n…\n", "…\ntwo\n…\n", "…\n", "one\ntwo\nthree\n")] == [True] * 4

@@ -1,4 +1,4 @@
-"""What the laws of values cannot show: single values, and the messages of errors."""
+"""Single values, and the messages of errors, besides the laws of values."""
 
 import msgspec
 import pytest
@@ -19,7 +19,7 @@ def test_an_unknown_that_will_be_null_for_certain_is_null() -> None:
     assert encode_msgpack(UnknownValue(Refinement(null=True)), STRING) == b"\xc0"
 
 
-def test_what_is_known_of_an_unknown_is_written_where_it_goes_with_the_type() -> None:
+def test_a_refinement_is_encoded_where_it_applies_to_the_type() -> None:
     prefix = UnknownValue(Refinement(null=False, prefix="ab"))
 
     assert encode_msgpack(NOT_NULL, BOOL) == bytes([0xC7, 3, 12, 0x81, 1, 0xC2])
@@ -32,7 +32,7 @@ def test_true_is_not_one() -> None:
     assert not same_value((0,), (False,), ListType(NUMBER))
 
 
-def test_a_value_of_another_type_is_refused_with_its_place_and_without_itself() -> None:
+def test_the_error_for_a_value_of_another_type_names_its_path_and_not_the_value() -> None:
     type_ = ObjectType({"a": ListType(NUMBER)})
 
     with pytest.raises(Bug, match=r"^a\[1\] is a str, which is no number$"):

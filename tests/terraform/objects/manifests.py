@@ -1,4 +1,4 @@
-"""Manifests with what makes plans go wrong: defaults, quantities, numbers that are texts, secrets, nulls."""
+"""Manifests with what is hard to plan: defaults, quantities, numbers as strings, secrets, nulls."""
 
 from typing import Final
 

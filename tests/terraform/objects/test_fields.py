@@ -1,36 +1,36 @@
-"""Which fields are looked at, and what is known of them before they are there."""
+"""Which fields are compared: ignored ones, secrets, and values that are unknown until apply."""
 
 import pytest
 
 from tests.terraform.objects.workspace import A, Workspace, config_map, declared, valued
 
 IGNORING = declared("a", config_map("settings", colour="blue", size="1"), 'ignore_fields = ["data.size"]')
-ALL_OURS = declared("a", config_map("settings", colour="blue", size="1"))
+NOT_IGNORING = declared("a", config_map("settings", colour="blue", size="1"))
 SECRET = """
     apiVersion: v1
     kind: Secret
     metadata: {name: login, namespace: NAMESPACE}
     stringData: {password: 0ther}
     """
-LATER = """
+UNKNOWN_UNTIL_APPLY = """
 resource "terraform_data" "x" {
   input = INPUT
 }
 """
 
 
-def test_an_ignored_field_is_set_once_and_left_to_other_managers_until_it_is_no_longer_ignored(
+def test_an_ignored_field_is_set_at_creation_and_left_to_other_managers_until_it_is_no_longer_ignored(
     workspace: Workspace,
 ) -> None:
     workspace.applied(IGNORING)
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
     assert workspace.state()["projection"] == {"data.colour": "blue"}
     workspace.edit("configmaps", "settings", {"data": {"size": "7"}})
-    workspace.is_settled()
+    workspace.assert_no_changes()
     workspace.applied(IGNORING.replace("blue", "red").replace('"size": "1"', '"size": "3"'))
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "red", "size": "7"}
 
-    workspace.write(ALL_OURS)
+    workspace.write(NOT_IGNORING)
     assert workspace.planned()[A].after["projection"] == {"data.colour": "blue", "data.size": "1"}
     workspace.applied()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
@@ -61,13 +61,13 @@ def test_an_invalid_configuration_is_reported_at_plan(workspace: Workspace, text
 
 
 def test_a_typo_in_an_update_is_reported_at_plan(workspace: Workspace) -> None:
-    workspace.applied(ALL_OURS)
-    _, detail = workspace.refused(ALL_OURS.replace(" data:", " binaryDate:"))
+    workspace.applied(NOT_IGNORING)
+    _, detail = workspace.refused(NOT_IGNORING.replace(" data:", " binaryDate:"))
 
     assert "binaryDate" in detail
 
 
-def test_a_secret_is_never_shown(workspace: Workspace) -> None:
+def test_the_values_of_a_secret_are_redacted(workspace: Workspace) -> None:
     workspace.applied(valued("a", SECRET_VALUE))
     assert workspace.get("secrets", "login")["data"] == {"password": "czNjcmV0"}
     text = declared("a", SECRET).replace("<<-EOT", "sensitive(<<-EOT").replace("EOT\n", "EOT\n)\n")
@@ -95,14 +95,14 @@ SECRET_VALUE = """{
   }"""
 
 
-def test_a_manifest_that_is_not_known_yet_is_applied_at_once(workspace: Workspace) -> None:
+def test_a_manifest_with_unknown_values_is_applied_in_one_run(workspace: Workspace) -> None:
     body = valued("a", MANIFEST.replace("COLOUR", "terraform_data.x.output"))
-    change = workspace.planned(LATER.replace("INPUT", '"blue"') + body)[A]
+    change = workspace.planned(UNKNOWN_UNTIL_APPLY.replace("INPUT", '"blue"') + body)[A]
 
     assert change.unknown["projection"] is True
     workspace.applied()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
-    change = workspace.planned(LATER.replace("INPUT", '"red"') + body)[A]
+    change = workspace.planned(UNKNOWN_UNTIL_APPLY.replace("INPUT", '"red"') + body)[A]
     assert (change.actions, change.unknown["projection"]) == (["update"], True)
     workspace.applied()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "red"}
@@ -116,8 +116,8 @@ MANIFEST = """{
   }"""
 
 
-def test_a_text_and_a_cluster_that_are_not_known_yet_are_applied_at_once(workspace: Workspace) -> None:
-    later = LATER.replace(
+def test_an_unknown_yaml_body_and_an_unknown_cluster_are_applied_in_one_run(workspace: Workspace) -> None:
+    later = UNKNOWN_UNTIL_APPLY.replace(
         "INPUT", '{ path = "KUBECONFIG", body = "{apiVersion: v1, kind: ConfigMap, metadata: BODY}" }'
     )
     text = """
@@ -137,13 +137,13 @@ resource "setpoint_object" "b" {
     workspace.destroyed()
 
 
-def test_a_name_that_is_not_known_yet_and_becomes_another_replaces_the_object(workspace: Workspace) -> None:
+def test_an_unknown_name_that_turns_out_to_be_another_replaces_the_object(workspace: Workspace) -> None:
     body = valued("a", MANIFEST.replace('"settings"', "terraform_data.x.output").replace("COLOUR", '"blue"'))
-    workspace.applied(LATER.replace("INPUT", '"one"') + body)
-    workspace.write(LATER.replace("INPUT", '"two"') + body)
+    workspace.applied(UNKNOWN_UNTIL_APPLY.replace("INPUT", '"one"') + body)
+    workspace.write(UNKNOWN_UNTIL_APPLY.replace("INPUT", '"two"') + body)
     outcome = workspace.apply()
 
     assert outcome.code == 0, outcome.diagnostics
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert workspace.get("configmaps", "one") is None
     assert workspace.get("configmaps", "two") is not None

@@ -6,7 +6,7 @@ from tests.terraform.objects.workspace import A, B, Workspace, config_map, decla
 
 BLUE = declared("a", config_map("settings", colour="blue"))
 FORCED = declared("a", config_map("settings", colour="blue"), "force_conflicts = true")
-FOREIGN = {"metadata": {"name": "settings"}, "data": {"colour": "green", "size": "1"}}
+UNMANAGED = {"metadata": {"name": "settings"}, "data": {"colour": "green", "size": "1"}}
 
 
 def identifier(workspace: Workspace) -> str:
@@ -19,7 +19,7 @@ def imported(workspace: Workspace) -> None:
 
 
 def test_an_unmanaged_object_is_an_error_at_plan_then_imported_and_managed(workspace: Workspace) -> None:
-    workspace.make("configmaps", FOREIGN)
+    workspace.make("configmaps", UNMANAGED)
     uid = workspace.uid("configmaps", "settings")
     summary, detail = workspace.refused(BLUE)
 
@@ -36,7 +36,7 @@ def test_an_unmanaged_object_is_an_error_at_plan_then_imported_and_managed(works
 
 
 def test_an_object_is_destroyed_straight_after_its_import(workspace: Workspace) -> None:
-    workspace.make("configmaps", FOREIGN)
+    workspace.make("configmaps", UNMANAGED)
     workspace.write(BLUE)
     imported(workspace)
     workspace.destroyed()
@@ -45,18 +45,18 @@ def test_an_object_is_destroyed_straight_after_its_import(workspace: Workspace) 
 
 
 def test_an_import_block_writes_the_configuration_that_changes_nothing(workspace: Workspace) -> None:
-    workspace.make("configmaps", FOREIGN)
+    workspace.make("configmaps", UNMANAGED)
     workspace.write(f'import {{\n  to = {A}\n  id = "{identifier(workspace)}"\n}}\n')
     planned = workspace.plan("-generate-config-out=generated.tf")
 
     assert planned.code == 2, planned.diagnostics
     assert planned.summary("plan") == (0, 1, 0)
     workspace.applied()
-    assert workspace.get("configmaps", "settings")["data"] == FOREIGN["data"]
+    assert workspace.get("configmaps", "settings")["data"] == UNMANAGED["data"]
 
 
 @pytest.mark.parametrize("what", ["v1,kind=ConfigMap", "apiVersion=v1,kind=ConfigMap,namespace=NAMESPACE,name=none"])
-def test_an_import_of_nothing_says_so(workspace: Workspace, what: str) -> None:
+def test_an_import_of_an_object_that_does_not_exist_is_an_error(workspace: Workspace, what: str) -> None:
     workspace.write(BLUE)
     outcome = workspace.project.run(
         "import", "-input=false", "-no-color", A, what.replace("NAMESPACE", workspace.namespace)
@@ -74,7 +74,7 @@ def test_an_object_of_another_state_is_refused_and_stays_as_it_is(workspace: Wor
     assert summary == "The object is kept by another resource"
     assert "terraform state rm" in detail
     assert other.project.instances() == {}
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
 
 
@@ -94,7 +94,7 @@ def test_an_object_that_another_state_adopted_is_left_to_it(workspace: Workspace
     workspace.destroyed()
 
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "red"}
-    other.is_settled()
+    other.assert_no_changes()
 
 
 def test_a_field_that_another_tool_declares_is_named_at_plan_and_taken_by_force(workspace: Workspace) -> None:

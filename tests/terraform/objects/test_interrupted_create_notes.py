@@ -8,7 +8,7 @@ from setpoint.terraform.resources.object_state import InterruptedCreates
 HERE = ClusterLocation("a", "v1 Service shop/web")
 
 
-def test_a_note_is_read_by_another_process_in_the_same_folder_until_it_is_forgotten(tmp_path: Path) -> None:
+def test_a_note_is_read_by_another_process_in_the_same_working_directory_until_it_is_removed(tmp_path: Path) -> None:
     InterruptedCreates(tmp_path / "cache", "/project").note(HERE, "8f3a1c2b9d04/1")
     after = InterruptedCreates(tmp_path / "cache", "/project")
 

@@ -1,4 +1,4 @@
-"""Objects that are there though what they wait for is not: kept, however often Terraform is run."""
+"""Objects whose create did not finish, by a timeout or an interrupt: the next apply adopts them."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from tests.terraform.objects.waits import BOTH, PATIENTLY, WAIT, address_known, 
 from tests.terraform.objects.workspace import A, B, Workspace
 
 KEPT = [("warning", "The object is kept")]
-FIRST_MADE = "lifecycle { create_before_destroy = true }"
+CREATE_FIRST = "lifecycle { create_before_destroy = true }"
 
 
 def test_a_timeout_keeps_the_object_until_the_value_is_there(workspace: Workspace) -> None:
@@ -27,13 +27,13 @@ def test_a_timeout_keeps_the_object_until_the_value_is_there(workspace: Workspac
     workspace.give_address("web", "192.0.2.1")
     outcome = workspace.apply()
     assert (outcome.code, [(one.severity, one.summary) for one in outcome.diagnostics]) == (0, KEPT)
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")
     workspace.destroyed()
     assert workspace.get("services", "web") is None
 
 
-def test_an_object_that_may_not_be_kept_is_replaced(workspace: Workspace) -> None:
+def test_a_pending_object_with_on_timeout_fail_is_replaced(workspace: Workspace) -> None:
     failing = service(more=f'{WAIT}\non_timeout = "fail"')
     first = timed_out(workspace, failing)
     second = timed_out(workspace)
@@ -58,7 +58,7 @@ def test_a_pending_object_whose_resource_is_removed_is_deleted(workspace: Worksp
     assert workspace.get("services", "web") is None
 
 
-@pytest.mark.parametrize("more", ["", FIRST_MADE])
+@pytest.mark.parametrize("more", ["", CREATE_FIRST])
 def test_another_name_replaces_a_pending_object(workspace: Workspace, more: str) -> None:
     timed_out(workspace, service(more=f"{WAIT}\n{more}"))
     workspace.write(service(name="other", more=f"{PATIENTLY}\n{more}"))
@@ -68,15 +68,15 @@ def test_another_name_replaces_a_pending_object(workspace: Workspace, more: str)
     assert workspace.get("services", "web") is None
 
 
-def test_a_pending_object_is_safe_with_create_before_destroy(workspace: Workspace) -> None:
-    uid = timed_out(workspace, service(more=f"{WAIT}\n{FIRST_MADE}"))
+def test_a_pending_object_is_kept_with_create_before_destroy(workspace: Workspace) -> None:
+    uid = timed_out(workspace, service(more=f"{WAIT}\n{CREATE_FIRST}"))
     assert timed_out(workspace) == uid
     assert timed_out(workspace) == uid
     workspace.give_address("web", "192.0.2.1")
     outcome = workspace.apply()
 
     assert outcome.code == 0, outcome.diagnostics
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert workspace.uid("services", "web") == uid
     assert "deposed" not in workspace.project.instances()[A]
 
@@ -89,12 +89,12 @@ def test_a_pending_object_can_be_changed(workspace: Workspace) -> None:
     outcome = workspace.apply()
 
     assert outcome.code == 0, outcome.diagnostics
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert (workspace.uid("services", "web"), workspace.get("services", "web")["spec"]["ports"][0]["port"]) == (uid, 82)
 
 
-def test_a_pending_object_is_kept_even_when_its_replacement_is_asked_for(workspace: Workspace) -> None:
-    # Terraform asks the very same for what is tainted already: `on_timeout = "fail"` is the way to have it replaced.
+def test_a_pending_object_is_kept_even_when_its_replacement_is_requested(workspace: Workspace) -> None:
+    # Terraform sends the same requests for a tainted object. `on_timeout = "fail"` has it replaced.
     uid = timed_out(workspace, service())
     outcome = workspace.apply(f"-replace={A}")
 
@@ -102,8 +102,8 @@ def test_a_pending_object_is_kept_even_when_its_replacement_is_asked_for(workspa
     assert workspace.uid("services", "web") == uid
 
 
-@pytest.mark.parametrize("more", ["", FIRST_MADE])
-def test_a_pending_object_is_not_lost_when_an_apply_cannot_even_begin(workspace: Workspace, more: str) -> None:
+@pytest.mark.parametrize("more", ["", CREATE_FIRST])
+def test_a_pending_object_is_not_lost_when_an_apply_is_refused(workspace: Workspace, more: str) -> None:
     workspace.allow("alice")
     as_alice = f'cluster = {{ config_path = "{workspace.access.kubeconfig_of("alice")}" }}'
     uid = timed_out(workspace, service(more=f"{WAIT}\n{more}\n{as_alice}"))
@@ -116,7 +116,7 @@ def test_a_pending_object_is_not_lost_when_an_apply_cannot_even_begin(workspace:
     workspace.give_address("web", "192.0.2.1")
     outcome = workspace.apply()
     assert outcome.code == 0, outcome.diagnostics
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert workspace.uid("services", "web") == uid
 
 
@@ -124,11 +124,10 @@ def test_a_pending_object_is_not_lost_when_an_apply_cannot_even_begin(workspace:
 def test_ctrl_c_ends_a_wait_at_once_and_the_next_apply_goes_on(workspace: Workspace, is_new: bool) -> None:
     if not is_new:
         workspace.applied(service(port=79, more=""))
-    workspace.write(BOTH.replace("3s", "300s"))
+    workspace.write(BOTH.replace(WAIT, PATIENTLY))
     process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
     until(lambda: _port(workspace) == 80)
     os.killpg(process.pid, signal.SIGINT)
-    # Nobody has the patience for the whole wait.
     outcome = finished(process)
 
     assert outcome.code == 1
@@ -138,7 +137,7 @@ def test_ctrl_c_ends_a_wait_at_once_and_the_next_apply_goes_on(workspace: Worksp
     workspace.give_address("web", "192.0.2.1")
     outcome = workspace.apply()
     assert outcome.code == 0, outcome.diagnostics
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")
 
 
@@ -148,13 +147,13 @@ def _port(workspace: Workspace) -> int | None:
 
 
 def _children(pid: int) -> list[int]:
-    """Whatever thread of it started them."""
+    """The children of a process, of all its threads."""
     lists = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for one in lists for child in one.read_text().split()]
 
 
-def test_an_object_is_found_again_after_its_provider_was_killed_in_the_middle(workspace: Workspace) -> None:
-    workspace.write(BOTH.replace("3s", "300s"))
+def test_an_object_is_adopted_after_its_provider_was_killed_during_the_create(workspace: Workspace) -> None:
+    workspace.write(BOTH.replace(WAIT, PATIENTLY))
     process = workspace.project.start("apply", "-json", "-input=false", "-auto-approve")
     until(lambda: _port(workspace) == 80)
     for child in _children(process.pid):
@@ -167,5 +166,5 @@ def test_an_object_is_found_again_after_its_provider_was_killed_in_the_middle(wo
     workspace.write(BOTH)
     outcome = workspace.apply()
     assert outcome.code == 0, outcome.diagnostics
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")

@@ -24,7 +24,7 @@ COMPUTED = ("id", "object_ref", "projection", "status")
 
 @asynccontextmanager
 async def _resource() -> AsyncIterator[ObjectResource]:
-    """As one process of the provider has it."""
+    """A resource, as a new provider process has it."""
     clusters = ClusterConnections()
     try:
         yield ObjectResource(clusters)
@@ -35,22 +35,22 @@ async def _resource() -> AsyncIterator[ObjectResource]:
 
 
 @pytest.fixture
-def coming(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Each process finds that out with its first question; the questions there were."""
-    find, asked = Discovery.find, list[str]()
+def discovered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Discovery fails for the first request of each process; the requested kinds, in order."""
+    find, requested = Discovery.find, list[str]()
 
     async def find_late(self: Discovery, api_version: str, kind: str) -> ApiResource:
-        asked.append(kind)
-        if len(asked) == 1:
+        requested.append(kind)
+        if len(requested) == 1:
             raise KindNotServed(f"{kind} is not served")
         return await find(self, api_version, kind)
 
     monkeypatch.setattr(Discovery, "find", find_late)
-    return asked
+    return requested
 
 
-def test_its_object_is_planned_and_created(
-    api_server: Access, namespace: str, coming: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_an_object_of_the_kind_is_planned_and_created(
+    api_server: Access, namespace: str, discovered: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -60,7 +60,7 @@ def test_its_object_is_planned_and_created(
         async with _resource() as resource:
             proposed = {**config, **dict.fromkeys(COMPUTED, UNKNOWN)}
             planned = await resource.plan(PlanRequest(config, None, proposed), CallContext())
-        coming.clear()
+        discovered.clear()
         async with _resource() as resource:
             made = await resource.create(CreateRequest(config, planned.state, planned.private), CallContext())
         return planned.state["projection"], made.state["projection"]

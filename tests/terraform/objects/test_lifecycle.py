@@ -1,4 +1,4 @@
-"""An object from its first plan to its last, on a real API server."""
+"""The lifecycle of an object on a real API server: create, drift, update, delete."""
 
 from tests.terraform.objects.workspace import A, Workspace, config_map, declared, valued
 
@@ -12,7 +12,7 @@ AS_A_VALUE = """{
   }"""
 
 
-def test_it_is_created_and_nothing_is_left_to_do(workspace: Workspace) -> None:
+def test_an_object_is_created_and_needs_no_change(workspace: Workspace) -> None:
     workspace.applied(BLUE)
 
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
@@ -27,7 +27,7 @@ def test_it_is_created_and_nothing_is_left_to_do(workspace: Workspace) -> None:
     }
 
 
-def test_drift_is_shown_from_old_to_new_and_put_back(workspace: Workspace) -> None:
+def test_drift_is_shown_with_both_values_and_reverted(workspace: Workspace) -> None:
     workspace.applied(BLUE)
     workspace.edit("configmaps", "settings", {"data": {"colour": "red"}})
     change = workspace.planned()[A]
@@ -41,7 +41,7 @@ def test_drift_is_shown_from_old_to_new_and_put_back(workspace: Workspace) -> No
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
 
 
-def test_a_declared_field_that_another_writer_removed_comes_back(workspace: Workspace) -> None:
+def test_a_declared_field_that_another_writer_removed_is_restored(workspace: Workspace) -> None:
     workspace.applied(BLUE)
     workspace.edit("configmaps", "settings", {"data": {"colour": None}})
     change = workspace.planned()[A]
@@ -51,15 +51,15 @@ def test_a_declared_field_that_another_writer_removed_comes_back(workspace: Work
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
 
 
-def test_what_is_not_declared_and_how_it_is_written_are_no_change(workspace: Workspace) -> None:
+def test_undeclared_fields_and_another_notation_are_no_change(workspace: Workspace) -> None:
     workspace.applied(BLUE)
     workspace.edit("configmaps", "settings", {"data": {"size": "9"}, "metadata": {"labels": {"team": "b"}}})
-    workspace.is_settled()
+    workspace.assert_no_changes()
     workspace.write(
         declared(
             "a",
             """
-            # The same in other words.
+            # The same, written differently.
             kind: ConfigMap
             apiVersion: "v1"
             data:
@@ -71,12 +71,12 @@ def test_what_is_not_declared_and_how_it_is_written_are_no_change(workspace: Wor
         )
     )
 
-    workspace.is_settled()
+    workspace.assert_no_changes()
     workspace.destroyed()
     assert workspace.get("configmaps", "settings") is None
 
 
-def test_a_manifest_that_is_a_value_is_created_updated_and_written_as_yaml_in_the_end(workspace: Workspace) -> None:
+def test_a_manifest_value_is_created_updated_and_converted_to_yaml(workspace: Workspace) -> None:
     workspace.applied(valued("a", AS_A_VALUE.replace("DATA", '{ colour = "blue", size = "1" }')))
     uid = workspace.uid("configmaps", "settings")
     workspace.write(valued("a", AS_A_VALUE.replace("DATA", '{ colour = "red" }')))

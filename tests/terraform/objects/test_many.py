@@ -39,7 +39,7 @@ def test_fifty_objects_in_one_apply(workspace: Workspace) -> None:
     assert not [one for one in found if one["metadata"]["name"].startswith("settings-")]
 
 
-def test_two_users_at_once_each_with_what_is_allowed_to_them(workspace: Workspace) -> None:
+def test_two_users_in_one_run_each_with_their_own_permissions(workspace: Workspace) -> None:
     summary, detail = workspace.refused(TWO_USERS.replace("ALICE", str(workspace.access.kubeconfig_of("alice"))))
     assert (summary, 'User "alice" cannot get resource "configmaps"' in detail) == ("Remote refused", True), detail
     workspace.allow("alice")

@@ -17,11 +17,11 @@ STORED = [
 
 
 @pytest.mark.parametrize(("data", "state"), STORED)
-def test_it_is_read_and_written_as_ever(data: bytes, state: PrivateState) -> None:
+def test_stored_bytes_are_decoded_and_encoded_unchanged(data: bytes, state: PrivateState) -> None:
     assert read_private_state(data) == state
     assert state.to_bytes() == data
 
 
 @pytest.mark.parametrize("data", [b"", b"no JSON", b'{"is_pending":"yes"}'])
-def test_what_cannot_be_decoded_is_empty(data: bytes) -> None:
+def test_bytes_that_cannot_be_decoded_give_an_empty_state(data: bytes) -> None:
     assert read_private_state(data) == PrivateState()

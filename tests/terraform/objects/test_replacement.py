@@ -1,4 +1,4 @@
-"""Changes that take a new object, and wishes for one."""
+"""Changes that require a new object, and replacements that the user requests."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.cluster.server import Cluster
 from tests.terraform.objects.workspace import A, Workspace, config_map, declared
 
 SETTINGS = declared("a", config_map("settings", colour="blue"))
-FIRST_MADE = "lifecycle { create_before_destroy = true }"
+CREATE_FIRST = "lifecycle { create_before_destroy = true }"
 SECRET = """
     apiVersion: v1
     kind: Secret
@@ -24,7 +24,7 @@ JOB = """
     """
 
 
-@pytest.mark.parametrize("more", ["", FIRST_MADE])
+@pytest.mark.parametrize("more", ["", CREATE_FIRST])
 def test_another_name_kind_or_namespace_is_another_object(workspace: Workspace, more: str) -> None:
     text = declared("a", config_map("settings", colour="blue"), more)
     workspace.applied(text)
@@ -61,11 +61,11 @@ def test_a_change_of_an_immutable_field_replaces_the_object(
     outcome = workspace.plan()
 
     assert outcome.actions == {A: "replace"}
-    (told,) = outcome.diagnostics
-    assert (told.severity, told.summary) == ("warning", "A new object is needed")
-    assert field in told.detail
+    (shown,) = outcome.diagnostics
+    assert (shown.severity, shown.summary) == ("warning", "A new object is needed")
+    assert field in shown.detail
     assert workspace.apply().code == 0
-    workspace.is_settled()
+    workspace.assert_no_changes()
     assert workspace.uid(kind, "settings") != uid
 
 
@@ -77,7 +77,7 @@ def test_a_protected_object_is_not_replaced_for_an_immutable_field(workspace: Wo
     assert summary == "The object is protected"
 
 
-def test_a_replacement_that_is_asked_for_is_a_new_object(workspace: Workspace) -> None:
+def test_a_requested_replacement_creates_a_new_object(workspace: Workspace) -> None:
     workspace.applied(SETTINGS)
     first = workspace.uid("configmaps", "settings")
     workspace.applied(None, f"-replace={A}")
@@ -90,7 +90,7 @@ def test_a_replacement_that_is_asked_for_is_a_new_object(workspace: Workspace) -
 
 
 def test_a_replacement_of_the_same_name_cannot_be_created_before_the_destroy(workspace: Workspace) -> None:
-    workspace.applied(declared("a", config_map("settings", colour="blue"), FIRST_MADE))
+    workspace.applied(declared("a", config_map("settings", colour="blue"), CREATE_FIRST))
     uid = workspace.uid("configmaps", "settings")
     outcome = workspace.apply(f"-replace={A}")
 
@@ -99,7 +99,7 @@ def test_a_replacement_of_the_same_name_cannot_be_created_before_the_destroy(wor
         ["The object is kept by another resource"],
     )
     assert workspace.uid("configmaps", "settings") == uid
-    workspace.is_settled()
+    workspace.assert_no_changes()
 
 
 def test_another_cluster_replaces_the_object_and_another_connection_to_the_same_one_does_not(

@@ -1,4 +1,4 @@
-"""How many requests a resource costs the API server: they are counted, and named one by one."""
+"""The requests that each call of a resource sends to the API server."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ COMPUTED = ("id", "object_ref", "projection", "status")
 
 @pytest.fixture
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Each request for the object that was sent; which kinds the API server has is asked once for each process."""
+    """The requests for the object, in order; discovery, which is done once for each process, is left out."""
     send, sent = HttpClient.send, list[str]()
 
     async def send_counted(self: HttpClient, request: HttpRequest) -> HttpResponse:
@@ -38,7 +38,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Lifecycle:
-    """One object from its plan to its deletion; what each call has sent is counted."""
+    """One object from its plan to its deletion; the requests of each call are recorded."""
 
     def __init__(self, namespace: str, sent: list[str]) -> None:
         self.namespace = namespace

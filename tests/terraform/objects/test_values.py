@@ -2,7 +2,17 @@
 
 from functools import partial
 
-from tests.terraform.objects.waits import ADDRESS, BOTH, DEPENDENT, PATIENTLY, WAIT, address_known, service, timed_out
+from tests.terraform.objects.waits import (
+    ADDRESS,
+    BOTH,
+    DEPENDENT,
+    PATIENTLY,
+    TIMEOUT,
+    WAIT,
+    address_known,
+    service,
+    timed_out,
+)
 from tests.terraform.objects.workspace import A, B, Workspace, config_map, declared
 
 DEPLOYMENT = """
@@ -24,28 +34,28 @@ WAITS = {
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
-def bring_up(workspace: Workspace, name: str) -> None:
+def report_available(workspace: Workspace, name: str) -> None:
     times = {"lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}
     available = [{"type": "Available", "status": "True", **times}]
     workspace.report("deployments", name, **dict.fromkeys(_COUNTS, 1), observedGeneration=1, conditions=available)
 
 
-def test_waits_without_a_value_are_waited_for_and_have_no_status(workspace: Workspace) -> None:
+def test_waits_without_a_value_are_satisfied_and_have_no_status(workspace: Workspace) -> None:
     text = "".join(
         declared(name, DEPLOYMENT.replace("TITLE", name), f"wait_for = {{ {wait} }}") for name, wait in WAITS.items()
     )
     workspace.write(text)
     with (
-        workspace.meanwhile("deployments", "one", partial(bring_up, workspace, "one")),
-        workspace.meanwhile("deployments", "two", partial(bring_up, workspace, "two")),
-        workspace.meanwhile("deployments", "three", partial(bring_up, workspace, "three")),
+        workspace.meanwhile("deployments", "one", partial(report_available, workspace, "one")),
+        workspace.meanwhile("deployments", "two", partial(report_available, workspace, "two")),
+        workspace.meanwhile("deployments", "three", partial(report_available, workspace, "three")),
     ):
         workspace.applied()
 
     assert [workspace.state(f"setpoint_object.{name}")["status"] for name in WAITS] == [None, None, None]
 
 
-def test_a_value_reaches_the_dependent_and_follows_when_it_changes(workspace: Workspace) -> None:
+def test_a_value_reaches_the_dependent_resource_and_follows_changes(workspace: Workspace) -> None:
     planned = workspace.planned(BOTH.replace(WAIT, PATIENTLY))
     assert (planned[A].unknown["status"], planned[B].unknown["projection"]) == (True, True)
     with workspace.meanwhile("services", "web", partial(workspace.give_address, "web", "192.0.2.1")):
@@ -59,11 +69,11 @@ def test_a_value_reaches_the_dependent_and_follows_when_it_changes(workspace: Wo
     workspace.applied()
     assert address_known(workspace) == "192.0.2.2"
     uid = workspace.uid("services", "web")
-    _lose_and_find_it_again(workspace)
+    _remove_and_restore_the_value(workspace)
     assert workspace.uid("services", "web") == uid
 
 
-def _lose_and_find_it_again(workspace: Workspace) -> None:
+def _remove_and_restore_the_value(workspace: Workspace) -> None:
     workspace.give_address("web", None)
     planned = workspace.planned(BOTH)
     assert (planned[A].actions, planned[A].unknown["status"]) == (["update"], True)
@@ -85,7 +95,7 @@ def test_a_wait_that_is_added_or_changed_is_waited_for(workspace: Workspace) -> 
     timed_out(workspace)
     workspace.give_address("web", "192.0.2.1")
     workspace.applied()
-    longer = BOTH.replace("3s", "4s")
+    longer = BOTH.replace(TIMEOUT, "200ms")
     planned = workspace.planned(longer)
     assert (planned[A].actions, planned[A].unknown.get("status")) == (["update"], None)
     workspace.applied()
@@ -101,11 +111,11 @@ def test_a_wait_that_is_added_or_changed_is_waited_for(workspace: Workspace) -> 
 
 def test_an_update_whose_wait_times_out_is_not_tainted_and_goes_on(workspace: Workspace) -> None:
     ready = declared("a", DEPLOYMENT.replace("TITLE", "web"), 'wait_for = { rollout = true, timeout = "240s" }')
-    with workspace.meanwhile("deployments", "web", partial(bring_up, workspace, "web")):
+    with workspace.meanwhile("deployments", "web", partial(report_available, workspace, "web")):
         workspace.applied(ready)
     uid = workspace.uid("deployments", "web")
     dependent = declared("b", config_map("after"), f"depends_on = [{A}]")
-    summary, detail = workspace.failed(ready.replace("web:1", "web:2").replace("240s", "2s") + dependent)
+    summary, detail = workspace.failed(ready.replace("web:1", "web:2").replace("240s", TIMEOUT) + dependent)
 
     assert (summary, "status" in workspace.project.instances()[A]) == ("Wait timed out", False)
     assert "the next apply goes on waiting" in detail

@@ -1,6 +1,5 @@
 """`setpoint_wait` and the data source: objects that another controller manages, on a real API server."""
 
-import threading
 from typing import Any
 
 from tests.terraform.objects.workspace import Workspace
@@ -47,10 +46,7 @@ def found(workspace: Workspace) -> Any:
 
 def test_an_object_that_is_created_later_is_waited_for(workspace: Workspace) -> None:
     workspace.write(text('field = "status.podIP"'))
-    later = threading.Timer(4, make_pod, [workspace], {"podIP": "10.0.0.7"})
-    later.start()
-    applied = workspace.apply()
-    later.join()
+    applied = workspace.project.apply_until_started("setpoint_wait.w", lambda: make_pod(workspace, podIP="10.0.0.7"))
 
     assert (applied.code, applied.diagnostics) == (0, [])
     assert found(workspace) == '{"status":{"podIP":"10.0.0.7"}}'
@@ -60,7 +56,7 @@ def test_an_object_that_is_created_later_is_waited_for(workspace: Workspace) -> 
 
 
 def test_a_wait_that_times_out_is_not_in_the_state_and_goes_on_with_the_next_apply(workspace: Workspace) -> None:
-    workspace.write(text('condition = "Ready"', "2s"))
+    workspace.write(text('condition = "Ready"', "100ms"))
     assert [one.summary for one in workspace.apply().diagnostics] == ["Wait timed out"]
     assert "setpoint_wait.w" not in workspace.project.instances()
     assert workspace.get("configmaps", "after") is None
@@ -68,7 +64,7 @@ def test_a_wait_that_times_out_is_not_in_the_state_and_goes_on_with_the_next_app
     make_pod(workspace, conditions=[{"type": "Ready", "status": "True"}])
     assert workspace.apply().code == 0
     assert (found(workspace), workspace.plan().code) == ("null", 0)
-    # How it fares later is another matter; another object is another one.
+    # A satisfied wait stays satisfied for the same object; a new object has to satisfy it again.
     set_status(workspace, conditions=[{"type": "Ready", "status": "False"}])
     assert workspace.plan().code == 0
     workspace.access.call("DELETE", f"{workspace.path('pods', 'web')}?gracePeriodSeconds=0")
@@ -98,7 +94,7 @@ def output(workspace: Workspace) -> Any:
     return [one["outputs"] for one in applied.events if one["type"] == "outputs"][-1].get("found", {}).get("value")
 
 
-def test_an_object_is_read_as_it_is_and_a_secret_without_its_values(workspace: Workspace) -> None:
+def test_a_data_source_reads_an_object_and_a_secret_without_its_values(workspace: Workspace) -> None:
     for kind, name in (("ConfigMap", "settings"), ("Secret", "login")):
         document = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "data": {"a": "aGk="}}
         workspace.access.call("POST", workspace.path(f"{kind.lower()}s"), document)

@@ -1,18 +1,19 @@
-"""A Service that waits for its address, and a ConfigMap that holds it."""
+"""Configurations: a Service with a wait for its address, and a ConfigMap that depends on it."""
 
 from typing import Final
 
 from tests.terraform.objects.workspace import A, Workspace, declared, valued
 
 ADDRESS: Final = "status.loadBalancer.ingress[0].ip"
-# For waits that are to fail, or for what is there already.
-WAIT: Final = f'wait_for = {{ field = "{ADDRESS}", timeout = "3s" }}'
-# For what another thread changes meanwhile, on a busy machine.
-PATIENTLY: Final = WAIT.replace("3s", "240s")
+TIMEOUT: Final = "100ms"
+# For waits that time out, and for values that exist already: those are found without waiting.
+WAIT: Final = f'wait_for = {{ field = "{ADDRESS}", timeout = "{TIMEOUT}" }}'
+# For values that another thread sets during the apply.
+PATIENTLY: Final = WAIT.replace(TIMEOUT, "240s")
 
 
 def service(name: str = "web", port: int = 80, more: str = WAIT) -> str:
-    """A Service that a load balancer is to be made for."""
+    """A Service of type LoadBalancer."""
     return declared(
         "a",
         f"""
@@ -38,13 +39,13 @@ BOTH: Final = service() + DEPENDENT
 
 
 def address_known(workspace: Workspace) -> str | None:
-    """What the ConfigMap says; None when there is none."""
+    """The address in the ConfigMap; None when that does not exist."""
     found = workspace.get("configmaps", "after")
     return None if found is None else str(found["data"]["address"])
 
 
 def timed_out(workspace: Workspace, text: str | None = None) -> str:
-    """Applies until the wait is over; the uid of the Service that it leaves behind."""
+    """Applies, and the wait times out; the uid of the Service that is left."""
     summary, detail = workspace.failed(text)
     assert summary == "Wait timed out", detail
     assert ADDRESS in detail, detail

@@ -1,4 +1,4 @@
-"""A working directory of Terraform, and a namespace of a real API server."""
+"""A working directory of Terraform with the provider `setpoint`, and a namespace of a real API server."""
 
 import http.client
 import json
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tests.cluster.access import Access
 from tests.cluster.polling import until
-from tests.terraform.command import Installation, Outcome, Project, finished
+from tests.terraform.command import Installation, Outcome, Project
 
 HEAD: Final = """
 terraform {
@@ -27,21 +27,21 @@ provider "setpoint" {
 """
 A: Final = "setpoint_object.a"
 B: Final = "setpoint_object.b"
-# Where the objects are that are not in the core group.
+# The API paths of kinds outside the core group.
 _GROUPS: Final = {"deployments": "apis/apps/v1", "jobs": "apis/batch/v1"}
 
 _RIGHTS: Final = "rbac.authorization.k8s.io"
 
 
 def declared(label: str, document: str, more: str = "") -> str:
-    """A resource with a YAML document, and whatever else it says."""
+    """A `setpoint_object` with a YAML document, and more attributes."""
     body = textwrap.indent(textwrap.dedent(document).strip(), "    ")
     rest = textwrap.indent(textwrap.dedent(more).strip(), "  ")
     return f'resource "setpoint_object" "{label}" {{\n  yaml_body = <<-EOT\n{body}\n  EOT\n{rest}\n}}\n'
 
 
 def valued(label: str, manifest: str, more: str = "") -> str:
-    """A resource with a value of HCL for a manifest."""
+    """A `setpoint_object` with an HCL value as its manifest."""
     return f'resource "setpoint_object" "{label}" {{\n  manifest = {manifest}\n  {more}\n}}\n'
 
 
@@ -57,7 +57,7 @@ def config_map(name: str, **data: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is planned for one resource."""
+    """The planned change of one resource."""
 
     actions: list[str]
     before: Any
@@ -78,16 +78,14 @@ class Workspace:
 
     @property
     def project(self) -> Project:
-        """The folder, as Terraform sees it."""
+        """The project in this folder."""
         return Project(self.installation, self.folder)
 
     def write(self, text: str) -> None:
-        """A configuration, ready to be applied; NAMESPACE in it is the one of this test."""
+        """Writes a configuration, ready to be applied; NAMESPACE in it stands for the namespace of this test."""
         whole = (HEAD + text).replace("NAMESPACE", self.namespace)
         (self.folder / "main.tf").write_text(whole.replace("KUBECONFIG", str(self.access.kubeconfig)))
-        if not (self.folder / ".terraform").exists():
-            outcome = finished(self.project.start("init", "-input=false", "-no-color"))
-            assert outcome.code == 0, outcome.errors
+        self.project.initialise()
 
     def plan(self, *more: str) -> Outcome:
         """`terraform plan`."""
@@ -104,25 +102,25 @@ class Workspace:
         return Workspace(self.installation, self.access, self.namespace, folder)
 
     def applied(self, text: str | None = None, *more: str) -> None:
-        """Applies a configuration, which has to succeed without a word and leave nothing to do."""
+        """Applies a configuration: it has to succeed without diagnostics, and the next plan has no changes."""
         if text is not None:
             self.write(text)
         outcome = self.apply(*more)
         assert (outcome.code, outcome.diagnostics) == (0, []), outcome.errors
-        self.is_settled()
+        self.assert_no_changes()
 
-    def is_settled(self) -> None:
-        """Nothing is left to do, and nothing to be told."""
+    def assert_no_changes(self) -> None:
+        """Asserts that a plan has no changes and no diagnostics."""
         again = self.plan()
         assert (again.code, again.diagnostics, again.actions) == (0, [], {}), again.errors
 
     def destroyed(self) -> None:
-        """Destroys everything, which has to succeed without a word."""
+        """Destroys everything: it has to succeed without diagnostics."""
         outcome = self.project.destroy()
         assert (outcome.code, outcome.diagnostics) == (0, []), outcome.errors
 
     def planned(self, text: str | None = None, *more: str) -> dict[str, Change]:
-        """What a plan would change, by address."""
+        """The changes of a plan, by address."""
         if text is not None:
             self.write(text)
         outcome = self.plan("-out=plan", *more)
@@ -140,13 +138,13 @@ class Workspace:
         }
 
     def refused(self, text: str | None = None) -> tuple[str, str]:
-        """The one error of a plan that fails, as its summary and its detail."""
+        """The summary and the detail of the one error of a plan."""
         if text is not None:
             self.write(text)
         return self._error(self.plan())
 
     def failed(self, text: str | None = None) -> tuple[str, str]:
-        """The same for an apply, which plans without an error."""
+        """The same for an apply, whose plan has no error."""
         if text is not None:
             self.write(text)
         outcome = self.apply()
@@ -165,17 +163,17 @@ class Workspace:
     # --- The cluster --------------------------------------------------------------------------------------------------
 
     def path(self, kind: str, name: str = "") -> str:
-        """Where objects of a kind, by its plural, are."""
+        """The API path of the objects of a kind, by its plural; or of one of them."""
         where = f"/{_GROUPS.get(kind, 'api/v1')}/namespaces/{self.namespace}/{kind}"
         return f"{where}/{name}" if name else where
 
     def get(self, kind: str, name: str) -> Any:
-        """An object; None when there is none."""
+        """A live object; None when it does not exist."""
         answer = self.access.call("GET", self.path(kind, name))
         return None if answer.status == 404 else answer.body
 
     def uid(self, kind: str, name: str) -> str:
-        """Which object of that name it is."""
+        """The uid of an object."""
         return str(self.get(kind, name)["metadata"]["uid"])
 
     def make(self, kind: str, tree: Mapping[str, Any]) -> None:
@@ -189,12 +187,12 @@ class Workspace:
         assert answer.status == 200, answer
 
     def report(self, kind: str, name: str, **status: Any) -> None:
-        """Members of the status, as a controller writes them; those that are None go."""
+        """Writes members of the status, as a controller does; None removes one."""
         answer = self.access.call("PATCH", f"{self.path(kind, name)}/status", {"status": status})
         assert answer.status == 200, answer
 
     def give_address(self, name: str, ip: str | None) -> None:
-        """What load balancers do for a Service; None takes the address away."""
+        """Sets the address of a Service, as a load balancer does; None removes it."""
         self.report("services", name, loadBalancer={"ingress": [{"ip": ip}] if ip else None})
 
     def allow(self, user: str) -> None:
@@ -208,7 +206,7 @@ class Workspace:
         assert self.access.call("POST", path, binding).status == 201
 
     def forbid(self, user: str) -> None:
-        """Takes that back."""
+        """Revokes all rights of a user in the namespace."""
         path = f"/apis/{_RIGHTS}/v1/namespaces/{self.namespace}/rolebindings/{user}"
         assert self.access.call("DELETE", path).status == 200
 
@@ -224,7 +222,7 @@ class Workspace:
 
     @contextmanager
     def meanwhile(self, kind: str, name: str, action: Callable[[], None]) -> Iterator[None]:
-        """Does something as soon as there is an object of that name, while Terraform is busy."""
+        """Runs `action` in a thread as soon as the object exists, while Terraform is running."""
 
         def act() -> None:
             until(lambda: self.get(kind, name) is not None)

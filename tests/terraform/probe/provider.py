@@ -1,4 +1,4 @@
-"""A provider that does nothing but write files, with all that a provider can have."""
+"""A provider whose objects are files, with a resource, a data source and a function."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ class Lookup(DataSource):
 
 
 class Describe(ProviderFunction):
-    """What a value is, in words."""
+    """A function that describes a value."""
 
     parameters = (FunctionParameter(name="value", type=DYNAMIC, allow_null=True),)
     variadic = FunctionParameter(name="more", type=STRING)
@@ -56,7 +56,7 @@ class Describe(ProviderFunction):
     summary = "Says what a value is."
 
     async def call(self, arguments: Sequence[CtyValue], call: CallContext) -> CtyValue:
-        """See Function."""
+        """See ProviderFunction."""
         value, *more = arguments
         if isinstance(value, Dynamic) and value.value == "forbidden":
             raise FunctionFailed("it must not be forbidden", 0)
@@ -82,8 +82,8 @@ class ProbeProvider(Provider):
         self.functions = {"describe": Describe()}
 
     def objects(self) -> ObjectFiles:
-        """Where the objects are."""
-        assert self._objects is not None, "asked before the provider was configured"
+        """The objects of the configured folder."""
+        assert self._objects is not None, "the provider is not configured"
         return self._objects
 
     async def validate(self, config: AttributeValues, call: CallContext) -> None:

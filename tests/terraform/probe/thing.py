@@ -1,4 +1,4 @@
-"""A resource with an attribute of every sort. What it is told under `behaviour` goes wrong on purpose."""
+"""A resource with an attribute of every type. `behaviour` selects a failure."""
 
 from collections.abc import Callable
 from typing import Final
@@ -163,7 +163,7 @@ def _rules(values: AttributeValues) -> list[AttributeValues]:
 
 
 def _made(config: AttributeValues, planned: AttributeValues, revision: int) -> AttributeValues:
-    """What was planned, with everything that was still unknown."""
+    """The planned state, with values for the unknown attributes."""
     state = dict(planned)
     state["id"] = f"thing-{planned['name']}"
     state["revision"] = revision
