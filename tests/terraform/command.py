@@ -27,6 +27,8 @@ class Diagnostic:
     summary: str
     detail: str
     line: str = ""
+    # Of the resource that it is about.
+    address: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,13 @@ class Outcome:
         """The diagnostics that were shown to the user."""
         shown = [one["diagnostic"] for one in self.events if one["type"] == "diagnostic"]
         return [
-            Diagnostic(one["severity"], one["summary"], one["detail"], one.get("snippet", {}).get("code", "").strip())
+            Diagnostic(
+                one["severity"],
+                one["summary"],
+                one["detail"],
+                one.get("snippet", {}).get("code", "").strip(),
+                one.get("address", ""),
+            )
             for one in shown
         ]
 

@@ -87,12 +87,13 @@ def _left_after(seconds: float, run: str) -> list[str]:
 
 
 def _processes_of(run: str) -> list[str]:
-    """The processes that were started by this run, as far as this system tells."""
-    found = launched_now()
+    """The processes that were started by this run, as far as this system tells: id and command line of each."""
+    launched, found = launched_now(), []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if f"{_MARK}={run}".encode() in (folder / "environ").read_bytes():
-                found.append(folder.name)
+            if folder.name in launched or f"{_MARK}={run}".encode() in (folder / "environ").read_bytes():
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{folder.name} {command} in {os.readlink(folder / 'cwd')}")
         except OSError:
             continue
     return found

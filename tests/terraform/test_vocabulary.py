@@ -51,7 +51,9 @@ def _raise(error: SetpointError) -> None:
 
 
 HELD = HeldByOthers("409", (("data.colour", "helm"),))
-TAKEN = {"metadata": {"managedFields": [{"manager": "setpoint/shop/other", "operation": "Apply", "fieldsV1": {}}]}}
+TAKEN: Json = {
+    "metadata": {"managedFields": [{"manager": "setpoint/shop/other", "operation": "Apply", "fieldsV1": {}}]}
+}
 FIXED = RemoteInvalid("422", (("data", "field is immutable when `immutable` is set"),))
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {

@@ -32,32 +32,49 @@ def test_an_ignored_field_is_set_at_creation_and_left_to_other_managers_until_it
 
     workspace.write(NOT_IGNORING)
     assert workspace.planned()[A].after["projection"] == {"data.colour": "blue", "data.size": "1"}
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (declared("a", config_map("settings").replace(" data:", " dtaa:")), ("dtaa",)),
-        (declared("a", config_map("settings").replace("kind: ConfigMap", "")), ("kind",)),
-        (declared("a", config_map("Settings_1")), ("Settings_1", "RFC 1123")),
-        (declared("a", config_map("settings"), 'ignore_fields = ["data[["]'), ("ignore_fields", "data[[")),
-        (declared("a", config_map("settings"), "wait_for = { rollout = true }"), ("rollout", "ConfigMap")),
-        (declared("a", config_map("settings"), 'wait_for = { condition = "A", field = "b" }'), ("condition", "field")),
-        (declared("a", config_map("settings"), 'wait_for = { field = "b", timeout = "0s" }'), ("timeout",)),
-        (declared("a", config_map("settings"), 'on_timeout = "retry"'), ("on_timeout", "keep")),
-        (declared("a", config_map("settings"), 'delete_timeout = "soon"'), ("delete_timeout", "soon")),
-        (declared("a", config_map("settings"), 'manifest = { kind = "A" }'), ("yaml_body", "manifest")),
-        (declared("a", "a: 1\n---\nb: 2"), ("2 documents",)),
-        (declared("a", "a: [1"), ("yaml_body",)),
-    ],
-)
-def test_an_invalid_configuration_is_reported_at_plan(workspace: Workspace, text: str, words: tuple[str, ...]) -> None:
-    summary, detail = workspace.refused(text)
+def _settings(more: str) -> str:
+    return declared("LABEL", config_map("settings"), more)
 
-    assert [word for word in words if word not in detail] == [], (summary, detail)
-    assert "spec." not in detail
+
+# Mistakes and the words that their errors have: those that need no cluster, and those that the plan finds.
+INVALID = {
+    "at validation": {
+        "no_kind": (declared("LABEL", config_map("settings").replace("kind: ConfigMap", "")), ("kind",)),
+        "two_waits": (_settings('wait_for = { condition = "A", field = "b" }'), ("condition", "field")),
+        "no_time": (_settings('wait_for = { field = "b", timeout = "0s" }'), ("timeout",)),
+        "on_timeout": (_settings('on_timeout = "retry"'), ("on_timeout", "keep")),
+        "delete_timeout": (_settings('delete_timeout = "soon"'), ("delete_timeout", "soon")),
+        "two_manifests": (_settings('manifest = { kind = "A" }'), ("yaml_body", "manifest")),
+        "two_documents": (declared("LABEL", "a: 1\n---\nb: 2"), ("2 documents",)),
+        "no_yaml": (declared("LABEL", "a: [1"), ("yaml_body",)),
+    },
+    "at plan": {
+        "typo": (declared("LABEL", config_map("settings").replace(" data:", " dtaa:")), ("dtaa",)),
+        "name": (declared("LABEL", config_map("Settings_1")), ("Settings_1", "RFC 1123")),
+        "api_version": (declared("LABEL", config_map("settings").replace(": v1", ": V1")), ("apiVersion", "'V1'")),
+        "ignore_fields": (_settings('ignore_fields = ["data[["]'), ("ignore_fields", "data[[")),
+        "rollout": (_settings("wait_for = { rollout = true }"), ("rollout", "ConfigMap")),
+    },
+}
+
+
+@pytest.mark.parametrize("when", INVALID)
+def test_every_mistake_of_a_configuration_is_reported(workspace: Workspace, when: str) -> None:
+    cases = INVALID[when]
+    workspace.write("".join(text.replace("LABEL", label) for label, (text, _) in cases.items()))
+    outcome = workspace.plan()
+    details = {one.address: one.detail for one in outcome.diagnostics if one.severity == "error"}
+
+    assert (outcome.code, len(outcome.diagnostics)) == (1, len(cases)), outcome.diagnostics
+    for label, (_, words) in cases.items():
+        detail = details[f"setpoint_object.{label}"]
+        assert [word for word in words if word not in detail] == [], detail
+        assert "spec." not in detail
+        assert "KubernetesObject" not in detail
 
 
 def test_a_typo_in_an_update_is_reported_at_plan(workspace: Workspace) -> None:
@@ -79,10 +96,10 @@ def test_the_values_of_a_secret_are_redacted(workspace: Workspace) -> None:
     before, after = (one["projection"]["data.password"] for one in (change.before, change.after))
     assert before.startswith("(hidden, sha256 ")
     assert before != after
-    workspace.applied()
+    workspace.apply_planned()
     workspace.edit("secrets", "login", {"data": {"password": "eHh4"}})
     assert workspace.planned()[A].after["projection"] == {"data.password": after}
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("secrets", "login")["data"] == {"password": "MHRoZXI="}
     workspace.destroyed()
 
@@ -100,11 +117,11 @@ def test_a_manifest_with_unknown_values_is_applied_in_one_run(workspace: Workspa
     change = workspace.planned(UNKNOWN_UNTIL_APPLY.replace("INPUT", '"blue"') + body)[A]
 
     assert change.unknown["projection"] is True
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
     change = workspace.planned(UNKNOWN_UNTIL_APPLY.replace("INPUT", '"red"') + body)[A]
     assert (change.actions, change.unknown["projection"]) == (["update"], True)
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "red"}
 
 

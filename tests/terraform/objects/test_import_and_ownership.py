@@ -28,7 +28,7 @@ def test_an_unmanaged_object_is_an_error_at_plan_then_imported_and_managed(works
     imported(workspace)
     change = workspace.planned()[A]
     assert change.actions == ["update"]
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue", "size": "1"}
     assert workspace.uid("configmaps", "settings") == uid
     workspace.destroyed()

@@ -15,7 +15,7 @@ KEPT = [("warning", "The object is kept")]
 CREATE_FIRST = "lifecycle { create_before_destroy = true }"
 
 
-def test_a_timeout_keeps_the_object_until_the_value_is_there(workspace: Workspace) -> None:
+def test_a_timeout_keeps_the_object_until_the_value_exists_even_when_it_is_changed(workspace: Workspace) -> None:
     uid = timed_out(workspace, BOTH)
     assert (list(workspace.project.instances()), address_known(workspace)) == ([A], None)
     outcome = workspace.plan()
@@ -23,17 +23,22 @@ def test_a_timeout_keeps_the_object_until_the_value_is_there(workspace: Workspac
     assert outcome.actions == {A: "replace", B: "create"}
 
     assert timed_out(workspace) == uid
-    assert timed_out(workspace) == uid
+    assert timed_out(workspace, BOTH.replace("port: 80", "port: 81")) == uid
+    assert _port(workspace) == 81
     workspace.give_address("web", "192.0.2.1")
+    workspace.write(BOTH.replace("port: 80", "port: 82"))
     outcome = workspace.apply()
     assert (outcome.code, [(one.severity, one.summary) for one in outcome.diagnostics]) == (0, KEPT)
     workspace.assert_no_changes()
     assert (workspace.uid("services", "web"), address_known(workspace)) == (uid, "192.0.2.1")
+    assert _port(workspace) == 82
     workspace.destroyed()
     assert workspace.get("services", "web") is None
 
 
-def test_a_pending_object_with_on_timeout_fail_is_replaced(workspace: Workspace) -> None:
+def test_a_pending_object_with_on_timeout_fail_is_replaced_and_one_whose_resource_is_removed_is_deleted(
+    workspace: Workspace,
+) -> None:
     failing = service(more=f'{WAIT}\non_timeout = "fail"')
     first = timed_out(workspace, failing)
     second = timed_out(workspace)
@@ -41,20 +46,7 @@ def test_a_pending_object_with_on_timeout_fail_is_replaced(workspace: Workspace)
     assert first != second
     assert workspace.plan().diagnostics == []
     assert timed_out(workspace, service()) != second
-
-
-def test_a_pending_object_is_destroyed(workspace: Workspace) -> None:
-    timed_out(workspace, BOTH)
-    workspace.destroyed()
-
-    assert workspace.get("services", "web") is None
-    assert workspace.project.instances() == {}
-
-
-def test_a_pending_object_whose_resource_is_removed_is_deleted(workspace: Workspace) -> None:
-    timed_out(workspace, BOTH)
     workspace.applied("\n")
-
     assert workspace.get("services", "web") is None
 
 
@@ -71,7 +63,6 @@ def test_another_name_replaces_a_pending_object(workspace: Workspace, more: str)
 def test_a_pending_object_is_kept_with_create_before_destroy(workspace: Workspace) -> None:
     uid = timed_out(workspace, service(more=f"{WAIT}\n{CREATE_FIRST}"))
     assert timed_out(workspace) == uid
-    assert timed_out(workspace) == uid
     workspace.give_address("web", "192.0.2.1")
     outcome = workspace.apply()
 
@@ -81,25 +72,16 @@ def test_a_pending_object_is_kept_with_create_before_destroy(workspace: Workspac
     assert "deposed" not in workspace.project.instances()[A]
 
 
-def test_a_pending_object_can_be_changed(workspace: Workspace) -> None:
-    uid = timed_out(workspace, service())
-    assert timed_out(workspace, service(port=81)) == uid
-    workspace.give_address("web", "192.0.2.1")
-    workspace.write(service(port=82))
-    outcome = workspace.apply()
-
-    assert outcome.code == 0, outcome.diagnostics
-    workspace.assert_no_changes()
-    assert (workspace.uid("services", "web"), workspace.get("services", "web")["spec"]["ports"][0]["port"]) == (uid, 82)
-
-
-def test_a_pending_object_is_kept_even_when_its_replacement_is_requested(workspace: Workspace) -> None:
+def test_a_pending_object_is_kept_when_its_replacement_is_requested_and_is_destroyed(workspace: Workspace) -> None:
     # Terraform sends the same requests for a tainted object. `on_timeout = "fail"` has it replaced.
-    uid = timed_out(workspace, service())
+    uid = timed_out(workspace, BOTH)
     outcome = workspace.apply(f"-replace={A}")
 
     assert [one.summary for one in outcome.diagnostics] == ["The object is kept", "Wait timed out"]
     assert workspace.uid("services", "web") == uid
+    workspace.destroyed()
+    assert workspace.get("services", "web") is None
+    assert workspace.project.instances() == {}
 
 
 @pytest.mark.parametrize("more", ["", CREATE_FIRST])

@@ -37,7 +37,7 @@ def test_drift_is_shown_with_both_values_and_reverted(workspace: Workspace) -> N
         {"data.colour": "red"},
         {"data.colour": "blue"},
     )
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
 
 
@@ -47,7 +47,7 @@ def test_a_declared_field_that_another_writer_removed_is_restored(workspace: Wor
     change = workspace.planned()[A]
 
     assert (change.before["projection"], change.after["projection"]) == ({}, {"data.colour": "blue"})
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
 
 
@@ -84,7 +84,7 @@ def test_a_manifest_value_is_created_updated_and_converted_to_yaml(workspace: Wo
 
     assert change.actions == ["update"]
     assert change.after["projection"] == {"data.colour": "red"}
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "red"}
     workspace.applied(declared("a", config_map("settings", colour="red")))
     assert workspace.state()["manifest"] is None
@@ -96,7 +96,7 @@ def test_an_object_that_another_writer_deleted_is_created_again(workspace: Works
     workspace.access.call("DELETE", workspace.path("configmaps", "settings"))
 
     assert workspace.planned()[A].actions == ["create"]
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings")["data"] == {"colour": "blue"}
 
 

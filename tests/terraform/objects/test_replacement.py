@@ -24,23 +24,31 @@ JOB = """
     """
 
 
-@pytest.mark.parametrize("more", ["", CREATE_FIRST])
-def test_another_name_kind_or_namespace_is_another_object(workspace: Workspace, more: str) -> None:
-    text = declared("a", config_map("settings", colour="blue"), more)
-    workspace.applied(text)
+# A change of each part of the identity.
+CHANGES = {
+    "name": ("name: ", "name: other-"),
+    "kind": ("kind: ConfigMap", "kind: Secret"),
+    "namespace": ("namespace: NAMESPACE", "namespace: default"),
+}
+
+
+def test_another_name_kind_or_namespace_is_another_object(workspace: Workspace) -> None:
     # The default namespace is shared by all tests: names there must be unique.
-    other = f"other-{workspace.namespace}"
-    for kind, name, change in (
-        ("configmaps", "settings", ("name: settings", f"name: {other}")),
-        ("configmaps", other, ("kind: ConfigMap", "kind: Secret")),
-        ("secrets", other, ("namespace: NAMESPACE", "namespace: default")),
-    ):
-        text = text.replace(*change).replace(" data:", " stringData:" if "Secret" in change[1] else " data:")
-        assert workspace.planned(text)[A].actions == (["create", "delete"] if more else ["delete", "create"])
-        workspace.applied()
-        assert workspace.get(kind, name) is None
+    names = {part: f"{part}-{workspace.namespace}" for part in CHANGES}
+    for more in ("", CREATE_FIRST):
+        before = {part: declared(part, config_map(name), more) for part, name in names.items()}
+        workspace.applied("".join(before.values()))
+        changes = workspace.planned("".join(text.replace(*CHANGES[part]) for part, text in before.items()))
+
+        expected = ["create", "delete"] if more else ["delete", "create"]
+        assert {address: one.actions for address, one in changes.items()} == {
+            f"setpoint_object.{part}": expected for part in CHANGES
+        }
+        workspace.apply_planned()
+        assert [workspace.get("configmaps", name) for name in names.values()] == [None, None, None]
     workspace.destroyed()
-    assert workspace.access.call("GET", f"/api/v1/namespaces/default/secrets/{other}").status == 404
+    path = f"/api/v1/namespaces/default/configmaps/{names['namespace']}"
+    assert workspace.access.call("GET", path).status == 404
 
 
 @pytest.mark.parametrize(
@@ -115,7 +123,7 @@ def test_another_cluster_replaces_the_object_and_another_connection_to_the_same_
         "a", config_map("settings", colour="blue"), f'cluster = {{ config_path = "{elsewhere.kubeconfig}" }}'
     )
     assert workspace.planned(text)[A].actions == ["delete", "create"]
-    workspace.applied()
+    workspace.apply_planned()
     assert workspace.get("configmaps", "settings") is None
     assert elsewhere.call("GET", workspace.path("configmaps", "settings")).status == 200
     workspace.destroyed()

@@ -59,7 +59,7 @@ def test_a_value_reaches_the_dependent_resource_and_follows_changes(workspace: W
     planned = workspace.planned(BOTH.replace(WAIT, PATIENTLY))
     assert (planned[A].unknown["status"], planned[B].unknown["projection"]) == (True, True)
     with workspace.meanwhile("services", "web", partial(workspace.give_address, "web", "192.0.2.1")):
-        workspace.applied()
+        workspace.apply_planned()
     assert address_known(workspace) == "192.0.2.1"
     assert workspace.state()["status"]["value"] == {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
     workspace.give_address("web", "192.0.2.2")
@@ -98,10 +98,10 @@ def test_a_wait_that_is_added_or_changed_is_waited_for(workspace: Workspace) -> 
     longer = BOTH.replace(TIMEOUT, "200ms")
     planned = workspace.planned(longer)
     assert (planned[A].actions, planned[A].unknown.get("status")) == (["update"], None)
-    workspace.applied()
+    workspace.apply_planned()
     other = BOTH.replace(f'"{ADDRESS}"', '"spec.clusterIP"').replace(f"{A}.{ADDRESS}", f"{A}.status.spec.clusterIP")
     assert workspace.planned(other)[A].unknown["status"] is True
-    workspace.applied()
+    workspace.apply_planned()
 
     assert address_known(workspace) == workspace.get("services", "web")["spec"]["clusterIP"]
     assert workspace.uid("services", "web") == uid

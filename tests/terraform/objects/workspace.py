@@ -109,6 +109,12 @@ class Workspace:
         assert (outcome.code, outcome.diagnostics) == (0, []), outcome.errors
         self.assert_no_changes()
 
+    def apply_planned(self) -> None:
+        """Applies the plan of the last `planned`; it has to succeed, and the next plan has no changes."""
+        outcome = self.project.run("apply", "-json", "-input=false", "plan")
+        assert (outcome.code, outcome.diagnostics) == (0, []), outcome.errors
+        self.assert_no_changes()
+
     def assert_no_changes(self) -> None:
         """Asserts that a plan has no changes and no diagnostics."""
         again = self.plan()
