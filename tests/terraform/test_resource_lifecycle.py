@@ -1,6 +1,8 @@
 """The lifecycle of a resource with the real Terraform: create, read, update, replace, import, delete."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -9,24 +11,21 @@ from tests.terraform.conftest import NewProject
 from tests.terraform.texts import FULL, PROBE, thing
 
 
-def test_everything_is_created_as_planned_and_nothing_is_left_to_do(new_project: NewProject) -> None:
+def test_every_type_of_attribute_is_created_as_planned_stored_and_destroyed(new_project: NewProject) -> None:
     project = new_project(FULL)
-    planned = project.plan()
     applied = project.apply()
 
-    assert planned.actions == {"probe_thing.a": "create", "probe_thing.b": "create", "data.probe_lookup.a": "read"}
+    assert applied.actions == {"probe_thing.a": "create", "probe_thing.b": "create", "data.probe_lookup.a": "read"}
     assert (applied.code, applied.diagnostics) == (0, [])
     assert applied.summary("apply") == (2, 0, 0)
+    _assert_stored_as_written(project.attributes("probe_thing.a"))
+    _assert_dynamic_value_kept_its_type(project.attributes("probe_thing.b"))
     assert project.plan().code == 0
     assert project.destroy().summary("apply") == (0, 0, 2)
     assert project.objects() == []
 
 
-def test_every_type_of_attribute_is_in_the_state_as_it_was_written(new_project: NewProject) -> None:
-    project = new_project(FULL)
-    project.apply()
-    state = project.attributes("probe_thing.a")
-
+def _assert_stored_as_written(state: Mapping[str, Any]) -> None:
     assert (state["size"], state["ports"]) == (0.2, [1, 2, 12345678901234567890123])
     assert (state["labels"], state["tags"]) == (["a", "b"], {"x": "y"})
     assert state["settings"] == {"level": 5, "mode": "m"}
@@ -36,16 +35,14 @@ def test_every_type_of_attribute_is_in_the_state_as_it_was_written(new_project: 
     assert (state["enabled"], state["id"], state["revision"]) == (True, "thing-a", 1)
 
 
-def test_a_dynamic_value_keeps_its_type_on_its_way_through_another_resource(new_project: NewProject) -> None:
-    project = new_project(FULL)
-    project.apply()
+def _assert_dynamic_value_kept_its_type(state: Mapping[str, Any]) -> None:
+    """The value went through another resource."""
     deep = ["tuple", ["number", "string", ["object", {"three": "dynamic"}]]]
-
-    assert project.attributes("probe_thing.b")["anything"] == {
+    assert state["anything"] == {
         "type": ["object", {"deep": deep, "list": ["list", "string"]}],
         "value": {"deep": [1, "two", {"three": None}], "list": ["a"]},
     }
-    assert project.attributes("probe_thing.b")["tags"] == {"from": "thing-a", "level": "5"}
+    assert state["tags"] == {"from": "thing-a", "level": "5"}
 
 
 def test_a_write_only_value_is_used_and_never_stored(new_project: NewProject) -> None:
@@ -80,9 +77,12 @@ def test_an_object_that_another_writer_deleted_is_created_again(new_project: New
     assert project.apply().summary("apply") == (1, 0, 0)
 
 
-def test_an_update_keeps_use_state_for_unknown_and_computes_the_rest_again(new_project: NewProject) -> None:
+def test_an_update_keeps_use_state_for_unknown_and_private_state_and_computes_the_rest_again(
+    new_project: NewProject,
+) -> None:
     project = new_project(thing(size="1", rules="[{ port = 1 }]"))
     project.apply()
+    private = project.instances()["probe_thing.a"]["private"]
     project.write(thing(size="2", rules="[{ port = 1 }, { port = 2 }]"))
     applied = project.apply()
     state = project.attributes("probe_thing.a")
@@ -90,6 +90,8 @@ def test_an_update_keeps_use_state_for_unknown_and_computes_the_rest_again(new_p
     assert applied.actions == {"probe_thing.a": "update"}
     assert (state["id"], state["enabled"], state["revision"]) == ("thing-a", True, 2)
     assert [one["note"] for one in state["rules"]] == ["port 1", "port 2"]
+    # Base64 of what plan, create, plan and update each added.
+    assert (private, project.instances()["probe_thing.a"]["private"]) == ("cGM=", "cGNwdQ==")
     assert project.plan().code == 0
 
 
@@ -120,7 +122,7 @@ def test_taint_and_replace_create_the_object_again(new_project: NewProject) -> N
     assert project.attributes("probe_thing.a")["revision"] == 1
 
 
-def test_an_existing_object_is_imported_and_needs_no_change(new_project: NewProject) -> None:
+def test_an_existing_object_is_imported_by_command_and_by_block_and_needs_no_change(new_project: NewProject) -> None:
     project = new_project(thing(size="3"))
     project.apply()
     project.run("state", "rm", "probe_thing.a")
@@ -131,29 +133,11 @@ def test_an_existing_object_is_imported_and_needs_no_change(new_project: NewProj
     assert "There is no thing none" in missing.errors
     assert project.attributes("probe_thing.a")["size"] == 3
     assert project.plan().code == 0
-
-
-def test_an_import_block_imports_within_an_apply(new_project: NewProject) -> None:
-    project = new_project(thing())
-    project.apply()
     project.run("state", "rm", "probe_thing.a")
-    project.write(thing() + 'import {\n  to = probe_thing.a\n  id = "a"\n}\n')
+    project.write(thing(size="3") + 'import {\n  to = probe_thing.a\n  id = "a"\n}\n')
     applied = project.apply()
-
     assert applied.code == 0
     assert applied.summary("apply") == (0, 0, 0)
-
-
-def test_private_state_is_passed_to_every_call(new_project: NewProject) -> None:
-    project = new_project(thing(size="1"))
-    project.apply()
-    first = project.instances()["probe_thing.a"]["private"]
-    project.write(thing(size="2"))
-    project.apply()
-
-    # Base64 of what plan, create, plan and update each added.
-    assert first == "cGM="
-    assert project.instances()["probe_thing.a"]["private"] == "cGNwdQ=="
 
 
 def test_a_provider_is_configured_with_a_value_that_the_same_apply_computes(new_project: NewProject) -> None:

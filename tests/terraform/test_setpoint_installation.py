@@ -91,12 +91,23 @@ def error_text(shown: Sequence[Diagnostic]) -> str:
 # --- Finding it -------------------------------------------------------------------------------------------------------
 
 
-def test_init_finds_the_installed_provider_without_a_cli_configuration(machine: Machine, tmp_path: Path) -> None:
-    project = machine.ready_project(machine.install(new_environment(tmp_path / "venv")))
+def test_init_finds_the_installed_provider_and_not_the_remains_of_an_interrupted_installation(
+    machine: Machine, tmp_path: Path
+) -> None:
+    printed = machine.install(new_environment(tmp_path / "venv"))
+    for folder in machine.home.glob(".terraform.d/plugins/*/setpoint/setpoint/*"):
+        (folder / ".5f2a91c3").mkdir()
+        (folder / ".5f2a91c3" / f"terraform-provider-setpoint_v{__version__}").write_text("#!/bin")
+    project = machine.ready_project(printed)
 
     address = f"{host_of(project.installation.binary)}/setpoint/setpoint"
     assert address in ran(project, "providers", "schema", "-json")
     assert project.plan().code == 0
+    # One hash stands for all platforms.
+    mirror = f"-fs-mirror={machine.home / '.terraform.d' / 'plugins'}"
+    names = ("linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64")
+    ran(project, "providers", "lock", mirror, *(f"-platform={name}" for name in names))
+    assert len(HASH.findall(lock_of(project))) == 1
 
 
 def test_another_plugin_folder_is_found_with_the_printed_cli_configuration(machine: Machine, tmp_path: Path) -> None:
@@ -119,39 +130,19 @@ def test_lock_files_agree_wherever_the_environment_is(installation: Installation
     assert there.plan().code == 0
 
 
-def test_the_lock_file_has_one_hash_for_all_platforms(machine: Machine, tmp_path: Path) -> None:
-    project = machine.ready_project(machine.install(new_environment(tmp_path / "venv")))
-    mirror = f"-fs-mirror={machine.home / '.terraform.d' / 'plugins'}"
-    names = ("linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64")
-    ran(project, "providers", "lock", mirror, *(f"-platform={name}" for name in names))
-
-    assert len(HASH.findall(lock_of(project))) == 1
-
-
-def test_the_remains_of_an_interrupted_installation_are_not_found(machine: Machine, tmp_path: Path) -> None:
-    printed = machine.install(new_environment(tmp_path / "venv"))
-    for folder in machine.home.glob(".terraform.d/plugins/*/setpoint/setpoint/*"):
-        (folder / ".5f2a91c3").mkdir()
-        (folder / ".5f2a91c3" / f"terraform-provider-setpoint_v{__version__}").write_text("#!/bin")
-
-    assert machine.ready_project(printed).plan().code == 0
-
-
 # --- Starting it ------------------------------------------------------------------------------------------------------
 
 
-def test_the_provider_on_the_path_is_used_first(machine: Machine, tmp_path: Path) -> None:
-    installed, active = new_environment(tmp_path / "installed"), new_environment(tmp_path / "active")
-    machine.ready_project(machine.install(installed), active).plan()
-
+def test_the_provider_on_the_path_is_used_first_and_else_the_one_of_the_pointer_file(
+    machine: Machine, tmp_path: Path
+) -> None:
+    installed, active = new_environment(tmp_path / "a path with spaces"), new_environment(tmp_path / "active")
+    project = machine.ready_project(machine.install(installed), active)
+    project.plan()
     assert (active.has_served, installed.has_served) == (True, False)
 
-
-def test_a_provider_that_is_not_on_the_path_is_found_by_its_pointer_file(machine: Machine, tmp_path: Path) -> None:
-    installed = new_environment(tmp_path / "in a place with spaces")
-    machine.ready_project(machine.install(installed)).plan()
-
-    assert installed.has_served
+    without = Project(Installation(project.installation.binary, machine.on_path()), project.folder)
+    assert (without.plan().code, installed.has_served) == (0, True)
 
 
 def test_versions_live_side_by_side_and_each_starts_its_own(machine: Machine, tmp_path: Path) -> None:

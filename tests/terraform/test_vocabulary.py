@@ -102,7 +102,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "value to wait for": (
         lambda: parse_wait({"fieldValue": {"a[[": 1}}),
-        "wait_for.field_value: the path 'a[[' breaks off at character 3: an index, a quoted key or key=value belongs here",
+        "wait_for.field_value: the path 'a[[' breaks off at character 3: an index, a quoted key or key=value belongs "
+        "here",
     ),
     "timeout of a wait": (
         lambda: _check(waitFor={"field": "a", "timeout": "0s"}),

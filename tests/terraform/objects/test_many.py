@@ -2,9 +2,9 @@
 
 from tests.terraform.objects.workspace import A, Workspace
 
-FIFTY = """
+MANY = """
 resource "setpoint_object" "a" {
-  for_each = toset([for number in range(50) : tostring(number)])
+  for_each = toset([for number in range(25) : tostring(number)])
   manifest = {
     apiVersion = "v1"
     kind       = "ConfigMap"
@@ -28,12 +28,12 @@ resource "setpoint_object" "b" {
 """
 
 
-def test_fifty_objects_in_one_apply(workspace: Workspace) -> None:
-    workspace.applied(FIFTY)
+def test_many_objects_in_one_apply(workspace: Workspace) -> None:
+    workspace.applied(MANY)
 
     found = workspace.access.call("GET", workspace.path("configmaps")).body["items"]
-    assert sum(one["metadata"]["name"].startswith("settings-") for one in found) == 50
-    assert len({workspace.state(f"{A}[{number}]")["id"] for number in range(50)}) == 50
+    assert sum(one["metadata"]["name"].startswith("settings-") for one in found) == 25
+    assert len({workspace.state(f"{A}[{number}]")["id"] for number in range(25)}) == 25
     workspace.destroyed()
     found = workspace.access.call("GET", workspace.path("configmaps")).body["items"]
     assert not [one for one in found if one["metadata"]["name"].startswith("settings-")]

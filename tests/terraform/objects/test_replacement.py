@@ -1,7 +1,5 @@
 """Changes that require a new object, and replacements that the user requests."""
 
-import pytest
-
 from tests.cluster.server import Cluster
 from tests.terraform.objects.workspace import A, Workspace, config_map, declared
 
@@ -51,30 +49,29 @@ def test_another_name_kind_or_namespace_is_another_object(workspace: Workspace) 
     assert workspace.access.call("GET", path).status == 404
 
 
-@pytest.mark.parametrize(
-    ("kind", "document", "change", "field"),
-    [
-        ("secrets", SECRET, ("Opaque", "example.com/other"), "type"),
-        ("configmaps", config_map("settings", colour="blue") + "immutable: true", ("blue", "red"), "data"),
-        ("jobs", JOB, ("one:1", "one:2"), "spec.template"),
-    ],
-)
-def test_a_change_of_an_immutable_field_replaces_the_object(
-    workspace: Workspace, kind: str, document: str, change: tuple[str, str], field: str
-) -> None:
-    text = declared("a", document)
-    workspace.applied(text)
-    uid = workspace.uid(kind, "settings")
-    workspace.write(text.replace(*change))
-    outcome = workspace.plan()
+# By kind: a document, a change of an immutable field, and the field.
+IMMUTABLE = {
+    "secrets": (SECRET, ("Opaque", "example.com/other"), "type"),
+    "configmaps": (config_map("settings", colour="blue") + "immutable: true", ("blue", "red"), "data"),
+    "jobs": (JOB, ("one:1", "one:2"), "spec.template"),
+}
 
-    assert outcome.actions == {A: "replace"}
-    (shown,) = outcome.diagnostics
-    assert (shown.severity, shown.summary) == ("warning", "A new object is needed")
-    assert field in shown.detail
-    assert workspace.apply().code == 0
-    workspace.assert_no_changes()
-    assert workspace.uid(kind, "settings") != uid
+
+def test_a_change_of_an_immutable_field_replaces_the_object(workspace: Workspace) -> None:
+    workspace.applied("".join(declared(kind, document) for kind, (document, _, _) in IMMUTABLE.items()))
+    before = {kind: workspace.uid(kind, "settings") for kind in IMMUTABLE}
+    workspace.write("".join(declared(kind, one.replace(*change)) for kind, (one, change, _) in IMMUTABLE.items()))
+    outcome = workspace.plan("-out=plan")
+    shown = {one.address: one for one in outcome.diagnostics}
+
+    assert outcome.actions == {f"setpoint_object.{kind}": "replace" for kind in IMMUTABLE}
+    assert len(outcome.diagnostics) == len(IMMUTABLE)
+    for kind, (_, _, field) in IMMUTABLE.items():
+        warning = shown[f"setpoint_object.{kind}"]
+        assert (warning.severity, warning.summary) == ("warning", "A new object is needed")
+        assert field in warning.detail
+    workspace.apply_planned()
+    assert [kind for kind in IMMUTABLE if workspace.uid(kind, "settings") == before[kind]] == []
 
 
 def test_a_protected_object_is_not_replaced_for_an_immutable_field(workspace: Workspace) -> None:
