@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from setpoint import __version__
+from tests.forking.processes import can_fork, write_launcher
 
 _ROOT: Final = Path(__file__).parents[2]
 _PROGRAMS: Final = {"setpoint": "setpoint.cli.entry", "terraform-provider-setpoint": "setpoint.terraform.entry"}
@@ -63,6 +64,13 @@ class Environment:
             trace = str(self._trace(name))
             file.write_text(_SCRIPT.format(python=python, version=version, module=module, trace=trace))
             file.chmod(0o755)
+
+
+    def write_launchers(self) -> None:
+        """Has the fork server run the programs from now on, where there is one."""
+        if can_fork():
+            write_launcher(self.programs / "setpoint", str(self.programs / "setpoint"))
+            write_launcher(self.provider, "-m setpoint.terraform.entry")
 
 
 def new_environment(folder: Path, version: str = __version__) -> Environment:

@@ -48,7 +48,7 @@ class TutorialShell:
         """The output of a command line, with `~` for the home directory."""
         if line == "pip install setpoint":
             # Without the network: the environment is the same.
-            new_environment(self._home / "venv")
+            new_environment(self._home / "venv").write_launchers()
             return ""
         done = subprocess.run(
             [shutil.which("bash") or "bash", "-c", f"(exit {self._code}); {line}"],
