@@ -36,7 +36,7 @@ def test_a_request_that_fails_before_leaves_nothing_behind_and_one_that_fails_af
     cloud.inject(FailRequest(status=500, method="POST"))
     cloud.call("POST", INSTANCES, MYSQL)
     before = cloud.call("GET", DB).status
-    cloud.inject(FailRequest(status=500, method="POST", context=FaultTiming.AFTER))
+    cloud.inject(FailRequest(status=500, method="POST", moment=FaultTiming.AFTER))
     lost = cloud.call("POST", INSTANCES, MYSQL).status
 
     assert (before, lost) == (404, 500)
@@ -44,7 +44,7 @@ def test_a_request_that_fails_before_leaves_nothing_behind_and_one_that_fails_af
 
 
 def test_a_connection_can_be_cut_after_the_work_is_done(cloud: Cloud) -> None:
-    cloud.inject(DropConnection(method="POST", context=FaultTiming.AFTER))
+    cloud.inject(DropConnection(method="POST", moment=FaultTiming.AFTER))
     with pytest.raises(ConnectionError):
         cloud.call("POST", INSTANCES, MYSQL)
 

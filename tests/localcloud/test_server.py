@@ -146,6 +146,19 @@ def test_the_control_api_does_what_the_object_does(over_http: Run) -> None:
     over_http(scenario)
 
 
+def test_a_fault_may_come_after_the_request_took_effect_over_the_control_api(over_http: Run) -> None:
+    async def scenario(_: LocalCloud, client: ClientSession) -> None:
+        fault = {"fault": "fail", "status": 500, "method": "POST", "moment": "after"}
+        async with client.post("/_local/faults", json=fault) as answer:
+            assert (await answer.json())["faults"] == [{**fault, "path": "", "times": 1, "retry_after": None}]
+        async with client.post(INSTANCES, json=MYSQL) as answer:
+            assert answer.status == 500
+        async with client.get(DB) as answer:
+            assert answer.status == 200
+
+    over_http(scenario)
+
+
 def test_calls_are_read_and_forgotten_over_the_control_api(over_http: Run) -> None:
     async def scenario(_: LocalCloud, client: ClientSession) -> None:
         await client.post(f"{DB}/users", json={"name": "app", "password": "hunter2"})

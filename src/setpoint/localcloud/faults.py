@@ -30,7 +30,7 @@ class FailRequest(Struct, tag="fail", tag_field="fault", forbid_unknown_fields=T
     path: str = ""
     times: int = 1
     retry_after: int | None = None
-    context: FaultTiming = FaultTiming.BEFORE
+    moment: FaultTiming = FaultTiming.BEFORE
 
 
 class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class DropConnection(Struct, tag="drop", tag_field="fault", forbid_unknown_field
     method: str = ".*"
     path: str = ""
     times: int = 1
-    context: FaultTiming = FaultTiming.BEFORE
+    moment: FaultTiming = FaultTiming.BEFORE
 
 
 class AddLatency(Struct, tag="latency", tag_field="fault", forbid_unknown_fields=True):
@@ -114,10 +114,10 @@ class Faults:
         waits = (one for one in self._active if isinstance(one, AddLatency) and _matches(one, method, path))
         return sum(one.seconds for one in waits)
 
-    def outcome(self, method: str, path: str, context: FaultTiming) -> FailRequest | DropConnection | None:
-        """The fault for this request at this time, if any; it counts down by one."""
+    def outcome(self, method: str, path: str, moment: FaultTiming) -> FailRequest | DropConnection | None:
+        """The fault for this request at this moment, if any; it counts down by one."""
         for one in self._active:
-            if isinstance(one, FailRequest | DropConnection) and one.context is context and _matches(one, method, path):
+            if isinstance(one, FailRequest | DropConnection) and one.moment is moment and _matches(one, method, path):
                 self._use(one)
                 return one
         return None
