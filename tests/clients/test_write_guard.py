@@ -190,6 +190,7 @@ def test_reads_meet_what_is_behind_and_writes_do_not() -> None:
 # --- Laws -------------------------------------------------------------------------------------------------------------
 
 SECRET = "hunter2-hunter2"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 NAMES = st.sampled_from(("password", "rootPassword", "clientSecret", "access_token", "privateKey", "kubeconfig"))
 
 
@@ -201,6 +202,7 @@ def _bodies_with_secrets(draw: st.DrawFn) -> Json:
         st.builds(lambda name: {name: SECRET}, NAMES),
         st.builds(lambda name: {name: [SECRET]}, NAMES),
         st.builds(lambda member: {"apiVersion": "v1", "kind": "Secret", member: {"a": SECRET}}, members),
+        st.just({"apiVersion": "v1", "kind": "Secret", "metadata": {"annotations": {LAST_APPLIED: SECRET}}}),
     )
     hidden: Json = draw(st.one_of(*forms))
     for _ in range(draw(st.integers(0, 3))):
