@@ -142,6 +142,23 @@ def test_a_second_refusal_of_the_token_is_told() -> None:
     assert len(http.requests) == 2
 
 
+def test_a_token_that_the_source_returns_again_is_tried_once_more() -> None:
+    class SameToken:
+        async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
+            return {"Authorization": "Bearer cached"}
+
+    http = ScriptedHttp(error_response(401, "authError"), response(200, {"name": "x"}))
+
+    assert asyncio.run(client(http, SameToken()).get(BUCKET)) == b'{"name":"x"}'
+
+
+def test_an_anonymous_request_is_not_repeated_after_a_401() -> None:
+    http = ScriptedHttp(error_response(401, "authError"))
+
+    assert isinstance(error_of(client(http), "GET"), RemoteRefused)
+    assert len(http.requests) == 1
+
+
 def test_a_token_is_never_sent_in_the_clear() -> None:
     http = ScriptedHttp(response(200, {}))
     google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), Tokens())

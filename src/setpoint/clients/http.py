@@ -36,7 +36,7 @@ USER_AGENT = f"setpoint/{__version__}"
 READ_METHODS: Final = ("GET", "HEAD")
 # TCP keep-alive: after so many seconds without data the peer is probed, at this interval, so often.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
-# How often `close` looks whether sockets are closed, and the seconds in between; mostly the first look finds them so.
+# How often `close` checks whether all sockets are closed, and the seconds in between; mostly the first check suffices.
 _CLOSE_CHECKS: Final = 200
 _CLOSE_INTERVAL: Final = 0.005
 _NEEDS_NO_QUOTES: Final = re.compile(r"[A-Za-z0-9_.~-]+").fullmatch
@@ -100,14 +100,15 @@ async def send_authenticated(
 ) -> ResponseT:
     """The response to a request with our identity; after a 401, to the request repeated once with a renewed one.
 
-    `identity` is given the one that was refused, if any. When it has no other one, the 401 stands.
+    `identity` is given the one that was refused, if any. When it returns the same object again, the 401 stands; a token
+    that was fetched anew is tried, whatever it is.
     """
     first = await identity(None)
     response = await send(first)
     if response.status != 401:
         return response
     renewed = await identity(first)
-    return response if renewed == first else await send(renewed)
+    return response if renewed is first else await send(renewed)
 
 
 # --- Interceptors -----------------------------------------------------------------------------------------------------
