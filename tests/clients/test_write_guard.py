@@ -191,7 +191,9 @@ def test_reads_meet_what_is_behind_and_writes_do_not() -> None:
 
 SECRET = "hunter2-hunter2"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-NAMES = st.sampled_from(("password", "rootPassword", "clientSecret", "access_token", "privateKey", "kubeconfig"))
+NAMES = st.sampled_from(
+    ("password", "rootPassword", "clientSecret", "access_token", "privateKey", "clientKey", "kubeconfig")
+)
 
 
 @st.composite

@@ -95,6 +95,7 @@ def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: 
     ("body", "redacted"),
     [
         ({"rootPassword": "hunter2", "tier": "a"}, {"rootPassword": REDACTED, "tier": "a"}),
+        ({"clientKey": "-----BEGIN", "clientCertificate": "c"}, {"clientKey": REDACTED, "clientCertificate": "c"}),
         (
             {"settings": [{"api_key": "k"}, {"clientToken": ["t"]}]},
             {"settings": [{"api_key": REDACTED}, {"clientToken": REDACTED}]},

@@ -22,7 +22,7 @@ SECRET_PATHS: Final = (
     Path(("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")),
 )
 # Members with secret values, wherever they are.
-_SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|private_?key|api_?key|kubeconfig", re.IGNORECASE)
+_SECRET_NAME: Final = re.compile(r"passw|secret|token|credential|(private|client|api)_?key|kubeconfig", re.IGNORECASE)
 
 
 # --- By schema -------------------------------------------------------------------------------------------------------
