@@ -16,8 +16,9 @@ from setpoint.errors import UserError
 from setpoint.localcloud import api_errors, api_methods, control
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.clock import CloudClock, timestamp
-from setpoint.localcloud.control import RecordedRequest, RequestJournal, edit_bucket, edit_sql
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, Fault, Faults, FaultTiming
+from setpoint.localcloud.journal import RecordedRequest, RequestJournal
+from setpoint.localcloud.live_edits import edit_bucket, edit_sql
 from setpoint.localcloud.routing import ServiceCall, ServiceResponse
 from setpoint.localcloud.schema import JsonBody
 from setpoint.localcloud.sql.operations import CloudSql, OperationTiming, SqlState, finish_due_operations
