@@ -140,14 +140,14 @@ class Faults:
                 resource = changed
         return resource
 
-    def grown(self, body: JsonBody) -> JsonBody:
+    def with_added_fields(self, body: JsonBody) -> JsonBody:
         """A response with the members of every AddFields, in each of its resources."""
         for one in self._active:
             if isinstance(one, AddFields):
-                body = _grown(body, one)
+                body = _with_fields(body, one)
         return body
 
-    def shrunk(self, body: object) -> object:
+    def without_added_fields(self, body: object) -> object:
         """A request without the members of any AddFields."""
         for one in self._active:
             if isinstance(one, AddFields) and isinstance(body, dict):
@@ -188,21 +188,21 @@ def _matches(fault: FailRequest | DropConnection | AddLatency, method: str, path
     return re.fullmatch(fault.method, method) is not None and re.search(fault.path, path) is not None
 
 
-def _grown(body: JsonBody, growth: AddFields) -> JsonBody:
+def _with_fields(body: JsonBody, fault: AddFields) -> JsonBody:
     items = body.get("items")
     if isinstance(items, list):
-        body = {**body, "items": [_grown(one, growth) for one in items]}
-    if growth.kind in (None, body.get("kind")):
-        body = merge_patch(body, growth.members)
+        body = {**body, "items": [_with_fields(one, fault) for one in items]}
+    if fault.kind in (None, body.get("kind")):
+        body = merge_patch(body, fault.members)
     return body
 
 
 def _without(body: JsonBody, members: JsonBody) -> JsonBody:
     result: JsonBody = {}
     for name, value in body.items():
-        grown: object | UnsetType = members.get(name, UNSET)
-        if grown is UNSET:
+        added: object | UnsetType = members.get(name, UNSET)
+        if added is UNSET:
             result[name] = value
-        elif isinstance(grown, dict) and isinstance(value, dict) and (rest := _without(value, grown)):
+        elif isinstance(added, dict) and isinstance(value, dict) and (rest := _without(value, added)):
             result[name] = rest
     return result

@@ -197,7 +197,7 @@ def refuse_taken_name(sql: CloudSql, key: str, now: datetime) -> None:
     if key in sql.state.instances:
         raise api_errors.instance_exists()
     set_free = sql.state.deleted.get(key)
-    if set_free is not None and now.timestamp() < set_free + sql.pace.name_reserved_seconds:
+    if set_free is not None and now.timestamp() < set_free + sql.timing.name_reserved_seconds:
         raise api_errors.instance_exists(" The name of a deleted instance cannot be used again for a time.")
 
 

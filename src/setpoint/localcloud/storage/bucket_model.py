@@ -181,8 +181,8 @@ def with_defaults(wanted: JsonBody, live: JsonBody, now: datetime) -> JsonBody:
 def _access(wanted: JsonBody, live: JsonBody, now: datetime) -> JsonBody:
     # The older name of the same field counts when the newer one is absent.
     older = bool(member(wanted, "bucketPolicyOnly.enabled"))
-    is_silent = "uniformBucketLevelAccess" not in wanted
-    uniform: JsonBody = {"enabled": older if is_silent else bool(member(wanted, "uniformBucketLevelAccess.enabled"))}
+    is_unspecified = "uniformBucketLevelAccess" not in wanted
+    uniform: JsonBody = {"enabled": older if is_unspecified else bool(member(wanted, "uniformBucketLevelAccess.enabled"))}
     if uniform["enabled"]:
         path = "iamConfiguration.uniformBucketLevelAccess.lockedTime"
         uniform["lockedTime"] = member(live, path) or timestamp(now + _UNIFORM_LOCK)
