@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from setpoint.clients.kubernetes import credentials
-from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, PemKeyPair, run_exec_plugin
+from setpoint.clients.kubernetes import exec_plugin
+from setpoint.clients.kubernetes.exec_plugin import ExecEnvironment, LoginResult, PemKeyPair, run_exec_plugin
 from setpoint.clients.kubernetes.kubeconfig import ExecPlugin, InteractiveMode
 from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.clients.exec_plugins import V1, printing, running
@@ -143,7 +143,7 @@ def test_a_plugin_that_needs_a_terminal_is_not_run_without_one() -> None:
 def test_what_takes_too_long_is_ended_with_all_that_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = f"sleep 60 & echo $! > {shlex.quote(str(tmp_path / 'child'))}; wait"
     login = ExecPlugin("sh", ("-c", script), interactive=InteractiveMode.NEVER)
-    monkeypatch.setattr(credentials, "SECONDS", 0.5)
+    monkeypatch.setattr(exec_plugin, "LOGIN_TIMEOUT", 0.5)
 
     with pytest.raises(RemoteUnavailable) as caught:
         proof_of(login)

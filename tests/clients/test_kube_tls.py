@@ -13,7 +13,8 @@ from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
 from setpoint.clients.http import HttpClient, HttpRequest, HttpResponse, TlsOptions
-from setpoint.clients.kubernetes.credentials import KubeconfigCredentials, PemKeyPair, tls_context
+from setpoint.clients.kubernetes.credentials import KubeconfigCredentials, tls_context
+from setpoint.clients.kubernetes.exec_plugin import PemKeyPair
 from setpoint.clients.kubernetes.kubeconfig import (
     CertificateAuthority,
     ClientCertificate,

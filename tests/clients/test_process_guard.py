@@ -20,7 +20,7 @@ from aiohttp import web
 
 from setpoint.clients.google.tokens import AccessToken, TokenCredentials
 from setpoint.clients.http import HttpClient, HttpRequest
-from setpoint.clients.kubernetes.credentials import ExecEnvironment, LoginResult, run_exec_plugin
+from setpoint.clients.kubernetes.exec_plugin import ExecEnvironment, LoginResult, run_exec_plugin
 from setpoint.clients.ratelimit.fair_queue import on_behalf_of
 from setpoint.clients.write_guard import BlockedWrites, exempt_from_guard, process_guarded_by
 from setpoint.errors import WriteBlocked
