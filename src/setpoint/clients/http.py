@@ -10,7 +10,7 @@ import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final, Protocol, TypeVar
@@ -25,6 +25,7 @@ from yarl import URL
 
 from setpoint import __version__
 from setpoint.clients.fencing import FencedWrite, seconds_allowed
+from setpoint.clients.scoped_value import ScopedValue
 from setpoint.errors import Bug, RemoteError, RemoteRefused, RemoteUnavailable
 
 T = TypeVar("T")
@@ -133,21 +134,9 @@ class HttpInterceptor(Protocol):
 _interceptor: Final[ContextVar[HttpInterceptor | None]] = ContextVar("interceptor", default=None)
 
 
-class intercepted_by:  # noqa: N801 - a context manager is called like a function
+def intercepted_by(interceptor: HttpInterceptor) -> ScopedValue[HttpInterceptor | None]:
     """The interceptor, in this task and in those it starts, of clients that have none of their own."""
-
-    __slots__ = ("_interceptor", "_token")
-
-    def __init__(self, interceptor: HttpInterceptor) -> None:
-        self._interceptor = interceptor
-        self._token: Token[HttpInterceptor | None] | None = None
-
-    def __enter__(self) -> None:
-        self._token = _interceptor.set(self._interceptor)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        _interceptor.reset(self._token)
+    return ScopedValue(_interceptor, interceptor)
 
 
 def current_interceptor() -> HttpInterceptor | None:

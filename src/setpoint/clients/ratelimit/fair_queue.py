@@ -2,9 +2,11 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Collection, Hashable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
+
+from setpoint.clients.scoped_value import ScopedValue
 
 T = TypeVar("T")
 
@@ -23,21 +25,9 @@ class Caller:
 current_caller: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 
-class on_behalf_of:  # noqa: N801 - a context manager is called like a function
+def on_behalf_of(key: Hashable, *, failed: bool) -> ScopedValue[Caller | None]:
     """Every call made inside, in this task and in those it starts, is a call of `key`."""
-
-    __slots__ = ("_caller", "_token")
-
-    def __init__(self, key: Hashable, *, failed: bool) -> None:
-        self._caller = Caller(key, failed=failed)
-        self._token: Token[Caller | None] | None = None
-
-    def __enter__(self) -> None:
-        self._token = current_caller.set(self._caller)
-
-    def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        current_caller.reset(self._token)
+    return ScopedValue(current_caller, Caller(key, failed=failed))
 
 
 class ConcurrencyLimit:
