@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.children import GONE, Child, state
+from tests.cluster.children import GONE, Child, kill_starter, state
 from tests.cluster.polling import until
 from tests.forking.processes import SETPOINT, Start, is_forked, launched_now, run, write_launcher
 
@@ -127,15 +127,7 @@ sys.stdin.read()
 
 
 def test_it_ends_with_the_tests_even_after_kill_9(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _STARTS_A_COMMAND, str(tmp_path)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, text=True, env={**os.environ, "PYTHONPATH": "."}
-    ) as starter:
-        assert starter.stdout is not None
-        pid = int(starter.stdout.readline())
-        before = state(pid)
-        starter.kill()
+    pid, before = kill_starter(_STARTS_A_COMMAND, tmp_path)
     until(lambda: state(pid) in GONE)
 
     assert before not in GONE
