@@ -63,7 +63,7 @@ def _play(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitab
         ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, ConfigConnectorMode.PAUSED),
     ],
 )
-def test_who_works_in_a_namespace_is_told_by_the_switches(
+def test_the_mode_follows_from_the_configuration(
     objects: dict[str, Any], expected: ConfigConnectorMode
 ) -> None:
     assert _play(objects, lambda theirs: theirs.controller("team")) is expected
@@ -74,7 +74,7 @@ def test_without_permission_to_read_the_controller_is_not_reported_absent() -> N
         _play({CONTEXT: "forbidden"}, lambda theirs: theirs.controller("team"))
 
 
-def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
+def test_pause_sets_the_actuation_mode_and_nothing_else() -> None:
     objects: dict[str, Any] = {CONTEXT: {"spec": {"googleServiceAccount": "x"}}}
 
     async def scenario(theirs: ConfigConnector) -> ConfigConnectorMode:
@@ -89,7 +89,7 @@ def test_a_pause_ends_its_work_and_leaves_the_rest() -> None:
     ("metadata", "expected"),
     [({"name": "d"}, False), ({"name": "d", "deletionTimestamp": "2026-01-01T00:00:00Z"}, True)],
 )
-def test_a_kind_that_is_being_deleted_is_known(metadata: dict[str, str], expected: bool) -> None:  # a parameter
+def test_a_crd_with_a_deletion_timestamp_is_being_deleted(metadata: dict[str, str], expected: bool) -> None:  # a parameter
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/d"
 
     assert _play({path: {"metadata": metadata}}, lambda theirs: theirs.is_being_deleted("d")) is expected

@@ -48,7 +48,7 @@ def refused(login: ExecPlugin) -> str:
         ({"token": "t", "expirationTimestamp": None}, LoginResult("Bearer t")),
     ],
 )
-def test_takes_what_it_prints(status: dict[str, Any], proof: LoginResult, tmp_path: Path) -> None:
+def test_the_printed_credentials_are_used(status: dict[str, Any], proof: LoginResult, tmp_path: Path) -> None:
     assert proof_of(printing(tmp_path, credential(**status))) == proof
 
 
@@ -59,7 +59,7 @@ print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"t
 """
 
 
-def test_is_told_what_it_may_know_and_no_shell_reads_its_arguments() -> None:
+def test_the_plugin_gets_its_environment_and_exec_info_without_a_shell() -> None:
     login = running(SHOWS, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"})
 
     proof = proof_of(login, ExecEnvironment({**os.environ, "A": "from around", "B": "from around"}, has_terminal=False))
@@ -116,17 +116,17 @@ def test_without_a_terminal_a_plugin_is_not_interactive() -> None:
         ),
     ],
 )
-def test_says_what_is_wrong_with_what_it_prints_and_not_what_it_prints(printed: str, told: str, tmp_path: Path) -> None:
+def test_invalid_output_is_reported_without_being_shown(printed: str, told: str, tmp_path: Path) -> None:
     assert refused(printing(tmp_path, printed)) == told
 
 
-def test_says_what_it_says_when_it_fails() -> None:
+def test_the_stderr_of_a_failed_plugin_is_in_the_error() -> None:
     fails = "import sys; print('hunter2'); sys.exit('please\\n  log in')"
 
     assert refused(running(fails)) == "command cannot log in: it ends with 1 and says: please log in"
 
 
-def test_says_how_to_get_what_is_not_there() -> None:
+def test_the_install_hint_of_a_missing_plugin_is_in_the_error() -> None:
     login = ExecPlugin("no-such-command", interactive=InteractiveMode.NEVER, install_hint="run\n  apt install it")
 
     assert refused(login) == (
@@ -140,7 +140,7 @@ def test_a_plugin_that_needs_a_terminal_is_not_run_without_one() -> None:
     )
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_plugin_that_times_out_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = f"sleep 60 & echo $! > {shlex.quote(str(tmp_path / 'child'))}; wait"
     login = ExecPlugin("sh", ("-c", script), interactive=InteractiveMode.NEVER)
     monkeypatch.setattr(exec_plugin, "LOGIN_TIMEOUT", 0.5)

@@ -106,7 +106,7 @@ def test_in_a_queue_a_caller_waits_for_at_most_one_call_of_each_caller_of_its_cl
 
 
 @given(STORIES_FOR_ALL)
-def test_over_all_queues_those_that_did_not_fail_wait_at_most_one_turn_of_each_other(story: Story) -> None:
+def test_over_all_queues_a_healthy_caller_waits_for_at_most_one_call_of_each_healthy_caller(story: Story) -> None:
     _take_turns(story, lambda ask: not ask.failed)
 
 
@@ -172,7 +172,7 @@ def test_while_all_wait_failed_callers_get_a_quarter_in_the_long_run() -> None:
     assert 97 <= sum(one.ask.failed for one in office.given) <= 100
 
 
-def test_neither_of_two_queues_that_are_served_by_turns_has_more_than_a_quarter_nor_nothing() -> None:
+def test_each_of_two_queues_served_alternately_gives_failed_callers_at_most_a_quarter_and_some() -> None:
     office = crowd()
     for turn in range(80):
         office.give(Give(frozenset([turn % 2])))
@@ -192,7 +192,7 @@ def test_without_room_for_failed_callers_healthy_ones_are_served() -> None:
     assert keys == [1, 3, 5, 7]
 
 
-def test_who_leaves_the_line_takes_no_turn_from_the_next_call_of_the_same_caller() -> None:
+def test_a_removed_call_costs_the_next_call_of_its_caller_nothing() -> None:
     line: RoundRobin[str] = RoundRobin()
     for ticket, (key, call) in enumerate([("a", "a1"), ("b", "b1"), ("a", "a2")]):
         line.add(key, call, ticket)

@@ -43,11 +43,11 @@ class Refusing:
         raise LeaseLost(f"{attempt}: not now")
 
 
-def test_without_a_permit_everything_may_be_written() -> None:
+def test_without_a_fence_every_write_is_allowed() -> None:
     assert seconds_allowed(WRITE) == inf
 
 
-def test_every_permit_has_to_agree_and_the_shortest_time_counts() -> None:
+def test_every_fence_has_to_allow_a_write_and_the_shortest_time_counts() -> None:
     with fenced_by(Allowing(5.0)), fenced_by(Allowing(3.0), Allowing(9.0)):
         inside = seconds_allowed(WRITE)
     with fenced_by(Refusing()), fenced_by(Allowing()), pytest.raises(LeaseLost):
@@ -76,7 +76,7 @@ def test_a_fence_holds_for_tasks_started_inside_and_for_no_other_tasks() -> None
     assert asyncio.run(main()) == [inf, 5.0]
 
 
-def test_what_is_no_write_in_the_sense_of_a_permit_can_be_sent_all_the_same() -> None:
+def test_unfenced_writes_pass_no_fence() -> None:
     with fenced_by(Refusing()):
         with unfenced():
             inside = seconds_allowed(WRITE)
@@ -95,7 +95,7 @@ def test_a_refused_write_is_not_sent(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_reading_needs_no_permit(method: str) -> None:
+def test_reads_pass_no_fence(method: str) -> None:
     seen, permit = asyncio.run(_sent(method))
 
     assert seen == [method, method]
@@ -121,7 +121,7 @@ async def _sent(method: str) -> tuple[list[str], Refusing]:
     return seen, permit
 
 
-def test_a_write_has_no_more_time_than_its_permit_leaves() -> None:
+def test_a_write_has_no_more_time_than_its_fence_allows() -> None:
     write = HttpRequest("PUT", "http://service/b", seconds=60.0)
     with fenced_by(Allowing(7.5)):
         cut, read = fenced_request(write), fenced_request(HttpRequest("GET", "http://service/b"))
@@ -131,7 +131,7 @@ def test_a_write_has_no_more_time_than_its_permit_leaves() -> None:
     assert (cut.seconds, read.seconds, whole.seconds) == (7.5, 60.0, 60.0)
 
 
-def test_a_write_that_outlives_its_permit_is_given_up() -> None:
+def test_a_write_that_outlives_its_fence_is_aborted() -> None:
     async def main() -> None:
         never, client = asyncio.Event(), HttpClient()
 
@@ -150,7 +150,7 @@ def test_a_write_that_outlives_its_permit_is_given_up() -> None:
         asyncio.run(main())
 
 
-def test_a_write_that_is_refused_says_nothing_about_the_service() -> None:
+def test_a_fenced_off_write_does_not_count_against_the_service() -> None:
     async def main() -> LimiterStats:
         settings = GoogleSettings(storage="http://service", auth=GoogleAuth.ANONYMOUS)
         google = GoogleClient(HttpClient(), settings)

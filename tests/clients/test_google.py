@@ -69,7 +69,7 @@ def client(http: HttpClient, credentials: GoogleCredentials | None = None) -> Go
         ({"CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": "", "SETPOINT_GCP_AUTH": ""}, GoogleSettings()),
     ],
 )
-def test_reads_the_names_that_google_s_own_tools_read(environment: dict[str, str], settings: GoogleSettings) -> None:
+def test_reads_the_variables_of_google_s_own_tools(environment: dict[str, str], settings: GoogleSettings) -> None:
     assert settings_from(environment) == settings
 
 
@@ -83,7 +83,7 @@ def test_reads_the_names_that_google_s_own_tools_read(environment: dict[str, str
         ),
     ],
 )
-def test_says_what_is_wrong_with_a_setting(environment: dict[str, str], told: str) -> None:
+def test_an_invalid_setting_is_a_user_error(environment: dict[str, str], told: str) -> None:
     with pytest.raises(UserError) as caught:
         settings_from(environment)
 
@@ -93,7 +93,7 @@ def test_says_what_is_wrong_with_a_setting(environment: dict[str, str], told: st
 @pytest.mark.parametrize(
     ("auth", "kind"), [(GoogleAuth.ANONYMOUS, AnonymousCredentials), (GoogleAuth.DEFAULT, TokenCredentials)]
 )
-def test_the_settings_name_the_credentials(auth: GoogleAuth, kind: type[GoogleCredentials]) -> None:
+def test_the_settings_choose_the_credentials(auth: GoogleAuth, kind: type[GoogleCredentials]) -> None:
     assert type(credentials_for(GoogleSettings(auth=auth))) is kind
 
 
@@ -129,7 +129,7 @@ def test_a_refused_token_is_replaced_once() -> None:
     assert tokens.refused == [{"Authorization": "Bearer token-1"}]
 
 
-def test_a_second_refusal_of_the_token_is_told() -> None:
+def test_a_second_401_is_raised() -> None:
     http = ScriptedHttp(error_response(401, "authError", "Invalid Credentials"))
 
     error = error_of(client(http, Tokens()), "GET")
@@ -171,14 +171,14 @@ def test_a_token_is_never_sent_in_the_clear() -> None:
 # --- Answers ---------------------------------------------------------------------------------------------------------
 
 
-def test_not_found_is_absence_and_nothing_else_is() -> None:
+def test_a_404_of_the_service_is_absence() -> None:
     absent = client(ScriptedHttp(error_response(404, "notFound")))
 
     assert asyncio.run(absent.get(BUCKET)) is None
     assert asyncio.run(absent.delete(BUCKET)) is None
 
 
-def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
+def test_a_404_with_html_is_not_absence() -> None:
     page = HttpResponse(404, {"Content-Type": "text/html; charset=UTF-8"}, b"<html>404</html>")
 
     for method in ("GET", "DELETE"):
@@ -216,13 +216,13 @@ def test_a_web_page_that_says_not_found_is_another_server_s() -> None:
         ("PUT", error_response(412, "staleData"), RemoteConflict),
     ],
 )
-def test_every_refusal_becomes_the_error_that_decides_the_retry(
+def test_every_error_response_is_mapped_to_an_error_class(
     method: str, answer: HttpResponse, kind: type[SetpointError]
 ) -> None:
     assert type(error_of(client(ScriptedHttp(answer)), method)) is kind
 
 
-def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
+def test_an_error_has_google_s_message_and_no_query() -> None:
     secret = GoogleCall(GoogleService.SQL, ("projects", "p", "users"), {"password": "hunter2"})
     google = client(ScriptedHttp(error_response(403, "forbidden", "The caller does not have\n permission")))
 
@@ -245,11 +245,11 @@ def test_a_refusal_is_told_in_google_s_words_without_the_query() -> None:
         ("-1", None),
     ],
 )
-def test_knows_how_long_the_service_asks_to_wait(header: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed_as_seconds_or_date(header: str, seconds: float | None) -> None:
     assert retry_after(HttpResponse(503, {"Retry-After": header}, b""), NOW) == seconds
 
 
-def test_the_time_to_wait_goes_with_the_error() -> None:
+def test_retry_after_is_part_of_the_error() -> None:
     error = error_of(client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"))), "GET")
 
     assert isinstance(error, RemoteUnavailable)

@@ -68,7 +68,7 @@ class Unreachable(HttpClient):
         ("DELETE", BUCKET, ("storage", "", "buckets")),
     ],
 )
-def test_a_call_is_charged_to_what_google_counts_together(
+def test_a_call_counts_against_the_quota_of_its_project_and_method(
     method: str, call: GoogleCall, charge: tuple[str, str, str]
 ) -> None:
     assert quota_key(method, call) == charge
@@ -86,7 +86,7 @@ def test_a_call_is_charged_to_what_google_counts_together(
         ("DELETE", BUCKET, ("storage", "billed", "buckets")),
     ],
 )
-def test_a_call_is_charged_to_the_project_that_the_credentials_name(
+def test_a_call_counts_against_the_quota_project_of_the_credentials(
     method: str, call: GoogleCall, charge: tuple[str, str, str]
 ) -> None:
     assert quota_key(method, call, "billed") == charge
@@ -101,7 +101,7 @@ def test_a_call_is_charged_to_the_project_that_the_credentials_name(
         ("https://googleapis.com.test", EMULATOR_RATE),
     ],
 )
-def test_google_s_figures_are_for_google_alone(address: str, pace: AimdSettings) -> None:
+def test_only_google_s_own_endpoints_start_with_google_s_rates(address: str, pace: AimdSettings) -> None:
     assert initial_rate("GET", INSTANCE, address) == pace
 
 
@@ -112,7 +112,7 @@ def test_google_s_figures_are_for_google_alone(address: str, pace: AimdSettings)
         (GoogleCall(GoogleService.STORAGE, ("b", "some-bucket", "o", "y")), BUCKET.parts),
     ],
 )
-def test_a_call_without_a_caller_is_a_call_of_its_subject(call: GoogleCall, subject: tuple[str, ...]) -> None:
+def test_a_call_without_a_caller_is_a_call_of_its_object(call: GoogleCall, subject: tuple[str, ...]) -> None:
     assert default_caller_key(call) == subject
 
 
@@ -136,7 +136,7 @@ def test_a_call_without_a_caller_is_a_call_of_its_subject(call: GoogleCall, subj
         (HttpResponse(502, {}, b"<html>"), Unavailable()),
     ],
 )
-def test_an_answer_says_whether_the_service_is_there_and_has_had_enough(
+def test_the_outcome_of_a_call_follows_from_its_response(
     answer: HttpResponse, ending: CallOutcome
 ) -> None:
     assert outcome_of(answer) == ending
@@ -149,7 +149,7 @@ def figures(google: GoogleClient) -> dict[str, BudgetStats]:
     return {"/".join(one.key): one for one in google.budgets.snapshot().budgets}
 
 
-def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
+def test_the_retry_after_a_401_is_counted() -> None:
     class Tokens:
         async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
             return {"Authorization": "Bearer old" if refused is None else "Bearer new"}
@@ -167,7 +167,7 @@ def test_every_call_is_counted_the_one_with_a_new_token_too() -> None:
     assert run(main()) == {"sql/p/reads": 2, "storage//buckets": 2, "storage//writes": 2}
 
 
-def test_who_waits_for_a_token_holds_no_place() -> None:
+def test_a_call_that_waits_for_a_token_holds_no_slot() -> None:
     class Slow:
         async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
             await asyncio.sleep(60.0)
@@ -201,7 +201,7 @@ def test_a_project_that_has_used_up_its_quota_waits_and_other_projects_do_not() 
     assert run(main()) == [("q", 0.0), ("p", 7.0)]
 
 
-def test_projects_share_what_the_credentials_charge_to_one() -> None:
+def test_projects_share_the_budget_of_one_quota_project() -> None:
     class Billed:
         async def headers(self, refused: Mapping[str, str] | None = None) -> Mapping[str, str]:
             return {"authorization": "Bearer t", "x-goog-user-project": "billed"}
@@ -217,7 +217,7 @@ def test_projects_share_what_the_credentials_charge_to_one() -> None:
     assert run(main()) == ({"sql/billed/reads": 2}, 7.0)
 
 
-def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten() -> None:
+def test_a_thousand_queued_calls_of_one_project_do_not_delay_ten_of_another() -> None:
     class Slow(ScriptedHttp):
         async def send(self, request: HttpRequest) -> HttpResponse:
             await asyncio.sleep(1.0)
@@ -238,7 +238,7 @@ def test_a_project_with_a_thousand_calls_in_line_does_not_hold_up_another_s_ten(
     assert ended["q"] <= 4.0 < 20.0 < ended["p"]
 
 
-def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
+def test_throttled_writes_do_not_slow_down_reads() -> None:
     async def main() -> float:
         google = client(ScriptedHttp(error_response(429, "rateLimitExceeded", Retry_After="7"), response(200, {})))
         with pytest.raises(RemoteUnavailable):
@@ -249,7 +249,7 @@ def test_changes_that_are_too_many_do_not_slow_down_looking() -> None:
     assert run(main()) == 0.0
 
 
-def test_a_service_that_is_down_is_left_alone_and_the_other_one_is_not() -> None:
+def test_the_breaker_of_one_service_does_not_stop_the_other() -> None:
     async def main() -> tuple[str, list[BreakerState]]:
         google = client(Unreachable())
         calls = (google.get(instance(f"db-{number}")) for number in range(20))

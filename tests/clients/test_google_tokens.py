@@ -71,7 +71,7 @@ def test_one_fetch_is_enough_for_all_callers() -> None:
     assert source.fetched == 1
 
 
-def test_a_refused_token_is_fetched_anew_and_an_older_one_is_not() -> None:
+def test_a_refused_token_is_fetched_again_unless_a_newer_one_is_held() -> None:
     async def main() -> list[Mapping[str, str]]:
         tokens = tokens_from(Counted())
         first = await tokens.headers()
@@ -80,7 +80,7 @@ def test_a_refused_token_is_fetched_anew_and_an_older_one_is_not() -> None:
     assert asyncio.run(main()) == [bearer("t1"), bearer("t2"), bearer("t2")]
 
 
-def test_one_fetch_is_enough_for_all_whose_token_was_refused() -> None:
+def test_one_fetch_is_enough_for_all_callers_with_a_refused_token() -> None:
     source = Counted()
 
     async def main() -> list[Mapping[str, str]]:
@@ -118,7 +118,7 @@ def test_for_a_moment_after_a_failure_no_token_is_fetched() -> None:
     assert asyncio.run(main()) == [1, 1, 2]
 
 
-def test_after_a_failure_all_is_well_again() -> None:
+def test_a_fetch_after_a_failure_succeeds() -> None:
     source, clock = Counted(error=RemoteUnavailable("no token")), ManualClock()
 
     async def main() -> Mapping[str, str]:
@@ -170,7 +170,7 @@ def test_a_failure_that_no_caller_awaits_is_not_reported_by_asyncio() -> None:
 # --- In time ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_token_is_used_until_it_is_old() -> None:
+def test_a_token_is_used_until_it_is_about_to_expire() -> None:
     source, clock = Counted(seconds=HOUR), ManualClock()
 
     async def main() -> Mapping[str, str]:
@@ -200,7 +200,7 @@ def test_no_caller_waits_while_an_old_token_is_refreshed() -> None:
     assert source.fetched == 2
 
 
-def test_a_token_that_has_run_out_is_waited_for() -> None:
+def test_callers_wait_for_the_successor_of_an_expired_token() -> None:
     clock = ManualClock()
 
     async def main() -> Mapping[str, str]:
@@ -212,7 +212,7 @@ def test_a_token_that_has_run_out_is_waited_for() -> None:
     assert asyncio.run(main()) == bearer("t2")
 
 
-def test_the_time_that_a_fetch_took_is_not_added_to_the_token_s() -> None:
+def test_the_lifetime_of_a_token_starts_before_its_fetch() -> None:
     source, clock = Counted(seconds=HOUR), ManualClock()
     source.go.clear()
 
@@ -229,7 +229,7 @@ def test_the_time_that_a_fetch_took_is_not_added_to_the_token_s() -> None:
     assert asyncio.run(main()) == [bearer("t1"), bearer("t2")]
 
 
-def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
+def test_an_old_token_is_used_while_its_refresh_fails() -> None:
     source, clock = Counted(seconds=HOUR), ManualClock()
 
     async def main() -> list[int]:
@@ -250,7 +250,7 @@ def test_an_old_token_is_used_as_long_as_there_is_no_new_one() -> None:
 # --- Off the event loop ----------------------------------------------------------------------------------------------
 
 
-def test_everything_else_goes_on_while_a_token_is_fetched() -> None:
+def test_a_fetch_does_not_block_the_event_loop() -> None:
     source = Counted()
     source.go.clear()
 
@@ -265,7 +265,7 @@ def test_everything_else_goes_on_while_a_token_is_fetched() -> None:
     assert asyncio.run(main()) == (True, bearer("t1"))
 
 
-def test_one_is_good_for_one_event_loop_after_the_other() -> None:
+def test_credentials_can_be_used_in_one_event_loop_after_another() -> None:
     source = Counted()
     tokens = tokens_from(source)
 
@@ -293,7 +293,7 @@ class Api(HttpClient):
         return HttpResponse(status, {}, b"{}")
 
 
-def test_calls_whose_token_is_refused_are_sent_again_with_one_new_token_for_all() -> None:
+def test_refused_calls_are_sent_again_with_one_new_token_for_all() -> None:
     source, api = Counted(), Api("t2")
 
     async def main() -> list[bytes | None]:

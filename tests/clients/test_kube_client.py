@@ -71,12 +71,12 @@ def sent(
         (Endpoint("a.io", "v1", "roles", None, "system:a?b"), "/apis/a.io/v1/roles/system%3Aa%3Fb"),
     ],
 )
-def test_a_kind_and_a_name_are_a_path(endpoint: Endpoint, path: str) -> None:
+def test_the_path_of_an_endpoint(endpoint: Endpoint, path: str) -> None:
     assert endpoint.path == path
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb", "a/../b"])
-def test_what_would_be_read_as_another_path_is_no_name(name: str) -> None:
+def test_a_name_that_would_change_the_path_is_refused(name: str) -> None:
     with pytest.raises(ManifestInvalid, match="cannot be the name of an object: write letters"):
         PODS.named(name)
     with pytest.raises(ManifestInvalid):
@@ -84,7 +84,7 @@ def test_what_would_be_read_as_another_path_is_no_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["get", "delete", "replace", "patch", "apply"])
-def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
+def test_calls_on_one_object_need_a_name(verb: str) -> None:
     http = ScriptedHttp(says(200, {}))
     calls = {
         "get": lambda one: one.get(PODS),
@@ -99,7 +99,7 @@ def test_all_objects_of_a_kind_are_never_meant_by_one(verb: str) -> None:
     assert http.requests == []
 
 
-def test_a_server_may_be_below_a_path() -> None:
+def test_the_address_of_the_server_may_have_a_path() -> None:
     http = ScriptedHttp(says(200, {}))
     one = KubernetesClient(ClusterConnection("context prod", "https://a.test/k8s/c-1"), FakeCredentials(), http)
 
@@ -121,7 +121,7 @@ def test_reads_an_object_or_its_metadata_from_the_store_or_from_the_cache() -> N
     assert part.headers["Accept"] == ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
 
 
-def test_lists_what_is_selected() -> None:
+def test_a_list_sends_selectors_and_page() -> None:
     selection = ObjectSelector("app=web,tier!=db", "metadata.name=web", Representation.METADATA)
 
     request = sent(lambda one: one.list(PODS, selection, PageRequest(2, "token")))
@@ -135,7 +135,7 @@ def test_lists_what_is_selected() -> None:
     )
 
 
-def test_a_list_may_be_what_the_server_has_at_hand() -> None:
+def test_a_list_may_come_from_the_cache_of_the_server() -> None:
     request = sent(lambda one: one.list(DEPLOYMENTS, paging=PageRequest(0, resource_version="0")))
 
     assert request.url == "https://a.test/apis/apps/v1/deployments?resourceVersion=0"
@@ -167,7 +167,7 @@ def test_writes_json(call: Callable[..., Any], method: str, path: str, content_t
     assert request.url == f"https://a.test{path}?fieldManager=setpoint&fieldValidation=Strict"
 
 
-def test_a_write_says_for_whom_it_is_and_whether_it_is_meant() -> None:
+def test_a_write_sends_field_manager_validation_and_dry_run() -> None:
     options = ApiWriteOptions("me", dry_run=True, field_validation=FieldValidation.IGNORE)
 
     request = sent(lambda one: one.apply(POD, {}, options, force=True))
@@ -197,7 +197,7 @@ def test_a_json_patch_is_a_list() -> None:
         ),
     ],
 )
-def test_deletes_only_what_is_meant(options: DeleteOptions | None, body: bytes) -> None:
+def test_a_deletion_sends_its_preconditions(options: DeleteOptions | None, body: bytes) -> None:
     request = sent(lambda one: one.delete(POD, options))
 
     assert (request.method, request.body) == ("DELETE", body)
@@ -207,11 +207,11 @@ def test_deletes_only_what_is_meant(options: DeleteOptions | None, body: bytes) 
 # --- What comes back --------------------------------------------------------------------------------------------------
 
 
-def test_gives_the_bytes_that_came() -> None:
+def test_returns_the_bytes_of_the_response() -> None:
     assert asyncio.run(client(ScriptedHttp(says(200, {"a": 1}))).get(POD)) == b'{"a":1}'
 
 
-def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to_a_change() -> None:
+def test_a_missing_object_is_none_for_get_and_delete_and_a_conflict_for_patch() -> None:
     def gone() -> KubernetesClient:
         return client(ScriptedHttp(says_no(404, "NotFound", name="web", kind="pods")))
 
@@ -221,7 +221,7 @@ def test_what_is_not_there_is_none_to_a_look_and_to_a_deletion_and_a_conflict_to
         asyncio.run(gone().patch(POD, {}, PatchType.MERGE))
 
 
-def test_another_server_s_page_is_no_answer() -> None:
+def test_a_response_that_is_not_json_is_unavailable() -> None:
     page = HttpResponse(200, {"Content-Type": "text/html"}, b"<html>Please log in")
 
     with pytest.raises(
@@ -253,12 +253,12 @@ def test_an_empty_list_may_have_no_items() -> None:
     assert page == ObjectPage((), "7", "", is_first=True)
 
 
-def test_a_list_that_is_none_is_no_answer() -> None:
+def test_an_invalid_list_is_unavailable() -> None:
     with pytest.raises(RemoteUnavailable, match="the answer is not what it should be"):
         asyncio.run(client(ScriptedHttp(says(200, {"items": 1}))).list(PODS))
 
 
-def test_goes_from_page_to_page() -> None:
+def test_pages_follow_the_continue_token() -> None:
     http = ScriptedHttp(listing(["a"], "t1"), listing(["b"], "t2"), listing(["c"]))
 
     pages = asyncio.run(all_pages(http, 1))
@@ -275,7 +275,7 @@ def test_goes_from_page_to_page() -> None:
     ]
 
 
-def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
+def test_an_expired_continue_token_restarts_the_list_on_one_page() -> None:
     http = ScriptedHttp(listing(["a"], "t1"), says_no(410, "Expired"), listing(["a", "b"], version="9"))
 
     pages = asyncio.run(all_pages(http, 1))
@@ -287,7 +287,7 @@ def test_pages_that_took_too_long_begin_anew_with_all_on_one() -> None:
     assert http.requests[2].url == "https://a.test/api/v1/namespaces/shop/pods"
 
 
-def test_one_page_that_took_too_long_is_told() -> None:
+def test_an_expired_continue_token_of_one_page_is_raised() -> None:
     with pytest.raises(RemoteExpired):
         asyncio.run(client(ScriptedHttp(says_no(410, "Expired"))).list(PODS, paging=PageRequest(1, "t")))
 
@@ -303,7 +303,7 @@ def test_a_refused_token_is_replaced_once() -> None:
     assert [one.headers["Authorization"] for one in http.requests] == ["Bearer t0", "Bearer t1"]
 
 
-def test_a_second_refusal_is_told() -> None:
+def test_a_second_401_is_raised() -> None:
     http = ScriptedHttp(says_no(401, "Unauthorized"))
 
     with pytest.raises(RemoteRefused, match="log in again, or use another context"):
@@ -311,7 +311,7 @@ def test_a_second_refusal_is_told() -> None:
     assert len(http.requests) == 2
 
 
-def test_a_token_that_cannot_be_replaced_is_sent_once() -> None:
+def test_without_another_token_a_401_is_not_retried() -> None:
     http = ScriptedHttp(says_no(401, "Unauthorized"))
 
     with pytest.raises(RemoteRefused):
@@ -322,7 +322,7 @@ def test_a_token_that_cannot_be_replaced_is_sent_once() -> None:
 # --- How much is asked ------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
+def test_retry_after_pauses_all_calls() -> None:
     http = ScriptedHttp(says_no(429, "TooManyRequests", retryAfterSeconds=3), says(200, {}))
 
     async def main() -> tuple[float | None, float]:
@@ -335,7 +335,7 @@ def test_a_server_that_is_busy_is_left_alone_for_as_long_as_it_asks() -> None:
     assert run(main()) == (3.0, 3.0)
 
 
-def test_reads_and_writes_are_counted_apart() -> None:
+def test_reads_and_writes_have_budgets_of_their_own() -> None:
     async def main() -> dict[str, int]:
         one = client(ScriptedHttp(says(200, {})))
         await one.get(POD)

@@ -71,14 +71,14 @@ def test_finds_a_kind_with_one_request(api_version: str, kind: str, served: ApiR
     assert len(http.asked) == 1
 
 
-def test_a_kind_is_an_endpoint() -> None:
+def test_the_endpoint_of_an_api_resource() -> None:
     assert DEPLOYMENT.endpoint("shop", "web") == Endpoint("apps", "v1", "deployments", "shop", "web")
     assert NODE.endpoint("shop", "one") == Endpoint("", "v1", "nodes", None, "one")
     assert (DEPLOYMENT.api_version, NODE.api_version) == ("apps/v1", "v1")
 
 
 @pytest.mark.parametrize("answers", [{}, {"/apis/a.io/v1": CORE}], ids=["no such group", "no such kind"])
-def test_says_that_a_kind_is_not_there(answers: Mapping[str, object]) -> None:
+def test_an_unknown_kind_is_kind_not_served(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
     with pytest.raises(KindNotServed) as caught:
@@ -87,7 +87,7 @@ def test_says_that_a_kind_is_not_there(answers: Mapping[str, object]) -> None:
     assert str(caught.value) == ("the cluster serves no Widget in a.io/v1: apply its CRD, or check apiVersion and kind")
 
 
-def test_a_kind_that_was_not_there_a_moment_ago_is_found() -> None:
+def test_a_kind_that_is_served_later_is_found() -> None:
     found, http = discovery({})
 
     async def main() -> ApiResource:
@@ -122,14 +122,14 @@ def test_a_request_that_began_earlier_does_not_answer_that_a_kind_is_missing() -
     assert http.asked == ["/apis/a.io/v1"] * 2
 
 
-def test_no_answer_is_not_taken_for_a_no() -> None:
+def test_an_unavailable_server_is_not_taken_for_a_missing_kind() -> None:
     found, _ = discovery({"/apis/a.io/v1": HttpResponse(503, {}, b"")})
 
     with pytest.raises(RemoteUnavailable):
         asyncio.run(found.find("a.io/v1", "Widget"))
 
 
-def test_what_is_forgotten_is_looked_for_again() -> None:
+def test_a_forgotten_version_is_fetched_again() -> None:
     found, http = discovery({"/apis/a.io/v1": WIDGETS})
 
     async def main() -> str:
@@ -217,7 +217,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
-def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, object]) -> None:
+def test_aggregated_and_plain_discovery_give_the_same_kinds(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
     served, unavailable = asyncio.run(found.all_resources())
@@ -227,7 +227,7 @@ def test_an_older_server_says_the_same_with_more_words(answers: Mapping[str, obj
 
 
 @pytest.mark.parametrize("answers", [AGGREGATED, PLAIN], ids=["all at once", "one after the other"])
-def test_takes_the_version_that_the_cluster_prefers(answers: Mapping[str, object]) -> None:
+def test_the_preferred_version_is_used(answers: Mapping[str, object]) -> None:
     found, _ = discovery(answers)
 
     assert asyncio.run(found.preferred("Deployment")) == DEPLOYMENT

@@ -95,7 +95,7 @@ def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8",
         ),
     ],
 )
-def test_an_answer_stands_for_an_error(answer: HttpResponse, kind: type[RemoteError], told: str | None) -> None:
+def test_error_responses_are_mapped_to_errors(answer: HttpResponse, kind: type[RemoteError], told: str | None) -> None:
     error = error_for_response(POD, answer)
 
     assert type(error) is kind
@@ -132,7 +132,7 @@ def test_names_the_field_managers_that_own_a_field() -> None:
     )
 
 
-def test_names_every_field_that_is_wrong() -> None:
+def test_names_every_invalid_field() -> None:
     causes = [
         {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.selector"},
         {"reason": "FieldValueInvalid", "message": "field is immutable", "field": "spec.clusterIP"},
@@ -162,7 +162,7 @@ def test_names_every_field_that_is_wrong() -> None:
         (status(503, "ServiceUnavailable"), None),
     ],
 )
-def test_waits_as_long_as_it_is_asked_to(answer: HttpResponse, after: float | None) -> None:
+def test_retry_after_is_read_from_header_or_status(answer: HttpResponse, after: float | None) -> None:
     error = error_for_response(POD, answer)
 
     assert isinstance(error, RemoteUnavailable)
@@ -181,7 +181,7 @@ def test_waits_as_long_as_it_is_asked_to(answer: HttpResponse, after: float | No
         (response(200, {}), False),
     ],
 )
-def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: HttpResponse, absent: bool) -> None:
+def test_not_found_is_only_a_404_of_this_object(answer: HttpResponse, absent: bool) -> None:
     assert is_not_found(answer, "web") is absent
 
 
@@ -199,12 +199,12 @@ def test_absent_means_that_there_is_no_such_object_and_nothing_else(answer: Http
         (text(502, "<html>", "text/html"), Unavailable(None)),
     ],
 )
-def test_tells_the_api_server_from_the_object(answer: HttpResponse, ending: CallOutcome) -> None:
+def test_the_outcome_distinguishes_the_api_server_from_the_object(answer: HttpResponse, ending: CallOutcome) -> None:
     assert outcome_of(answer) == ending
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"details": []}', b'{"code": "x"}', b"\xff"])
-def test_an_answer_that_makes_no_sense_is_still_one(body: bytes) -> None:
+def test_an_invalid_error_body_is_still_an_error(body: bytes) -> None:
     error = error_for_response(POD, HttpResponse(503, {"Content-Type": "application/json"}, body))
 
     assert isinstance(error, RemoteUnavailable)

@@ -73,7 +73,7 @@ def trusting(trust: ServerTrust, server_name: str | None = None) -> ClusterConne
     return ClusterConnection("context prod", "https://a.test", trust, server_name)
 
 
-def test_trusts_whom_its_authority_has_signed(tmp_path: Path) -> None:
+def test_trusts_certificates_of_its_authority(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "localhost"), trusting(CA)).status == 200
 
 
@@ -87,7 +87,7 @@ def test_trusts_no_other_authority(trust: ServerTrust, tmp_path: Path) -> None:
     assert str(caught.value).endswith(". Check the address, and which certificate authority is named for it")
 
 
-def test_the_server_has_to_be_called_as_it_should_be(tmp_path: Path) -> None:
+def test_verifies_the_name_of_the_server(tmp_path: Path) -> None:
     server = server_side(tmp_path, "kubernetes")
 
     assert ask(server, trusting(CA, "kubernetes")).status == 200
@@ -99,7 +99,7 @@ def test_skips_verification_if_configured(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "other"), trusting(SkipVerify())).status == 200
 
 
-def test_shows_the_client_certificate(tmp_path: Path) -> None:
+def test_sends_the_client_certificate(tmp_path: Path) -> None:
     pair = SIGNER.for_user("me", [])
     certificate = ClientCertificate(InlineText(pair.certificate.decode()), InlineText(pair.key.decode()))
     connection = ClusterConnection("context prod", "https://a.test", CA, certificate=certificate)
@@ -107,7 +107,7 @@ def test_shows_the_client_certificate(tmp_path: Path) -> None:
     assert ask(server_side(tmp_path, "localhost", asks_for=SIGNER), connection).body == b"me"
 
 
-def test_shows_the_certificate_that_a_command_prints(tmp_path: Path) -> None:
+def test_sends_the_certificate_of_an_exec_plugin(tmp_path: Path) -> None:
     pair = SIGNER.for_user("me", [])
     printed = (
         f'{{"apiVersion": "{V1}", "status": {{"clientCertificateData": {_quoted(pair.certificate)}, '
@@ -122,7 +122,7 @@ def _quoted(pem: bytes) -> str:
     return '"' + pem.decode().replace("\n", "\\n") + '"'
 
 
-def test_trusts_the_same_through_a_proxy(tmp_path: Path) -> None:
+def test_verifies_the_server_through_a_proxy(tmp_path: Path) -> None:
     asked: list[bytes] = []
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -195,7 +195,7 @@ def _sockets() -> set[str]:
 
 
 @pytest.mark.parametrize("pem", ["", "nothing", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"])
-def test_an_authority_that_is_none_is_told(pem: str) -> None:
+def test_an_invalid_authority_is_reported(pem: str) -> None:
     with pytest.raises(RemoteRefused) as caught:
         tls_context(trusting(CertificateAuthority(pem)), None)
 
@@ -225,12 +225,12 @@ ONE, OTHER = SIGNER.for_user("me", []), SIGNER.for_user("me", [])
     ],
     ids=["empty", "no PEM", "another key", "with a password"],
 )
-def test_a_certificate_that_cannot_be_shown_is_told(pair: PemKeyPair) -> None:
+def test_an_unusable_client_certificate_is_reported(pair: PemKeyPair) -> None:
     with pytest.raises(RemoteRefused, match="context prod: its client certificate and key do not fit together, or"):
         tls_context(trusting(SystemRoots()), pair)
 
 
-def test_no_key_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_file_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     tls_context(trusting(CA), PemKeyPair(ONE.certificate.decode(), ONE.key.decode()))

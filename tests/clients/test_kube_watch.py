@@ -91,7 +91,7 @@ def test_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes() -> None:
     assert longest["timeoutSeconds"] == "600"
 
 
-def test_watches_what_is_selected_and_as_much_of_it_as_is_wanted() -> None:
+def test_a_watch_sends_selectors_and_representation() -> None:
     async def main() -> FakeCluster:
         selection = ObjectSelector("app=web", "metadata.name=web", Representation.METADATA)
         async with serving(sends_events(event("ADDED", 6))) as (cluster, client):
@@ -107,7 +107,7 @@ def test_watches_what_is_selected_and_as_much_of_it_as_is_wanted() -> None:
     assert request.headers["Accept"].startswith("application/json;as=PartialObjectMetadata;")
 
 
-def test_tells_every_change_and_every_bookmark() -> None:
+def test_yields_every_event_and_bookmark() -> None:
     context = sends_events(event("ADDED", 6), event("MODIFIED", 7), event("BOOKMARK", 9), event("DELETED", 10))
 
     events, _ = heard(4, context)
@@ -130,45 +130,45 @@ def test_tells_every_change_and_every_bookmark() -> None:
     ],
     ids=["ended", "cut", "cut in the middle of an event", "silent", "an error on its side", "an unknown event"],
 )
-def test_goes_on_where_it_was(first: Reaction) -> None:
+def test_resumes_from_the_last_event(first: Reaction) -> None:
     events, cluster = heard(3, first, sends_events(event("DELETED", 8)))
 
     assert events == ["ADDED 6", "MODIFIED 7", "DELETED 8"]
     assert cluster.versions == ["5", "7"]
 
 
-def test_goes_on_from_a_bookmark() -> None:
+def test_resumes_from_a_bookmark() -> None:
     _, cluster = heard(2, sends_events(event("BOOKMARK", 99)), sends_events(event("ADDED", 100)))
 
     assert cluster.versions == ["5", "99"]
 
 
-def test_goes_on_from_the_beginning_when_nothing_was_told() -> None:
+def test_resumes_from_the_start_when_there_was_no_event() -> None:
     _, cluster = heard(1, sends_events(), sends_events(), sends_events(event("ADDED", 6)))
 
     assert cluster.versions == ["5", "5", "5"]
 
 
-def test_a_stream_that_says_nothing_is_cut_after_ninety_seconds() -> None:
+def test_an_idle_stream_is_closed_after_ninety_seconds() -> None:
     _, cluster = heard(2, sends_then_idles(event("ADDED", 6)), sends_events(event("ADDED", 7)))
 
     # A moment after it was cut, with jitter.
     assert cluster.times[1] - cluster.times[0] == pytest.approx(90.25, abs=0.1)
 
 
-def test_an_end_in_good_order_is_followed_at_once() -> None:
+def test_after_a_regular_end_the_watch_is_reopened_at_once() -> None:
     _, cluster = heard(2, sends_events(event("ADDED", 6), lasting=60.0), sends_events(event("ADDED", 7)))
 
     assert cluster.times[1] - cluster.times[0] == pytest.approx(60.0, abs=0.1)
 
 
-def test_a_server_that_ends_every_watch_at_once_is_not_hurried() -> None:
+def test_watches_that_end_at_once_are_reopened_with_backoff() -> None:
     _, cluster = heard(1, *[sends_events()] * 9, sends_events(event("ADDED", 6)))
 
     assert delays(cluster) == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
 
 
-def test_a_watch_that_is_cut_again_and_again_and_gets_on_is_not_kept_waiting() -> None:
+def test_every_event_resets_the_backoff() -> None:
     scenes = [sends_then_breaks(event("ADDED", number)) for number in range(6, 12)]
 
     events, cluster = heard(6, *scenes)
@@ -182,7 +182,7 @@ def test_a_watch_that_is_cut_again_and_again_and_gets_on_is_not_kept_waiting() -
     [refuses(503, "ServiceUnavailable"), refuses(500, "InternalError"), refuses(504, "Timeout")],
     ids=["503", "500", "504"],
 )
-def test_trouble_at_the_start_is_waited_for(trouble: Reaction) -> None:
+def test_server_errors_at_the_start_are_retried_with_backoff(trouble: Reaction) -> None:
     events, cluster = heard(1, trouble, trouble, sends_events(event("ADDED", 6)))
 
     assert events == ["ADDED 6"]
@@ -190,7 +190,7 @@ def test_trouble_at_the_start_is_waited_for(trouble: Reaction) -> None:
     assert delays(cluster) == [0.25, 0.5]
 
 
-def test_no_answer_at_the_start_is_waited_for() -> None:
+def test_a_broken_connection_at_the_start_is_retried_with_backoff() -> None:
     # The HTTP library itself asks once more, at once.
     _, cluster = heard(1, *[breaks_at_once] * 4, sends_events(event("ADDED", 6)))
 
@@ -205,7 +205,7 @@ def test_no_answer_at_the_start_is_waited_for() -> None:
     ],
     ids=["all of it", "this kind"],
 )
-def test_a_server_that_is_busy_is_asked_again_when_it_says_so(busy: Reaction) -> None:
+def test_retry_after_is_honoured(busy: Reaction) -> None:
     events, cluster = heard(1, busy, sends_events(event("ADDED", 6)))
 
     assert events == ["ADDED 6"]
@@ -244,21 +244,21 @@ def test_a_refused_token_is_replaced_once(left: int) -> None:
     ],
     ids=["410", "410 as an event", "410 later", "403", "403 as an event", "the kind is gone"],
 )
-def test_a_clear_no_ends_it(scenes: list[Reaction], kind: type[RemoteError]) -> None:
+def test_a_client_error_ends_the_watch(scenes: list[Reaction], kind: type[RemoteError]) -> None:
     error, _ = error_of(*scenes)
 
     assert type(error) is kind
     assert "/api/v1/namespaces/shop/pods: 4" in str(error)
 
 
-def test_a_server_that_stays_away_for_a_minute_ends_it() -> None:
+def test_an_outage_of_a_minute_ends_the_watch() -> None:
     error, cluster = error_of(sends_then_breaks(event("ADDED", 6)), breaks_at_once)
 
     assert type(error) is RemoteUnavailable
     assert 60.0 <= cluster.times[-1] - cluster.times[1] < 80.0
 
 
-def test_a_server_that_comes_back_in_time_is_given_another_minute() -> None:
+def test_the_retry_time_starts_again_after_an_opened_watch() -> None:
     away = [breaks_at_once] * 6
 
     events, _ = heard(2, *away, sends_events(event("ADDED", 6), lasting=20.0), *away, sends_events(event("ADDED", 7)))

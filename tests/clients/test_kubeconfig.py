@@ -37,7 +37,7 @@ def read(folder: Path, content: object, context: str | None = None) -> ClusterCo
 # --- What it comes to -------------------------------------------------------------------------------------------------
 
 
-def test_takes_the_current_context(tmp_path: Path) -> None:
+def test_uses_the_current_context(tmp_path: Path) -> None:
     connection = read(tmp_path, config(context={"namespace": "shop"}))
 
     assert connection == ClusterConnection(
@@ -45,7 +45,7 @@ def test_takes_the_current_context(tmp_path: Path) -> None:
     )
 
 
-def test_takes_the_context_that_is_named(tmp_path: Path) -> None:
+def test_uses_the_named_context(tmp_path: Path) -> None:
     both = config()
     other = config(name="stage")
     for part in ("clusters", "users", "contexts"):
@@ -64,7 +64,7 @@ def test_takes_the_context_that_is_named(tmp_path: Path) -> None:
         ("a.test:8080", "http://a.test:8080"),
     ],
 )
-def test_takes_any_address(server: str, address: str, tmp_path: Path) -> None:
+def test_accepts_every_form_of_address(server: str, address: str, tmp_path: Path) -> None:
     assert read(tmp_path, config({"server": server})).server == address
 
 
@@ -79,13 +79,13 @@ def test_takes_any_address(server: str, address: str, tmp_path: Path) -> None:
         ({"certificate-authority": None, "extensions": None}, SystemRoots()),
     ],
 )
-def test_trusts_whom_it_says(cluster: dict[str, Any], trust: ServerTrust, tmp_path: Path) -> None:
+def test_the_trust_of_a_cluster_entry(cluster: dict[str, Any], trust: ServerTrust, tmp_path: Path) -> None:
     written(tmp_path / "ca.crt", "from a file")
 
     assert read(tmp_path, config(cluster)).trust == trust
 
 
-def test_what_else_a_cluster_says_is_kept(tmp_path: Path) -> None:
+def test_the_other_fields_of_a_cluster_entry(tmp_path: Path) -> None:
     said = {"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128", "disable-compression": True}
 
     connection = read(tmp_path, config(said))
@@ -117,11 +117,11 @@ def test_what_else_a_cluster_says_is_kept(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_logs_in_as_it_says(user: dict[str, Any], login: Login, tmp_path: Path) -> None:
+def test_the_login_of_a_user_entry(user: dict[str, Any], login: Login, tmp_path: Path) -> None:
     assert read(tmp_path, config(user=user)).login == login
 
 
-def test_a_client_certificate_may_be_here_and_its_key_there(tmp_path: Path) -> None:
+def test_a_client_certificate_may_be_inline_and_its_key_in_a_file(tmp_path: Path) -> None:
     user = {"client-certificate-data": encoded("CERT"), "client-key": "keys/me.key"}
 
     connection = read(tmp_path, config(user=user))
@@ -139,7 +139,7 @@ def test_impersonates_another_user(tmp_path: Path) -> None:
     assert connection.impersonation == Impersonation("jane", "7", ("a", "b"), (("scopes", ("x", "y")),))
 
 
-def test_a_command_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path) -> None:
+def test_an_exec_plugin_gets_the_cluster_info_it_asks_for(tmp_path: Path) -> None:
     cluster = {
         "certificate-authority-data": encoded("PEM"),
         "tls-server-name": "kubernetes",
@@ -158,7 +158,7 @@ def test_a_command_is_told_about_the_cluster_if_it_wants_to_know(tmp_path: Path)
     }
 
 
-def test_paths_are_those_of_their_file(tmp_path: Path) -> None:
+def test_paths_are_relative_to_their_file(tmp_path: Path) -> None:
     user = {"tokenFile": "token", "client-certificate": "me.crt", "client-key": "../me.key"}
     run = {"exec": {"apiVersion": V1, "command": "./bin/login", "interactiveMode": "Never"}}
     written(tmp_path / "a" / "ca.crt", "PEM")
@@ -195,7 +195,7 @@ def test_no_secret_is_printed(tmp_path: Path) -> None:
 # --- Where it is looked for -------------------------------------------------------------------------------------------
 
 
-def test_kubeconfig_names_the_files_and_those_that_are_not_there_are_left_out(tmp_path: Path) -> None:
+def test_kubeconfig_names_the_files_and_missing_ones_are_skipped(tmp_path: Path) -> None:
     first, second = written(tmp_path / "a", config()), written(tmp_path / "b", config(name="stage"))
     named = f"{tmp_path / 'none'}::{first}:{second}"
 
@@ -203,7 +203,7 @@ def test_kubeconfig_names_the_files_and_those_that_are_not_there_are_left_out(tm
     assert connection_from_environment({"KUBECONFIG": named}, "stage").server == "https://stage.test:6443"
 
 
-def test_without_it_the_file_at_home_is_meant(tmp_path: Path) -> None:
+def test_without_kubeconfig_the_file_in_the_home_folder_is_used(tmp_path: Path) -> None:
     written(tmp_path / ".kube" / "config", config())
 
     assert connection_from_environment({"HOME": str(tmp_path)}).server == "https://prod.test:6443"
@@ -217,7 +217,7 @@ def pod(folder: Path) -> dict[str, str]:
     return {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(folder / "home")}
 
 
-def test_in_a_pod_the_cluster_around_it_is_meant(tmp_path: Path) -> None:
+def test_in_a_pod_its_own_cluster_is_used(tmp_path: Path) -> None:
     connection = connection_from_environment(pod(tmp_path), account=tmp_path)
 
     assert connection == ClusterConnection(
@@ -235,19 +235,19 @@ def test_in_a_pod_with_ipv6_the_address_has_its_brackets(tmp_path: Path) -> None
     assert connection_from_environment(environment, account=tmp_path).server == "https://[fd00::1]:443"
 
 
-def test_in_a_pod_kubeconfig_counts_more(tmp_path: Path) -> None:
+def test_in_a_pod_kubeconfig_takes_precedence(tmp_path: Path) -> None:
     environment = pod(tmp_path) | {"KUBECONFIG": str(written(tmp_path / "config", config()))}
 
     assert connection_from_environment(environment, account=tmp_path).server == "https://prod.test:6443"
 
 
-def test_a_context_that_is_named_is_one_of_a_file_also_in_a_pod(tmp_path: Path) -> None:
+def test_in_a_pod_a_named_context_comes_from_a_file(tmp_path: Path) -> None:
     written(tmp_path / "home" / ".kube" / "config", config())
 
     assert connection_from_environment(pod(tmp_path), "prod", tmp_path).server == "https://prod.test:6443"
 
 
-def test_says_when_a_pod_has_half_an_account(tmp_path: Path) -> None:
+def test_a_service_account_without_its_authority_is_a_user_error(tmp_path: Path) -> None:
     environment = pod(tmp_path)
     (tmp_path / "ca.crt").unlink()
 

@@ -120,7 +120,7 @@ def _in_a_task(way: Way, port: int) -> None:
     "where", [lambda way, port: way(port), _in_a_thread, _in_a_task], ids=["here", "thread", "task"]
 )
 @pytest.mark.parametrize("told", WAYS)
-def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None], port: int) -> None:
+def test_a_bypass_is_blocked_and_recorded(told: str, where: Callable[[Way, int], None], port: int) -> None:
     blocked_writes, expected = BlockedWrites(), f"{told.strip().format(port=port)} (past our client)"
 
     with process_guarded_by(blocked_writes), pytest.raises(WriteBlocked) as raised:
@@ -139,7 +139,7 @@ def test_outside_of_the_guard_nothing_is_blocked(told: str, port: int) -> None:
     WAYS[told](port)
 
 
-def test_it_is_told_on_whose_behalf(port: int) -> None:
+def test_a_blocked_bypass_names_its_caller(port: int) -> None:
     blocked_writes = BlockedWrites()
 
     with (
@@ -165,7 +165,7 @@ def test_an_earlier_thread_and_an_exempt_login_are_not_blocked(port: int) -> Non
     assert blocked_writes.writes == []
 
 
-def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
+def test_a_task_that_outlives_the_guard_is_not_blocked(port: int) -> None:
     async def main() -> None:
         may_go = asyncio.Event()
 
@@ -182,7 +182,7 @@ def test_a_task_that_outlives_it_is_free_again(port: int) -> None:
     asyncio.run(main())
 
 
-def test_our_client_connects() -> None:
+def test_our_own_client_is_not_blocked() -> None:
     async def handler(_request: web.BaseRequest) -> web.Response:
         return web.Response(text="ok")
 

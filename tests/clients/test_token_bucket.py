@@ -113,7 +113,7 @@ def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(
 
 
 @given(paces(), STORIES)
-def test_no_call_goes_before_the_time_that_the_service_asked_for(
+def test_no_call_is_made_before_retry_after(
     pace: AimdSettings, story: list[Wait | Calls | TooMany]
 ) -> None:
     what = told(pace, story)
@@ -129,7 +129,7 @@ def test_the_rate_stays_between_floor_and_ceiling(pace: AimdSettings, story: lis
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.data())
-def test_calls_that_were_under_way_together_lower_the_rate_once(starts: list[float], data: st.DataObject) -> None:
+def test_throttled_calls_in_flight_together_lower_the_rate_once(starts: list[float], data: st.DataObject) -> None:
     rate = AimdTokenBucket(PACE)
     ends = sorted(data.draw(st.floats(1, 2)) for _ in starts)
     for start, end in zip(starts, ends, strict=True):
@@ -138,7 +138,7 @@ def test_calls_that_were_under_way_together_lower_the_rate_once(starts: list[flo
     assert rate.per_second == 5.0
 
 
-def test_a_call_that_went_after_the_fall_lowers_the_rate_again() -> None:
+def test_a_call_throttled_after_the_decrease_lowers_the_rate_again() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
     rate.throttled(1.5, 2.0, None)
@@ -146,14 +146,14 @@ def test_a_call_that_went_after_the_fall_lowers_the_rate_again() -> None:
     assert rate.per_second == 2.5
 
 
-def test_a_fall_takes_the_burst_with_it() -> None:
+def test_a_decrease_empties_the_bucket() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
 
     assert rate.seconds_until_token(1.0) == 0.2
 
 
-def test_the_rate_rises_by_the_same_for_every_second_of_demand() -> None:
+def test_the_rate_rises_linearly_with_demand() -> None:
     what = told(PACE, [Calls(5, 0.0), Calls(50, 0.0)])
     seconds = what.now
 
@@ -166,7 +166,7 @@ def test_a_rate_that_is_not_used_up_does_not_rise() -> None:
     assert what.rate.per_second == 10
 
 
-def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> None:
+def test_a_success_of_a_call_from_before_the_decrease_does_not_raise_the_rate() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, None)
     rate.succeeded(0.5, 1.5)
@@ -174,7 +174,7 @@ def test_an_answer_to_a_call_from_before_the_fall_does_not_raise_the_rate() -> N
     assert rate.per_second == 5.0
 
 
-def test_one_answer_at_most_doubles_a_low_rate() -> None:
+def test_one_success_at_most_doubles_a_low_rate() -> None:
     rate = AimdTokenBucket(AimdSettings(start=0.5, burst=1, ceiling=1000, growth=100))
     assert rate.take(0.0)
     rate.succeeded(0.0, 0.1)
@@ -182,7 +182,7 @@ def test_one_answer_at_most_doubles_a_low_rate() -> None:
     assert rate.per_second == 1.0
 
 
-def test_what_has_filled_before_a_rise_has_filled_at_the_old_rate() -> None:
+def test_tokens_from_before_an_increase_are_refilled_at_the_old_rate() -> None:
     rate = AimdTokenBucket(AimdSettings(start=0.5, burst=1, ceiling=1000, growth=100))
     assert rate.take(0.0)
     rate.succeeded(0.0, 1.0)
@@ -199,7 +199,7 @@ def test_after_a_pause_one_call_goes_and_the_next_ones_at_the_rate() -> None:
     assert rate.seconds_until_token(8.0) == 0.2
 
 
-def test_a_pause_is_not_shortened_by_a_later_word() -> None:
+def test_a_shorter_retry_after_does_not_shorten_a_pause() -> None:
     rate = AimdTokenBucket(PACE)
     rate.throttled(0.0, 1.0, 7.0)
     rate.throttled(0.0, 2.0, 1.0)
@@ -215,7 +215,7 @@ def test_retry_after_is_honoured_for_an_hour_at_most(after: float) -> None:
     assert rate.pause_left(0.0) == 3600.0
 
 
-def test_a_call_that_was_not_made_counts_for_nothing() -> None:
+def test_a_token_given_back_can_be_taken_again() -> None:
     rate = AimdTokenBucket(PACE)
     taken = [rate.take(0.0) for _ in range(6)]
     rate.give_back()

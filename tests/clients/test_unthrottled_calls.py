@@ -26,7 +26,7 @@ def _client(*answers: HttpResponse) -> tuple[KubernetesClient, ScriptedHttp]:
     return KubernetesClient(ClusterConnection("context prod", "https://a.test"), FakeCredentials(), http), http
 
 
-def test_they_go_while_the_cluster_wants_a_pause() -> None:
+def test_unthrottled_calls_are_sent_during_a_pause() -> None:
     client, http = _client(_says(429, Retry_After="3600"), _says(200))
 
     async def main() -> None:
@@ -55,7 +55,7 @@ def test_a_response_to_an_unthrottled_call_closes_the_breaker() -> None:
     assert asyncio.run(main()) is BreakerState.CLOSED
 
 
-def test_they_are_counted_apart() -> None:
+def test_unthrottled_calls_have_a_budget_of_their_own() -> None:
     client, _ = _client(_says(200))
 
     async def main() -> None:

@@ -74,7 +74,7 @@ def test_a_blocked_write_is_recorded_with_its_fields_and_without_secrets() -> No
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{", b"[1]", b'"text"', b"null"])
-def test_whatever_the_body_is_the_write_is_stopped(body: bytes) -> None:
+def test_a_write_with_any_body_is_blocked(body: bytes) -> None:
     blocked_writes = BlockedWrites()
 
     arrived, told = asyncio.run(
@@ -98,7 +98,7 @@ def test_a_client_without_an_interceptor_of_its_own_is_guarded_as_well() -> None
     assert [str(one) for one in blocked_writes.writes] == ["PUT /b/logs (elsewhere)"]
 
 
-def test_an_answer_that_comes_bit_by_bit_is_asked_for_like_any_other() -> None:
+def test_streams_are_guarded_and_cannot_be_replayed() -> None:
     async def scenario(interceptor: HttpInterceptor) -> None:
         client = HttpClient(interceptor=interceptor)
         try:
@@ -119,7 +119,7 @@ def test_an_answer_that_comes_bit_by_bit_is_asked_for_like_any_other() -> None:
     ("method", "query", "body"),
     [("PATCH", "?dryRun=All", b""), ("POST", "?a=b&dryRun=All", b""), ("DELETE", "", b'{"dryRun": ["All"]}')],
 )
-def test_a_cluster_may_be_asked_what_it_would_do(method: str, query: str, body: bytes) -> None:
+def test_dry_runs_by_an_api_server_pass(method: str, query: str, body: bytes) -> None:
     def arrived(*, is_cluster: bool) -> list[str]:
         interceptor = WriteGuard("own", BlockedWrites(), is_cluster=is_cluster)
         return asyncio.run(_sent(HttpClient(interceptor=interceptor), [HttpRequest(method, query, body=body)]))[0]
@@ -141,7 +141,7 @@ def test_a_cluster_may_be_asked_what_it_would_do(method: str, query: str, body: 
         ("DELETE", "", b"[]"),
     ],
 )
-def test_what_is_not_surely_a_rehearsal_is_none(method: str, query: str, body: bytes) -> None:
+def test_an_ambiguous_dry_run_is_blocked(method: str, query: str, body: bytes) -> None:
     client = HttpClient(interceptor=WriteGuard("own", BlockedWrites(), is_cluster=True))
 
     assert asyncio.run(_sent(client, [HttpRequest(method, query, body=body)]))[0] == []
@@ -167,7 +167,7 @@ class Knowing:
         self.heard.append(type(error).__name__)
 
 
-def test_reads_meet_what_is_behind_and_writes_do_not() -> None:
+def test_reads_reach_the_next_interceptor_and_writes_do_not() -> None:
     async def scenario() -> tuple[list[bytes], list[str]]:
         behind = Knowing()
         client = HttpClient(interceptor=WriteGuard("google", BlockedWrites(), behind=behind))
@@ -214,7 +214,7 @@ def _bodies_with_secrets(draw: st.DrawFn) -> Json:
 
 
 @given(_bodies_with_secrets())
-def test_no_secret_is_on_record(body: Json) -> None:
+def test_no_secret_is_recorded(body: Json) -> None:
     blocked_writes = BlockedWrites()
 
     error = blocked_writes.stop("google", "POST", "/b", body)
@@ -223,12 +223,12 @@ def test_no_secret_is_on_record(body: Json) -> None:
 
 
 @given(json_values)
-def test_a_body_without_secrets_is_on_record_as_it_is(body: Json) -> None:
+def test_a_body_without_secrets_is_recorded_unchanged(body: Json) -> None:
     assert redact_untyped(body) == body
 
 
 @given(st.sampled_from(METHODS), st.text(st.sampled_from("dryRunAll=&?"), max_size=20), st.booleans())
-def test_what_passes_is_a_read_or_a_rehearsal(method: str, query: str, is_cluster: bool) -> None:  # drawn
+def test_only_reads_and_dry_runs_pass(method: str, query: str, is_cluster: bool) -> None:  # drawn
     blocked_writes = BlockedWrites()
     try:
         WriteGuard("own", blocked_writes, is_cluster=is_cluster).on_request(

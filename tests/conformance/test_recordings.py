@@ -21,7 +21,7 @@ FIXTURES = sorted(path for path in (RECORDINGS / "fixtures").glob("*") if path.i
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_a_recording_is_followed_write_by_write(fixture: Path, setpoint: Path) -> None:
+def test_a_recording_is_reproduced_write_by_write(fixture: Path, setpoint: Path) -> None:
     told = replayed(fixture, setpoint)
 
     assert told[-1:] == ["1 passed, 0 failed"], told
@@ -55,7 +55,7 @@ OURS = {
 
 @pytest.mark.skipif(not FIXTURES, reason="no recordings beside the project, in ../shared/conformance")
 @pytest.mark.parametrize("name", OURS)
-def test_a_recording_of_our_own_is_followed_too(name: str, setpoint: Path, tmp_path: Path) -> None:
+def test_our_own_recording_is_reproduced_too(name: str, setpoint: Path, tmp_path: Path) -> None:
     wire = Wire(SqlService().answer)
     written_by_setpoint(OURS[name], wire)
     write_recording(tmp_path / "fixture", OURS[name], wire)

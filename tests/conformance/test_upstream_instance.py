@@ -52,7 +52,7 @@ def briefly(asked: Asked) -> str:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_recording_of_this_shape_is_followed_write_by_write(name: str) -> None:
+def test_a_recording_of_this_shape_is_reproduced_write_by_write(name: str) -> None:
     theirs, ours = both(SHAPES[name])
 
     assert ours == theirs
@@ -145,7 +145,7 @@ versions = st.sampled_from([MYSQL, POSTGRES, SERVER])
 
 @pytest.mark.laws
 @given(versions, settings, settings)
-def test_whatever_two_manifests_say_the_writes_are_config_connectors(
+def test_for_any_two_manifests_the_writes_are_config_connectors(
     version: str, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     logged = _with_its_own_log(version, before), _with_its_own_log(version, after)

@@ -65,7 +65,7 @@ def inside(version: str, create: dict[str, Any], update: dict[str, Any] | None =
     return briefly(written[1 + of_root : -1])
 
 
-def test_sqldatabasesismerge_is_followed() -> None:
+def test_sqldatabasesismerge_is_reproduced() -> None:
     before, after = {"charset": "utf8"}, {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
     assert inside(MYSQL, database(**before), database(**after)) == [
@@ -76,7 +76,7 @@ def test_sqldatabasesismerge_is_followed() -> None:
 
 
 @pytest.mark.parametrize("host", ["%", "foo"])
-def test_sqluser_is_followed(host: str) -> None:
+def test_sqluser_is_reproduced(host: str) -> None:
     password = {"password": "Pa55-word"}
 
     assert inside(MYSQL, user(host=host, password=IN_SECRET)) == [
@@ -85,7 +85,7 @@ def test_sqluser_is_followed(host: str) -> None:
     ]
 
 
-def test_sqluser_full_is_followed_and_its_policy_is_sent() -> None:
+def test_sqluser_full_is_reproduced_and_its_policy_is_sent() -> None:
     after = {**POLICY, "allowedFailedAttempts": 5}
     said = {"type": "BUILT_IN", "password": {"value": "one"}}
 
@@ -191,7 +191,7 @@ def test_a_bucket_is_recorded_with_these_writes_and_no_precondition(name: str) -
     ]
 
 
-def test_labels_are_sent_whole_and_those_that_go_as_null() -> None:
+def test_labels_are_sent_whole_and_removed_ones_as_null() -> None:
     shape = Shape(bucket({}, labels={"a": "1", "b": "2"}), bucket({}, labels={"a": "1", "c": "3"}))
 
     assert briefly(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
@@ -201,7 +201,7 @@ def test_labels_are_sent_whole_and_those_that_go_as_null() -> None:
     )
 
 
-def test_softdelete_is_followed_where_unspecified_fields_are_ignored() -> None:
+def test_softdelete_is_reproduced_where_unspecified_fields_are_ignored() -> None:
     before = {"lifecycleRule": AGED, "softDeletePolicy": SOFT, "versioning": {"enabled": False}}
     shape = Shape(bucket(before, annotations=IGNORE), bucket({"versioning": {"enabled": True}}, annotations=IGNORE))
 

@@ -22,7 +22,7 @@ from setpoint.localcloud.schema import merge_patch, with_member, without_member
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
 )
-def test_the_examples_of_the_rfc_hold(target: Any, patch: Any, result: Any) -> None:
+def test_merge_patch_follows_the_examples_of_rfc_7386(target: Any, patch: Any, result: Any) -> None:
     assert merge_patch(target, patch) == result
 
 
