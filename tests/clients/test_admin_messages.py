@@ -1,4 +1,4 @@
-"""What goes between a command and the process that looks after its store."""
+"""Messages of the admin API."""
 
 from collections.abc import Iterator
 

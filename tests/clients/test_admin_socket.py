@@ -1,4 +1,4 @@
-"""The socket of a process that owns a store: where it is, and whose."""
+"""The socket of the process that owns a store: its path, and its owner."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The breaker: what opens it, what does not, and how it closes."""
+"""The circuit breaker: what opens it, what does not, and how it closes."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ def breaker(jitter: float = 1.0) -> CircuitBreaker:
 
 
 def opened(at: float = 0.0) -> CircuitBreaker:
-    """Opened just now; the first probe may go a second later."""
+    """A breaker that has just opened; the first probe may go a second later."""
     one = breaker()
     opens = [one.unanswered(at, CALLERS[number % 5], is_probe=False) for number in range(20)]
     assert opens == [False] * 19 + [True]

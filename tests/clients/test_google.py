@@ -1,4 +1,4 @@
-"""Google's services: where they are, what is sent to them, and what their answers mean."""
+"""The Google client: settings, requests, the retry after a 401, and the mapping of responses to errors."""
 
 import asyncio
 from collections.abc import Mapping
@@ -36,8 +36,8 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 @dataclass
-class Tokens:
-    """A new token whenever the last one was refused."""
+class FakeCredentials:
+    """Returns a new token after each refusal."""
 
     given: int = 1
     refused: list[Mapping[str, str]] = field(default_factory=list)
@@ -74,20 +74,20 @@ def test_reads_the_variables_of_google_s_own_tools(environment: dict[str, str], 
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "message"),
     [
-        ({"SETPOINT_GCP_AUTH": "nobody"}, "SETPOINT_GCP_AUTH is 'nobody': write default or anonymous"),
+        ({"SETPOINT_GCP_AUTH": "other"}, "SETPOINT_GCP_AUTH is 'other': write default or anonymous"),
         (
             {"STORAGE_EMULATOR_HOST": "ftp://x"},
             "STORAGE_EMULATOR_HOST is 'ftp://x': write an address such as http://localhost:8080",
         ),
     ],
 )
-def test_an_invalid_setting_is_a_user_error(environment: dict[str, str], told: str) -> None:
+def test_an_invalid_setting_is_a_user_error(environment: dict[str, str], message: str) -> None:
     with pytest.raises(UserError) as caught:
         settings_from(environment)
 
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_sends_json() -> None:
 
 
 def test_a_refused_token_is_replaced_once() -> None:
-    http, tokens = ScriptedHttp(error_response(401, "authError"), response(200, {})), Tokens()
+    http, tokens = ScriptedHttp(error_response(401, "authError"), response(200, {})), FakeCredentials()
 
     asyncio.run(client(http, tokens).get(BUCKET))
 
@@ -132,7 +132,7 @@ def test_a_refused_token_is_replaced_once() -> None:
 def test_a_second_401_is_raised() -> None:
     http = ScriptedHttp(error_response(401, "authError", "Invalid Credentials"))
 
-    error = error_of(client(http, Tokens()), "GET")
+    error = error_of(client(http, FakeCredentials()), "GET")
 
     assert isinstance(error, RemoteRefused)
     assert str(error) == (
@@ -161,14 +161,14 @@ def test_an_anonymous_request_is_not_repeated_after_a_401() -> None:
 
 def test_a_token_is_never_sent_in_the_clear() -> None:
     http = ScriptedHttp(response(200, {}))
-    google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), Tokens())
+    google = GoogleClient(http, GoogleSettings(storage="http://localhost:1"), FakeCredentials())
 
     asyncio.run(google.get(BUCKET))
 
     assert http.requests[0].headers == {}
 
 
-# --- Answers ---------------------------------------------------------------------------------------------------------
+# --- Responses --------------------------------------------------------------------------------------------------------
 
 
 def test_a_404_of_the_service_is_absence() -> None:

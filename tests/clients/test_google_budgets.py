@@ -1,4 +1,4 @@
-"""What calls of Google's services are charged to, and that all of them keep to it."""
+"""Quota budgets of Google's services: what a call counts against, and rate limiting of all calls."""
 
 import asyncio
 from collections import Counter
@@ -48,7 +48,7 @@ class Unreachable(HttpClient):
         raise RemoteUnavailable(f"{request}: cannot connect")
 
 
-# --- What is counted together ----------------------------------------------------------------------------------------
+# --- Quota keys -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_call_counts_against_the_quota_of_its_project_and_method(
         ("GET", BUCKET, ("storage", "billed", "reads")),
         ("PATCH", BUCKET, ("storage", "billed", "writes")),
         ("GET", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "billed", "reads")),
-        # How many buckets a project gets in a minute is the project's own.
+        # The quota of bucket creations is the project's own.
         ("POST", GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"}), ("storage", "p", "buckets")),
         ("DELETE", BUCKET, ("storage", "billed", "buckets")),
     ],
@@ -116,7 +116,7 @@ def test_a_call_without_a_caller_is_a_call_of_its_object(call: GoogleCall, subje
     assert default_caller_key(call) == subject
 
 
-# --- What answers say ------------------------------------------------------------------------------------------------
+# --- Outcomes ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -260,11 +260,11 @@ def test_the_breaker_of_one_service_does_not_stop_the_other() -> None:
             await google.get(BUCKET)
         return str(caught.value), [one.breaker for one in google.budgets.snapshot().limiters]
 
-    told = (
+    message = (
         "GET /sql/v1beta4/projects/p/instances/db: not sent: https://sqladmin.googleapis.com has not answered any call "
         "for a while; now and then one call is sent to see, and all are when it answers again"
     )
-    assert run(main()) == (told, [BreakerState.OPEN, BreakerState.CLOSED])
+    assert run(main()) == (message, [BreakerState.OPEN, BreakerState.CLOSED])
 
 
 def test_an_object_that_always_fails_does_not_stop_other_objects() -> None:
@@ -286,7 +286,7 @@ def test_the_caller_is_set_by_the_worker_that_runs_the_step() -> None:
 
     async def main() -> str:
         google, order = client(ScriptedHttp(response(200, {}))), list[str]()
-        # The burst, and then nothing for a while.
+        # Uses up the burst.
         await asyncio.gather(*(google.get(INSTANCE) for _ in range(100)))
         calls = [call(google, f"f{n}", order, failed=True) for n in range(3)]
         calls += [call(google, f"h{n}", order, failed=False) for n in range(9)]

@@ -1,4 +1,4 @@
-"""Operations: running, done, failed."""
+"""Operations of Cloud SQL: running, done, failed."""
 
 import msgspec
 import pytest

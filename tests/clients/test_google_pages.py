@@ -14,7 +14,7 @@ LIST = GoogleCall(GoogleService.STORAGE, ("b",), {"project": "p"})
 
 
 def _listed(*answers: HttpResponse) -> tuple[list[list[bytes]], list[str]]:
-    """The items of each page, as they came, and what was asked."""
+    """The items of each page, as bytes, and the query of each request."""
 
     async def read() -> tuple[list[list[bytes]], list[str]]:
         script = ScriptedHttp(*answers)

@@ -1,4 +1,4 @@
-"""The HTTP client: what comes back, and what every failure on the way becomes."""
+"""The HTTP client: responses, and the errors of failed requests."""
 
 import asyncio
 import socket
@@ -121,10 +121,10 @@ def test_a_broken_response_is_unavailable(conversation: Conversation) -> None:
         async with raw_server(conversation) as place:
             await ask(HttpRequest("GET", f"http://{place}/path?password=hunter2", {"Authorization": "Bearer hunter2"}))
 
-    told = message_of(main)
+    message = message_of(main)
 
-    assert told.startswith("GET /path: ")
-    assert "hunter2" not in told
+    assert message.startswith("GET /path: ")
+    assert "hunter2" not in message
 
 
 def test_a_server_without_tls_is_unavailable() -> None:
@@ -132,10 +132,10 @@ def test_a_server_without_tls_is_unavailable() -> None:
         async with http_server(echo) as url:
             await ask(HttpRequest("GET", url.replace("http://", "https://") + "/path?password=hunter2"))
 
-    told = message_of(main)
+    message = message_of(main)
 
-    assert told.startswith("GET /path: cannot connect to 127.0.0.1:")
-    assert "hunter2" not in told
+    assert message.startswith("GET /path: cannot connect to 127.0.0.1:")
+    assert "hunter2" not in message
 
 
 def test_a_refused_connection_is_unavailable() -> None:
@@ -146,10 +146,10 @@ def test_a_refused_connection_is_unavailable() -> None:
         async def main() -> None:
             await ask(HttpRequest("PUT", f"http://127.0.0.1:{port}/path?password=hunter2", body=b"hunter2"))
 
-        told = message_of(main)
+        message = message_of(main)
 
-    assert told.startswith(f"PUT /path: cannot connect to 127.0.0.1:{port}: ")
-    assert "hunter2" not in told
+    assert message.startswith(f"PUT /path: cannot connect to 127.0.0.1:{port}: ")
+    assert "hunter2" not in message
 
 
 @pytest.mark.parametrize("address", ["http://no-such-host.invalid/path", "http:///path"])
@@ -157,10 +157,10 @@ def test_an_invalid_address_is_unavailable(address: str) -> None:
     async def main() -> None:
         await ask(HttpRequest("GET", f"{address}?password=hunter2"))
 
-    told = message_of(main)
+    message = message_of(main)
 
-    assert told.startswith("GET /path: ")
-    assert "hunter2" not in told
+    assert message.startswith("GET /path: ")
+    assert "hunter2" not in message
 
 
 def test_a_response_that_times_out_is_unavailable() -> None:

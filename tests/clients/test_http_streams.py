@@ -1,4 +1,4 @@
-"""Answers that are read as they come, and the way through a proxy."""
+"""Responses that are read as they arrive, and requests through a proxy."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ BEGUN = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 async def read_all(stream: ResponseStream) -> list[bytes]:
-    """Every piece, up to the end."""
+    """Every chunk, up to the end."""
     pieces = []
     while piece := await stream.read():
         pieces.append(piece)

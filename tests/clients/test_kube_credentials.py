@@ -1,4 +1,4 @@
-"""Who we are to a cluster: found out once for all who ask, and again when it is no longer true."""
+"""Credentials for an API server: one login for all callers, renewed when it expires or is refused."""
 
 import asyncio
 import json
@@ -199,7 +199,7 @@ def test_a_new_certificate_needs_a_new_tls_context(tmp_path: Path) -> None:
     assert first.tls.context is not other.tls.context
 
 
-# --- Commands ---------------------------------------------------------------------------------------------------------
+# --- Exec plugins -----------------------------------------------------------------------------------------------------
 
 
 def test_a_command_runs_once_for_all_callers(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from setpoint.clients.kubernetes.kubeconfig import ClusterConnection
 from setpoint.clients.kubernetes.requests import Endpoint
 from setpoint.errors import KindNotServed, RemoteUnavailable
 
-ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 DEPLOYMENT = ApiResource(
     "apps", "v1", "Deployment", "deployments", True, frozenset({"get", "list"}), frozenset({"scale", "status"})
@@ -31,8 +31,8 @@ CORE = {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False, "ve
 WIDGETS = {"resources": [{"name": "widgets", "kind": "Widget", "namespaced": True, "verbs": ["get"]}]}
 
 
-class Served404(HttpClient):
-    """Answers by path; what is not there gets the answer that an API server has for it."""
+class FakeDiscoveryServer(HttpClient):
+    """Responses by path; for every other path the 404 of an API server."""
 
     def __init__(self, **answers: object) -> None:
         super().__init__()
@@ -46,15 +46,15 @@ class Served404(HttpClient):
         found = self.answers.get(path)
         if found is None:
             return HttpResponse(404, {"Content-Type": "text/plain"}, b"404 page not found\n")
-        return found if isinstance(found, HttpResponse) else says(found)
+        return found if isinstance(found, HttpResponse) else json_response(found)
 
 
-def says(body: object, content_type: str = "application/json") -> HttpResponse:
+def json_response(body: object, content_type: str = "application/json") -> HttpResponse:
     return HttpResponse(200, {"Content-Type": content_type}, msgspec.json.encode(body))
 
 
-def discovery(answers: Mapping[str, object]) -> tuple[Discovery, Served404]:
-    http = Served404(**answers)
+def discovery(answers: Mapping[str, object]) -> tuple[Discovery, FakeDiscoveryServer]:
+    http = FakeDiscoveryServer(**answers)
     return Discovery(KubernetesClient(ClusterConnection("context prod", "https://a.test"), http=http)), http
 
 
@@ -118,7 +118,7 @@ def test_a_request_that_began_earlier_does_not_answer_that_a_kind_is_missing() -
 
     asyncio.run(main())
 
-    # The second began after all the others had asked.
+    # The second request began after all other calls.
     assert http.asked == ["/apis/a.io/v1"] * 2
 
 
@@ -141,10 +141,10 @@ def test_a_forgotten_version_is_fetched_again() -> None:
     assert asyncio.run(main()) == "widgetries"
 
 
-# --- All of them ------------------------------------------------------------------------------------------------------
+# --- All resources ----------------------------------------------------------------------------------------------------
 
 AGGREGATED = {
-    "/api": says(
+    "/api": json_response(
         {
             "items": [
                 {
@@ -165,9 +165,9 @@ AGGREGATED = {
                 }
             ]
         },
-        ALL_AT_ONCE,
+        AGGREGATED_TYPE,
     ),
-    "/apis": says(
+    "/apis": json_response(
         {
             "items": [
                 {
@@ -195,7 +195,7 @@ AGGREGATED = {
                 {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1", "freshness": "Stale"}]},
             ]
         },
-        ALL_AT_ONCE,
+        AGGREGATED_TYPE,
     ),
 }
 PLAIN = {

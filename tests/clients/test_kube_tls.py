@@ -1,4 +1,4 @@
-"""TLS towards a cluster: who is trusted, who is not, and what we show."""
+"""TLS to an API server: which servers are trusted, and the client certificate."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ CA = CertificateAuthority(SIGNER.certificate.decode())
 
 
 def server_side(folder: Path, *names: str, asks_for: Signer | None = None) -> ssl.SSLContext:
-    """A server with these names, that wants to see a certificate which `asks_for` has signed."""
+    """The TLS context of a server with these names; with `asks_for` it requires a client certificate of that authority."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     load(context, SIGNER.for_server(*names), folder)
     if asks_for is not None:
@@ -49,7 +49,7 @@ def load(context: ssl.SSLContext, pair: KeyPair, folder: Path) -> None:
     context.load_cert_chain(folder / "pair.pem")
 
 
-async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
+async def returns_the_client_name(request: web.BaseRequest) -> web.Response:
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert") or {}
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
@@ -59,7 +59,7 @@ async def shows_whom_it_sees(request: web.BaseRequest) -> web.Response:
 def ask(server: ssl.SSLContext, connection: ClusterConnection) -> HttpResponse:
     async def main() -> HttpResponse:
         http = HttpClient()
-        async with http_server(shows_whom_it_sees, server) as url:
+        async with http_server(returns_the_client_name, server) as url:
             identity = await KubeconfigCredentials(connection).identity()
             try:
                 return await http.send(HttpRequest("GET", f"{url}/path", tls=identity.tls))
@@ -137,7 +137,7 @@ def test_verifies_the_server_through_a_proxy(tmp_path: Path) -> None:
         proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
         http = HttpClient(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
         seen: list[int | str] = []
-        async with http_server(shows_whom_it_sees, server_side(tmp_path, "kubernetes")) as url, proxy:
+        async with http_server(returns_the_client_name, server_side(tmp_path, "kubernetes")) as url, proxy:
             for name in ("kubernetes", "other"):
                 tls = TlsOptions(tls_context(trusting(CA), None), name)
                 try:
@@ -158,7 +158,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
-    """Though the other side has neither answered nor said goodbye."""
+    """Even if the server has neither answered nor shut down TLS."""
     asked, is_over = threading.Event(), threading.Event()
 
     def keep_silent(listener: socket.socket) -> None:
@@ -189,7 +189,7 @@ def test_no_connection_outlives_its_client(tmp_path: Path) -> None:
 
 
 def _sockets() -> set[str]:
-    """Those that the running loop waits for."""
+    """The sockets that the running event loop waits for."""
     selector: Any = getattr(asyncio.get_running_loop(), "_selector")  # noqa: B009 - private to asyncio
     return {repr(key.fileobj) for key in selector.get_map().values()}
 
@@ -203,7 +203,7 @@ def test_an_invalid_authority_is_reported(pem: str) -> None:
 
 
 def locked(pair: KeyPair) -> PemKeyPair:
-    """With a key that has a password: OpenSSL would ask for it at the terminal."""
+    """A pair with an encrypted key: OpenSSL would prompt for its password at the terminal."""
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     key = serialization.load_pem_private_key(pair.key, None)
     return PemKeyPair(

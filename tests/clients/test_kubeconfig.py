@@ -1,4 +1,4 @@
-"""Kubeconfig files: what they come to, and what is said when they come to nothing."""
+"""Kubeconfig files: the connection that a context resolves to, and where files are searched."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def read(folder: Path, content: object, context: str | None = None) -> ClusterCo
     return connection_from_files([written(folder / "config", content)], context)
 
 
-# --- What it comes to -------------------------------------------------------------------------------------------------
+# --- The connection ---------------------------------------------------------------------------------------------------
 
 
 def test_uses_the_current_context(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_accepts_every_form_of_address(server: str, address: str, tmp_path: Path
         ({"certificate-authority-data": encoded("PEM")}, CertificateAuthority("PEM")),
         ({"certificate-authority": "ca.crt"}, CertificateAuthority("from a file")),
         ({"insecure-skip-tls-verify": True}, SkipVerify()),
-        # As with kubectl: a member without a value is one that is not there.
+        # As with kubectl: a null member is absent.
         ({"certificate-authority": None, "extensions": None}, SystemRoots()),
     ],
 )
@@ -86,9 +86,9 @@ def test_the_trust_of_a_cluster_entry(cluster: dict[str, Any], trust: ServerTrus
 
 
 def test_the_other_fields_of_a_cluster_entry(tmp_path: Path) -> None:
-    said = {"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128", "disable-compression": True}
+    cluster = {"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128", "disable-compression": True}
 
-    connection = read(tmp_path, config(said))
+    connection = read(tmp_path, config(cluster))
 
     assert (connection.server_name, connection.proxy) == ("kubernetes", "http://me:hunter2@proxy:3128")
     assert not connection.compressed
@@ -110,7 +110,7 @@ def test_the_other_fields_of_a_cluster_entry(tmp_path: Path) -> None:
             {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never", "installHint": "get it"}},
             ExecPlugin("x", api_version=V1, interactive=InteractiveMode.NEVER, install_hint="get it"),
         ),
-        # As with kubectl: a command is not asked when something else is at hand.
+        # As with kubectl: an exec plugin is not run when there are other credentials.
         (
             {"exec": {"apiVersion": V1, "command": "x", "interactiveMode": "Never"}, "token": "t"},
             BearerToken(InlineText("t")),
@@ -192,7 +192,7 @@ def test_no_secret_is_printed(tmp_path: Path) -> None:
     assert [one for one in printed if secret in one] == []
 
 
-# --- Where it is looked for -------------------------------------------------------------------------------------------
+# --- Where it is searched ---------------------------------------------------------------------------------------------
 
 
 def test_kubeconfig_names_the_files_and_missing_ones_are_skipped(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_without_kubeconfig_the_file_in_the_home_folder_is_used(tmp_path: Path) 
 
 
 def pod(folder: Path) -> dict[str, str]:
-    """The environment of a process in a pod, whose account is in `folder`."""
+    """The environment of a process in a pod with its service account in `folder`."""
     written(folder / "token", "t")
     written(folder / "ca.crt", "PEM")
     written(folder / "namespace", "shop\n")

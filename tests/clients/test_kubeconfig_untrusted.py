@@ -34,7 +34,7 @@ def test_a_kubeconfig_is_read_from_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "cluster", "told"),
+    ("user", "cluster", "message"),
     [
         ({"exec": {"command": "x"}}, {}, "exec"),
         ({"tokenFile": "t"}, {}, "tokenFile"),
@@ -42,7 +42,7 @@ def test_a_kubeconfig_is_read_from_its_text() -> None:
         ({}, {"certificate-authority": "/ca"}, "certificate-authority"),
     ],
 )
-def test_an_untrusted_kubeconfig_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster: dict[str, str], told: str) -> None:
+def test_an_untrusted_kubeconfig_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster: dict[str, str], message: str) -> None:
     config = {
         **CONFIG,
         "users": [{"name": "u", "user": user}],
@@ -52,7 +52,7 @@ def test_an_untrusted_kubeconfig_reads_no_files_and_runs_no_commands(user: dict[
     with pytest.raises(UserError) as caught:
         connection_from_untrusted_text(yaml.safe_dump(config), "the Secret")
 
-    assert str(caught.value).startswith(f"the Secret: context a: {told}: a kubeconfig that is handed over")
+    assert str(caught.value).startswith(f"the Secret: context a: {message}: a kubeconfig that is handed over")
 
 
 def test_an_invalid_kubeconfig_is_reported_without_its_text() -> None:
@@ -67,11 +67,11 @@ def test_the_name_of_the_current_context(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
     account.mkdir()
     (account / "token").write_text("t", encoding="utf-8")
-    around = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOME": str(tmp_path)}
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOME": str(tmp_path)}
 
     assert current_context({"KUBECONFIG": str(file)}, account) == "a"
-    assert current_context({**around, "KUBECONFIG": str(file)}, account) == "a"
-    assert current_context(around, account) is None
+    assert current_context({**environment, "KUBECONFIG": str(file)}, account) == "a"
+    assert current_context(environment, account) is None
     with pytest.raises(UserError, match="there is no kubeconfig"):
         current_context({"HOME": str(tmp_path)}, account)
 
