@@ -1,4 +1,4 @@
-"""Databases, users and buckets, held against what Config Connector's recordings of them are known to send."""
+"""Databases, users and buckets send the writes of Config Connector's recordings."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.conformance.instance_shapes import MYSQL, NETWORK, POSTGRES, instance
 from tests.conformance.sql_service import SqlService
 from tests.conformance.storage_service import StorageService
 from tests.conformance.two_controllers import Shape, written_by_setpoint
-from tests.conformance.wire import PROJECT, Asked, Wire
+from tests.conformance.wire import PROJECT, WireRequest, Wire
 
 MAIN = {"instanceRef": {"name": "main"}}
 NAMED = {"instance": "main", "name": "some-name"}
@@ -50,7 +50,7 @@ def bucket(spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return manifest("storage", "StorageBucket", spec, **metadata)
 
 
-def briefly(writes: list[Asked]) -> Sent:
+def summary(writes: list[WireRequest]) -> Sent:
     return [(one.method, one.query, one.body) for one in writes]
 
 
@@ -58,11 +58,11 @@ def briefly(writes: list[Asked]) -> Sent:
 
 
 def inside(version: str, create: dict[str, Any], update: dict[str, Any] | None = None) -> Sent:
-    """What is sent for something in an instance, without the beginning and the end of the instance itself."""
+    """The writes for a user or database, without those of its instance."""
     shape = Shape(create, update, (instance(version, {}, "main"),), {"login": "Pa55-word"})
     written = written_by_setpoint(shape, Wire(SqlService().answer))
     of_root = 1 if version == MYSQL else 0
-    return briefly(written[1 + of_root : -1])
+    return summary(written[1 + of_root : -1])
 
 
 def test_sqldatabasesismerge_is_reproduced() -> None:
@@ -184,7 +184,7 @@ def test_a_bucket_is_recorded_with_these_writes_and_no_precondition(name: str) -
     before, after, inserted, patched = BUCKETS[name]
     wire = Wire(StorageService().answer)
 
-    assert briefly(written_by_setpoint(Shape(bucket(before), bucket(after)), wire)) == [
+    assert summary(written_by_setpoint(Shape(bucket(before), bucket(after)), wire)) == [
         ("POST", {"project": PROJECT}, {**NEW, **inserted}),
         ("PATCH", {}, patched),
         ("DELETE", {}, None),
@@ -194,7 +194,7 @@ def test_a_bucket_is_recorded_with_these_writes_and_no_precondition(name: str) -
 def test_labels_are_sent_whole_and_removed_ones_as_null() -> None:
     shape = Shape(bucket({}, labels={"a": "1", "b": "2"}), bucket({}, labels={"a": "1", "c": "3"}))
 
-    assert briefly(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
+    assert summary(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
         "PATCH",
         {},
         {"labels": {**LABELS, "a": "1", "b": None, "c": "3"}},
@@ -205,7 +205,7 @@ def test_softdelete_is_reproduced_where_unspecified_fields_are_ignored() -> None
     before = {"lifecycleRule": AGED, "softDeletePolicy": SOFT, "versioning": {"enabled": False}}
     shape = Shape(bucket(before, annotations=IGNORE), bucket({"versioning": {"enabled": True}}, annotations=IGNORE))
 
-    assert briefly(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
+    assert summary(written_by_setpoint(shape, Wire(StorageService().answer)))[1] == (
         "PATCH",
         {},
         {"versioning": {"enabled": True}},

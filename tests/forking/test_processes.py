@@ -1,4 +1,4 @@
-"""A command that is forked behaves as one that is started: streams, exit codes, signals, and its end."""
+"""A forked command behaves as a started one: streams, exit codes, signals, session, and its end."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from tests.cluster.polling import until
 from tests.forking.processes import SETPOINT, Start, is_forked, launched_now, run, write_launcher
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the sockets that a fork server needs")
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -38,7 +38,7 @@ def test_a_forked_command_has_the_output_and_exit_code_of_a_started_one(argument
     usual = subprocess.run(
         start.command, cwd=tmp_path, env=start.environment, capture_output=True, encoding="utf-8", check=False
     )
-    forked = run(start, PATIENCE)
+    forked = run(start, TIMEOUT)
 
     assert is_forked(start)
     assert (forked.returncode, forked.stdout, forked.stderr) == (usual.returncode, usual.stdout, usual.stderr)

@@ -1,4 +1,4 @@
-"""What holds for every bucket and every patch."""
+"""Laws of buckets: merge patch, labels and the metageneration."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setpoint.localcloud.schema import JsonBody, merge_patch
-from tests.localcloud.talk import BUCKET, get, held_cloud, make_bucket, ok
+from tests.localcloud.requests import BUCKET, get, held_cloud, make_bucket, ok
 
 pytestmark = pytest.mark.laws
 
@@ -47,7 +47,7 @@ patches = st.fixed_dictionaries(
 _VOLATILE = ("metageneration", "updated", "etag")
 
 
-def _lasting(bucket: JsonBody) -> JsonBody:
+def _without_volatile(bucket: JsonBody) -> JsonBody:
     return {name: value for name, value in bucket.items() if name not in _VOLATILE}
 
 
@@ -95,7 +95,7 @@ def test_the_metageneration_rises_by_one_exactly_when_something_changed(
         cloud.advance(1)
         ok(cloud.call("PATCH", BUCKET, patch))
         after = get(cloud, BUCKET)
-        is_change = _lasting(after) != _lasting(before)
+        is_change = _without_volatile(after) != _without_volatile(before)
 
         assert int(after["metageneration"]) == int(before["metageneration"]) + is_change
         assert (after["updated"] != before["updated"]) == is_change
@@ -119,6 +119,6 @@ def test_fields_that_a_patch_does_not_name_stay(body: JsonBody, patch: JsonBody)
     ok(cloud.call("PATCH", BUCKET, patch))
     after = get(cloud, BUCKET)
 
-    assert {name: value for name, value in _lasting(after).items() if name not in patch} == {
-        name: value for name, value in _lasting(before).items() if name not in patch
+    assert {name: value for name, value in _without_volatile(after).items() if name not in patch} == {
+        name: value for name, value in _without_volatile(before).items() if name not in patch
     }

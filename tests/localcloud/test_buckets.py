@@ -1,10 +1,10 @@
-"""Buckets: what the service fills in, merges, locks and refuses."""
+"""Buckets: defaults, merge patch, locks and validation."""
 
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member
-from tests.localcloud.talk import BUCKET, BUCKETS, complaint, get, make_bucket, ok, refused
+from tests.localcloud.requests import BUCKET, BUCKETS, error_message, get, make_bucket, ok, refused
 
 INSERT = f"{BUCKETS}?project=acme"
 
@@ -82,8 +82,8 @@ def test_the_error_of_a_second_insert_depends_on_the_owner(cloud: Cloud) -> None
     theirs = cloud.call("POST", f"{BUCKETS}?project=rival", {"name": "stuff"})
 
     assert refused(mine) == refused(theirs) == (409, "conflict")
-    assert "you already own it" in complaint(mine)
-    assert "is not available" in complaint(theirs)
+    assert "you already own it" in error_message(mine)
+    assert "is not available" in error_message(theirs)
 
 
 REFUSED: list[tuple[JsonBody, str]] = [
@@ -118,7 +118,7 @@ def test_an_invalid_bucket_is_refused(cloud: Cloud, body: JsonBody, problem: str
     answer = cloud.call("POST", INSERT, {"name": "stuff", **body})
 
     assert refused(answer) == (400, "invalid")
-    assert problem in complaint(answer)
+    assert problem in error_message(answer)
     assert cloud.storage.state.buckets == {}
 
 
@@ -192,7 +192,7 @@ def test_immutable_fields_cannot_be_patched(cloud: Cloud, change: JsonBody) -> N
     answer = cloud.call("PATCH", BUCKET, change)
 
     assert refused(answer) == (400, "invalid")
-    assert "cannot change" in complaint(answer)
+    assert "cannot change" in error_message(answer)
     assert get(cloud, BUCKET) == before
 
 
@@ -231,7 +231,7 @@ def test_uniform_access_cannot_be_turned_off_after_ninety_days(cloud: Cloud) -> 
     off = {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": False}}}
     cloud.advance(91 * 86400)
 
-    assert "can no longer be turned off" in complaint(cloud.call("PATCH", BUCKET, off))
+    assert "can no longer be turned off" in error_message(cloud.call("PATCH", BUCKET, off))
 
 
 def test_autoclass_chooses_the_storage_class_itself(cloud: Cloud) -> None:
@@ -245,7 +245,7 @@ def test_autoclass_chooses_the_storage_class_itself(cloud: Cloud) -> None:
         "terminalStorageClassUpdateTime": "2026-01-01T00:00:00.000Z",
         "toggleTime": "2026-01-01T00:00:00.000Z",
     }
-    assert "must be STANDARD" in complaint(answer)
+    assert "must be STANDARD" in error_message(answer)
 
 
 def test_autoclass_keeps_the_time_of_each_change(cloud: Cloud) -> None:
@@ -277,7 +277,7 @@ def test_a_locked_retention_policy_can_grow_and_nothing_else(cloud: Cloud) -> No
     longer = ok(cloud.call("PATCH", BUCKET, {"retentionPolicy": {"retentionPeriod": "101"}}))
     assert longer["retentionPolicy"]["isLocked"] is True
     again = cloud.call("POST", f"{BUCKET}/lockRetentionPolicy?ifMetagenerationMatch=3")
-    assert "does not have an unlocked retention policy" in complaint(again)
+    assert "does not have an unlocked retention policy" in error_message(again)
 
 
 def test_an_unlocked_retention_policy_can_be_shortened_and_removed(cloud: Cloud) -> None:

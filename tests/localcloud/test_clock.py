@@ -1,10 +1,10 @@
-"""A clock that tests can move."""
+"""The clock of the local cloud: held, advanced, released."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 
 from setpoint.localcloud.clock import CloudClock, timestamp
-from tests.localcloud.talk import START
+from tests.localcloud.requests import START
 
 
 def test_a_held_clock_moves_only_when_it_is_moved() -> None:

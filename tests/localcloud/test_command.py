@@ -1,4 +1,4 @@
-"""`python -m setpoint.localcloud` as a process of its own."""
+"""`python -m setpoint.localcloud` as a process."""
 
 import json
 import re

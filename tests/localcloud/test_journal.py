@@ -1,7 +1,7 @@
-"""What was asked is on record, passwords excepted."""
+"""The journal of requests, with redacted passwords."""
 
 from setpoint.localcloud.cloud import Cloud
-from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, create
+from tests.localcloud.requests import BUCKET, DB, INSTANCES, MYSQL, create
 
 
 def test_every_request_is_recorded_with_query_body_and_status(cloud: Cloud) -> None:

@@ -2,7 +2,7 @@
 
 from setpoint.localcloud.cloud import Cloud, CloudRequest
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.talk import BUCKET, complaint, get, make_bucket, ok, refused
+from tests.localcloud.requests import BUCKET, error_message, get, make_bucket, ok, refused
 
 OBJECTS = f"{BUCKET}/o"
 
@@ -72,5 +72,5 @@ def test_contents_cannot_be_read(cloud: Cloud) -> None:
     make_bucket(cloud)
     _upload(cloud, "a.txt")
 
-    assert "does not keep their contents" in complaint(cloud.call("GET", f"{OBJECTS}/a.txt?alt=media"))
+    assert "does not keep their contents" in error_message(cloud.call("GET", f"{OBJECTS}/a.txt?alt=media"))
     assert refused(cloud.call("GET", f"{OBJECTS}/b.txt")) == (404, "notFound")

@@ -1,8 +1,8 @@
-"""Long-running operations, and what they do to an instance meanwhile."""
+"""Long-running operations, and the instance meanwhile."""
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.faults import FailOperation
-from tests.localcloud.talk import DB, INSTANCES, MYSQL, POSTGRES, PROJECT, create, done, get, held_cloud, ok, refused
+from tests.localcloud.requests import DB, INSTANCES, MYSQL, POSTGRES, PROJECT, create, done, get, held_cloud, ok, refused
 
 
 def test_an_operation_is_pending_then_running_then_done(cloud: Cloud) -> None:

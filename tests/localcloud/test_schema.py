@@ -1,4 +1,4 @@
-"""What a request may say."""
+"""Validation of request bodies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The local cloud over real HTTP."""
+"""The local cloud over HTTP, and its control API."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from setpoint.errors import UserError
 from setpoint.localcloud.faults import AddLatency, DropConnection, FailRequest, LimitRequests
 from setpoint.localcloud.server import LocalCloud, announcement
 from tests.localcloud.conftest import Scenario
-from tests.localcloud.talk import BUCKET, BUCKETS, DB, INSTANCES, MYSQL, PROJECT
+from tests.localcloud.requests import BUCKET, BUCKETS, DB, INSTANCES, MYSQL, PROJECT
 
 Run = Callable[[Scenario], None]
 
@@ -105,7 +105,7 @@ def test_latency_is_measured_by_the_clock_of_the_cloud(over_http: Run) -> None:
     async def scenario(cloud: LocalCloud, client: ClientSession) -> None:
         cloud.inject(AddLatency(60.0, path="/instances"))
         slow = asyncio.create_task(client.get(INSTANCES))
-        # The answer to a request that does not wait proves that the slow one has had its chance.
+        # Once a request without latency is answered, the slow one has arrived, too.
         async with client.get(f"{BUCKETS}?project=acme"):
             assert not slow.done()
         async with client.post("/_local/clock", json={"advance": 60}):

@@ -2,7 +2,7 @@
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, merge_patch
-from tests.localcloud.talk import DB, INSTANCES, LOGGED, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
+from tests.localcloud.requests import DB, INSTANCES, LOGGED, MYSQL, POSTGRES, error_message, create, done, get, ok, refused
 
 PRIMARY = merge_patch(MYSQL, LOGGED)
 REPLICA: JsonBody = {
@@ -77,11 +77,11 @@ def test_a_replica_that_does_not_fit_its_primary_is_refused(cloud: Cloud) -> Non
     small_disk = cloud.call("POST", INSTANCES, merge_patch(REPLICA, {"settings": {"dataDiskSizeGb": "10"}}))
     wrong_type = cloud.call("POST", INSTANCES, {**REPLICA, "instanceType": "CLOUD_SQL_INSTANCE"})
 
-    assert "must have the binary log enabled" in complaint(no_log)
-    assert "acme:missing does not exist" in complaint(no_primary)
-    assert "the database version of its primary" in complaint(other_version)
-    assert "must not be smaller" in complaint(small_disk)
-    assert "READ_REPLICA_INSTANCE" in complaint(wrong_type)
+    assert "must have the binary log enabled" in error_message(no_log)
+    assert "acme:missing does not exist" in error_message(no_primary)
+    assert "the database version of its primary" in error_message(other_version)
+    assert "must not be smaller" in error_message(small_disk)
+    assert "READ_REPLICA_INSTANCE" in error_message(wrong_type)
     assert cloud.call("GET", FOLLOWER).status == 404
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, done, get, ok, refused
+from tests.localcloud.requests import DB, MYSQL, POSTGRES, error_message, create, done, get, ok, refused
 
 DATABASES = f"{DB}/databases"
 ORDERS = f"{DATABASES}/orders"
@@ -49,7 +49,7 @@ def test_charset_and_collation_are_immutable_on_postgres(cloud: Cloud) -> None:
     answer = cloud.call("PUT", ORDERS, {"name": "orders", "collation": "en_US.UTF8"})
     done(cloud, "PUT", ORDERS, {"name": "orders"})
 
-    assert "collation cannot change from C to en_US.UTF8" in complaint(answer)
+    assert "collation cannot change from C to en_US.UTF8" in error_message(answer)
     assert get(cloud, ORDERS)["collation"] == "C"
 
 
@@ -65,7 +65,7 @@ def test_charset_and_collation_are_immutable_on_postgres(cloud: Cloud) -> None:
 def test_an_invalid_database_is_refused(cloud: Cloud, body: JsonBody, problem: str) -> None:
     create(cloud)
 
-    assert problem in complaint(cloud.call("POST", DATABASES, {"name": "orders", **body}))
+    assert problem in error_message(cloud.call("POST", DATABASES, {"name": "orders", **body}))
 
 
 def test_an_existing_database_can_neither_be_created_nor_renamed(cloud: Cloud) -> None:
@@ -73,7 +73,7 @@ def test_an_existing_database_can_neither_be_created_nor_renamed(cloud: Cloud) -
     ok(cloud.call("POST", DATABASES, {"name": "orders"}))
 
     assert refused(cloud.call("POST", DATABASES, {"name": "orders"})) == (409, "alreadyExists")
-    assert "cannot change from orders to other" in complaint(cloud.call("PUT", ORDERS, {"name": "other"}))
+    assert "cannot change from orders to other" in error_message(cloud.call("PUT", ORDERS, {"name": "other"}))
 
 
 def test_a_deleted_database_is_gone_when_the_operation_is_done(cloud: Cloud) -> None:

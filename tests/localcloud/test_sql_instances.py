@@ -1,16 +1,16 @@
-"""Instances: what the service fills in, keeps, replaces and refuses."""
+"""Instances: defaults, outputs, replacement, patch and validation."""
 
 import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member, merge_patch
-from tests.localcloud.talk import (
+from tests.localcloud.requests import (
     DB,
     INSTANCES,
     LOGGED,
     MYSQL,
     POSTGRES,
-    complaint,
+    error_message,
     create,
     done,
     get,
@@ -121,7 +121,7 @@ def test_the_name_of_a_deleted_instance_is_free_at_once_unless_it_is_reserved() 
     assert reserved.call("POST", INSTANCES, MYSQL).status == 200
 
 
-REFUSED_AT_BIRTH: list[tuple[JsonBody, str]] = [
+INVALID_INSTANCES: list[tuple[JsonBody, str]] = [
     ({"name": "DB"}, "Invalid instance name"),
     ({"name": None}, "Invalid instance name"),
     ({"name": "x" * 98}, "Invalid instance name"),
@@ -151,19 +151,19 @@ REFUSED_AT_BIRTH: list[tuple[JsonBody, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "problem"), REFUSED_AT_BIRTH)
+@pytest.mark.parametrize(("change", "problem"), INVALID_INSTANCES)
 def test_an_invalid_instance_is_refused(cloud: Cloud, change: JsonBody, problem: str) -> None:
     answer = cloud.call("POST", INSTANCES, merge_patch(MYSQL, change))
 
     assert refused(answer) == (400, "invalid")
-    assert problem in complaint(answer)
+    assert problem in error_message(answer)
     assert cloud.call("GET", DB).status == 404
 
 
 def test_recovery_to_a_point_in_time_needs_backups_on_postgres(cloud: Cloud) -> None:
     change = {"settings": {"backupConfiguration": {"pointInTimeRecoveryEnabled": True}}}
 
-    assert "when backups are enabled" in complaint(cloud.call("POST", INSTANCES, merge_patch(POSTGRES, change)))
+    assert "when backups are enabled" in error_message(cloud.call("POST", INSTANCES, merge_patch(POSTGRES, change)))
 
 
 def test_a_regional_mysql_with_its_binary_log_is_valid(cloud: Cloud) -> None:
@@ -206,7 +206,7 @@ def test_an_unsupported_change_is_refused_with_its_field(
     answer = cloud.call(method, DB, body)
 
     assert refused(answer) == (400, "invalid")
-    assert problem in complaint(answer)
+    assert problem in error_message(answer)
     assert get(cloud, DB) == before
 
 

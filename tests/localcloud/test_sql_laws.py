@@ -1,4 +1,4 @@
-"""What holds for every instance and every change."""
+"""Laws of instances: replacement, patch, settings version, operations, pages."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member, merge_patch, without_member
-from tests.localcloud.talk import DB, INSTANCES, MYSQL, OPERATION_SECONDS, PROJECT, create, done, get, held_cloud, ok
+from tests.localcloud.requests import DB, INSTANCES, MYSQL, OPERATION_SECONDS, PROJECT, create, done, get, held_cloud, ok
 
 pytestmark = pytest.mark.laws
 
@@ -20,7 +20,7 @@ flags = st.lists(
     max_size=2,
     unique_by=lambda flag: flag["name"],
 )
-# Each of these is the owner's alone: the service neither refuses nor rewrites it.
+# The service neither refuses nor rewrites these.
 free_settings = {
     "activationPolicy": st.sampled_from(("ALWAYS", "NEVER", "ON_DEMAND")),
     "connectorEnforcement": st.sampled_from(("NOT_REQUIRED", "REQUIRED")),

@@ -1,11 +1,11 @@
-"""Users: told apart by name and host, their passwords never given out."""
+"""Users: identified by name and host; passwords are never returned."""
 
 import pytest
 
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.talk import DB, MYSQL, POSTGRES, complaint, create, get, ok, refused
+from tests.localcloud.requests import DB, MYSQL, POSTGRES, error_message, create, get, ok, refused
 
 USERS = f"{DB}/users"
 SQLSERVER: JsonBody = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "rootPassword": "Hunter2!"}
@@ -108,19 +108,19 @@ def test_mysql_stores_an_iam_user_by_the_part_before_the_at_sign(cloud: Cloud) -
 def test_only_mysql_users_have_hosts(cloud: Cloud) -> None:
     create(cloud, POSTGRES)
 
-    assert "has no host" in complaint(cloud.call("POST", USERS, {"name": "app", "host": "%"}))
+    assert "has no host" in error_message(cloud.call("POST", USERS, {"name": "app", "host": "%"}))
 
 
 def test_a_body_with_another_instance_than_the_path_is_refused(cloud: Cloud) -> None:
     create(cloud)
 
-    assert "is not the one in the path" in complaint(cloud.call("POST", USERS, {"name": "app", "instance": "other"}))
+    assert "is not the one in the path" in error_message(cloud.call("POST", USERS, {"name": "app", "instance": "other"}))
 
 
 def test_users_of_a_stopped_instance_cannot_be_read(cloud: Cloud) -> None:
     create(cloud, MYSQL, {"settings": {"activationPolicy": "NEVER"}})
 
-    assert "instance is not running" in complaint(cloud.call("GET", USERS))
+    assert "instance is not running" in error_message(cloud.call("GET", USERS))
 
 
 def test_checking_the_password_of_an_unknown_user_is_an_error(cloud: Cloud) -> None:

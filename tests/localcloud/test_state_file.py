@@ -1,4 +1,4 @@
-"""The state in a file: a local cloud that is started again goes on where it was."""
+"""The state file: a local cloud that is restarted keeps its state."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from setpoint.errors import UserError
 from setpoint.localcloud.clock import CloudClock
 from setpoint.localcloud.cloud import Cloud
-from tests.localcloud.talk import BUCKET, DB, INSTANCES, MYSQL, START, create, get, make_bucket, ok
+from tests.localcloud.requests import BUCKET, DB, INSTANCES, MYSQL, START, create, get, make_bucket, ok
 
 
 def _start(file: Path, clock: CloudClock | None = None) -> Cloud:

@@ -1,10 +1,10 @@
-"""Drift on request, past every rule."""
+"""Edits of live objects: drift, without validation."""
 
 import pytest
 
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
-from tests.localcloud.talk import BUCKET, DB, create, done, get, make_bucket, ok
+from tests.localcloud.requests import BUCKET, DB, create, done, get, make_bucket, ok
 
 
 def test_an_edited_instance_shows_the_edit_and_a_new_settings_version(cloud: Cloud) -> None:

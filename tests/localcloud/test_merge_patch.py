@@ -1,4 +1,4 @@
-"""JSON merge patch, as RFC 7386 has it."""
+"""Merge patch (RFC 7386), and members of JSON bodies."""
 
 from typing import Any
 
