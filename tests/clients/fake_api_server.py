@@ -127,7 +127,9 @@ def refuses(code: int, reason: str, headers: dict[str, str] | None = None, messa
     async def reaction(_request: web.BaseRequest) -> web.StreamResponse:
         status = {"kind": "Status", "code": code, "reason": reason, "message": message}
         return web.Response(
-            status=code, body=msgspec.json.encode(status), headers={"Content-Type": "application/json", **(headers or {})}
+            status=code,
+            body=msgspec.json.encode(status),
+            headers={"Content-Type": "application/json", **(headers or {})},
         )
 
     return reaction

@@ -17,8 +17,8 @@ from tests.clients.google_machines import (
     IMPERSONATE,
     SCOPE,
     VARIABLE,
-    Machine,
     CredentialSetup,
+    Machine,
     bearer,
     by_federation,
     by_federation_and_impersonation,
@@ -27,8 +27,8 @@ from tests.clients.google_machines import (
     by_login,
     by_metadata,
     every_credential_type,
-    fetch_headers,
     fetch_error,
+    fetch_headers,
     service_account_file,
     user_file,
 )
@@ -46,7 +46,9 @@ from tests.clients.token_servers import (
 
 
 @every_credential_type
-def test_every_credential_type_yields_a_token_and_sends_the_user_agent(setup: CredentialSetup, machine: Machine) -> None:
+def test_every_credential_type_yields_a_token_and_sends_the_user_agent(
+    setup: CredentialSetup, machine: Machine
+) -> None:
     headers, servers = fetch_headers(setup, machine)
 
     assert headers == bearer(servers.issued[-1])
@@ -193,7 +195,9 @@ def test_the_variable_precedes_gcloud_s_login_which_precedes_the_metadata_server
 
     _, servers = fetch_headers(setup, machine)
 
-    assert [request.form["grant_type"] for request in servers.requests] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
+    assert [request.form["grant_type"] for request in servers.requests] == [
+        "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    ]
 
 
 @pytest.mark.parametrize("setup", [by_login, by_impersonation, by_federation], ids=lambda setup: setup.__name__)

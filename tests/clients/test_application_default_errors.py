@@ -16,14 +16,14 @@ from setpoint.errors import RemoteRefused, RemoteUnavailable
 from tests.clients.google_machines import (
     ADVICE,
     VARIABLE,
-    Machine,
     CredentialSetup,
+    Machine,
     by_impersonation,
     by_key,
     every_credential_type,
     federation_file,
-    fetch_headers,
     fetch_error,
+    fetch_headers,
     service_account_file,
 )
 from tests.clients.loopback_servers import http_server
@@ -110,7 +110,7 @@ def test_a_token_server_that_times_out_is_unavailable(machine: Machine) -> None:
         asyncio.run(main())
 
 
-# --- Files that cannot be used ---------------------------------------------------------------------------------------
+# --- Files that cannot be used ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,10 @@ def odd_token(request: TokenRequest) -> web.Response | None:
 @every_credential_type
 @pytest.mark.parametrize("instead", [echo(400), echo(500), echo_page, odd_token], ids=["400", "500", "page", "odd"])
 def test_no_secret_is_in_an_error_or_in_a_log(
-    machine: Machine, setup: CredentialSetup, instead: Callable[[TokenRequest], web.Response], caplog: pytest.LogCaptureFixture
+    machine: Machine,
+    setup: CredentialSetup,
+    instead: Callable[[TokenRequest], web.Response],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in ("", "google", "urllib3", "setpoint"):
         caplog.set_level(logging.DEBUG, name)
@@ -233,7 +236,9 @@ def test_no_secret_is_in_an_error_or_in_a_log(
 
 
 @every_credential_type
-def test_no_secret_is_logged_on_success(machine: Machine, setup: CredentialSetup, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_secret_is_logged_on_success(
+    machine: Machine, setup: CredentialSetup, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("", "google", "urllib3", "setpoint"):
         caplog.set_level(logging.DEBUG, name)
     machine.patch.setattr(logging.getLogger("google"), "propagate", True)
@@ -244,7 +249,7 @@ def test_no_secret_is_logged_on_success(machine: Machine, setup: CredentialSetup
     assert [secret for secret in secrets(servers) for one in shown if secret in one] == []
 
 
-# --- In the clear ----------------------------------------------------------------------------------------------------
+# --- In the clear -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("address", ["http://oauth2.example.com/token", "http://192.0.2.1/token"])
@@ -283,7 +288,10 @@ def test_a_password_in_netrc_is_not_sent_instead(machine: Machine) -> None:
 
     _, servers = fetch_headers(by_impersonation, machine)
 
-    assert [request.headers.get("authorization") for request in servers.requests] == [None, f"Bearer {servers.issued[0]}"]
+    assert [request.headers.get("authorization") for request in servers.requests] == [
+        None,
+        f"Bearer {servers.issued[0]}",
+    ]
 
 
 def test_a_redirect_of_a_token_server_is_not_followed(machine: Machine) -> None:

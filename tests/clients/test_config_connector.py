@@ -63,9 +63,7 @@ def _run(objects: dict[str, Any], scenario: Callable[[ConfigConnector], Awaitabl
         ({INSTALLATION: {"spec": {"mode": "cluster", "actuationMode": "Paused"}}}, ConfigConnectorMode.PAUSED),
     ],
 )
-def test_the_mode_follows_from_the_configuration(
-    objects: dict[str, Any], expected: ConfigConnectorMode
-) -> None:
+def test_the_mode_follows_from_the_configuration(objects: dict[str, Any], expected: ConfigConnectorMode) -> None:
     assert _run(objects, lambda config_connector: config_connector.controller("team")) is expected
 
 
@@ -89,8 +87,13 @@ def test_pause_sets_the_actuation_mode_and_nothing_else() -> None:
     ("metadata", "expected"),
     [({"name": "d"}, False), ({"name": "d", "deletionTimestamp": "2026-01-01T00:00:00Z"}, True)],
 )
-def test_a_crd_with_a_deletion_timestamp_is_being_deleted(metadata: dict[str, str], expected: bool) -> None:  # a parameter
+def test_a_crd_with_a_deletion_timestamp_is_being_deleted(
+    metadata: dict[str, str], expected: bool
+) -> None:  # a parameter
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/d"
 
-    assert _run({path: {"metadata": metadata}}, lambda config_connector: config_connector.is_being_deleted("d")) is expected
+    assert (
+        _run({path: {"metadata": metadata}}, lambda config_connector: config_connector.is_being_deleted("d"))
+        is expected
+    )
     assert _run({}, lambda config_connector: config_connector.is_being_deleted("d")) is False

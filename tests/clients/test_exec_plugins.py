@@ -60,9 +60,13 @@ print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "status": {"t
 
 
 def test_the_plugin_gets_its_environment_and_exec_info_without_a_shell() -> None:
-    plugin = running(PRINTS_ITS_ENVIRONMENT, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"})
+    plugin = running(
+        PRINTS_ITS_ENVIRONMENT, "$HOME; rm *", env=(("B", "from the user"),), cluster={"server": "https://a"}
+    )
 
-    result = run_plugin(plugin, ExecEnvironment({**os.environ, "A": "from the process", "B": "from the process"}, has_terminal=False))
+    result = run_plugin(
+        plugin, ExecEnvironment({**os.environ, "A": "from the process", "B": "from the process"}, has_terminal=False)
+    )
 
     assert result.authorization is not None
     info, a, b, arguments = json.loads(bytes.fromhex(result.authorization.removeprefix("Bearer ")))

@@ -103,7 +103,7 @@ def test_reads_pass_no_fence(method: str) -> None:
 
 
 async def _sent(method: str) -> tuple[list[str], RefusingFence]:
-    """Sends a request, and another one as a stream, past a fence that refuses; the methods that arrived, and the fence."""
+    """Sends a request and a stream through a fence that refuses; the methods that arrived, and the fence."""
     seen, fence, client = list[str](), RefusingFence(), HttpClient()
 
     async def handler(request: web.BaseRequest) -> web.Response:

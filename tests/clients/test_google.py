@@ -53,7 +53,7 @@ def client(http: HttpClient, credentials: GoogleCredentials | None = None) -> Go
     return GoogleClient(http, GoogleSettings(), credentials or AnonymousCredentials())
 
 
-# --- Settings --------------------------------------------------------------------------------------------------------
+# --- Settings ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_settings_choose_the_credentials(auth: GoogleAuth, kind: type[Google
     assert type(credentials_for(GoogleSettings(auth=auth))) is kind
 
 
-# --- Requests --------------------------------------------------------------------------------------------------------
+# --- Requests ---------------------------------------------------------------------------------------------------------
 
 
 def test_quotes_every_part_of_a_path_and_query() -> None:

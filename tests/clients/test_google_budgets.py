@@ -136,13 +136,11 @@ def test_a_call_without_a_caller_is_a_call_of_its_object(call: GoogleCall, subje
         (HttpResponse(502, {}, b"<html>"), Unavailable()),
     ],
 )
-def test_the_outcome_of_a_call_follows_from_its_response(
-    answer: HttpResponse, ending: CallOutcome
-) -> None:
+def test_the_outcome_of_a_call_follows_from_its_response(answer: HttpResponse, ending: CallOutcome) -> None:
     assert outcome_of(answer) == ending
 
 
-# --- All calls -------------------------------------------------------------------------------------------------------
+# --- All calls --------------------------------------------------------------------------------------------------------
 
 
 def figures(google: GoogleClient) -> dict[str, BudgetStats]:
@@ -303,7 +301,7 @@ def test_without_on_behalf_of_there_is_no_caller() -> None:
     assert (inside, current_caller.get()) == (Caller("a", failed=True), None)
 
 
-# --- Over HTTP -------------------------------------------------------------------------------------------------------
+# --- Over HTTP --------------------------------------------------------------------------------------------------------
 
 
 def test_two_hundred_calls_at_once_all_succeed_within_a_quota_of_fifty_a_second() -> None:

@@ -247,7 +247,7 @@ def test_an_old_token_is_used_while_its_refresh_fails() -> None:
     assert asyncio.run(main()) == [2, 2, 3]
 
 
-# --- Off the event loop ----------------------------------------------------------------------------------------------
+# --- Off the event loop -----------------------------------------------------------------------------------------------
 
 
 def test_a_fetch_does_not_block_the_event_loop() -> None:

@@ -231,7 +231,9 @@ def test_a_response_that_is_not_json_is_unavailable() -> None:
 
 
 def listing(names: list[str], token: str = "", version: str = "7") -> HttpResponse:
-    return response(200, {"metadata": {"resourceVersion": version, "continue": token}, "items": [{"n": n} for n in names]})
+    return response(
+        200, {"metadata": {"resourceVersion": version, "continue": token}, "items": [{"n": n} for n in names]}
+    )
 
 
 async def all_pages(http: HttpClient, size: int = 500) -> list[ObjectPage]:

@@ -95,7 +95,9 @@ def text(code: int, words: str, content_type: str = "text/plain; charset=utf-8",
         ),
     ],
 )
-def test_error_responses_are_mapped_to_errors(answer: HttpResponse, kind: type[RemoteError], message: str | None) -> None:
+def test_error_responses_are_mapped_to_errors(
+    answer: HttpResponse, kind: type[RemoteError], message: str | None
+) -> None:
     error = error_for_response(POD, answer)
 
     assert type(error) is kind

@@ -35,7 +35,7 @@ CA = CertificateAuthority(SIGNER.certificate.decode())
 
 
 def server_side(folder: Path, *names: str, asks_for: Signer | None = None) -> ssl.SSLContext:
-    """The TLS context of a server with these names; with `asks_for` it requires a client certificate of that authority."""
+    """The TLS context of a server with these names; `asks_for` is the authority of required client certificates."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     load(context, SIGNER.for_server(*names), folder)
     if asks_for is not None:

@@ -18,11 +18,11 @@ from tests.clients.fake_api_server import (
     breaks_at_once,
     error_event,
     event,
+    fake_api_server,
     refuses,
     sends_events,
     sends_then_breaks,
     sends_then_idles,
-    fake_api_server,
     started_stream,
 )
 from tests.clients.manual_time import run
@@ -68,7 +68,7 @@ def error_of(*reactions: Reaction) -> tuple[RemoteError, FakeApiServer]:
     return run(main())
 
 
-# --- The request and its events-----------------------------------------------------------------------------------------
+# --- The request and its events ---------------------------------------------------------------------------------------
 
 
 def test_asks_for_bookmarks_and_an_end_in_five_to_ten_minutes() -> None:
@@ -115,7 +115,7 @@ def test_yields_every_event_and_bookmark() -> None:
     assert events == ["ADDED 6", "MODIFIED 7", "BOOKMARK 9", "DELETED 10"]
 
 
-# --- Resuming ----------------------------------------------------------------------------------------------------------
+# --- Resuming ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,9 @@ def test_an_outage_of_a_minute_ends_the_watch() -> None:
 def test_the_retry_time_starts_again_after_an_opened_watch() -> None:
     outage = [breaks_at_once] * 6
 
-    events, _ = events_of(2, *outage, sends_events(event("ADDED", 6), lasting=20.0), *outage, sends_events(event("ADDED", 7)))
+    events, _ = events_of(
+        2, *outage, sends_events(event("ADDED", 6), lasting=20.0), *outage, sends_events(event("ADDED", 7))
+    )
 
     assert events == ["ADDED 6", "ADDED 7"]
 

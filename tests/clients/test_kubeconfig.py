@@ -86,7 +86,11 @@ def test_the_trust_of_a_cluster_entry(cluster: dict[str, Any], trust: ServerTrus
 
 
 def test_the_other_fields_of_a_cluster_entry(tmp_path: Path) -> None:
-    cluster = {"tls-server-name": "kubernetes", "proxy-url": "http://me:hunter2@proxy:3128", "disable-compression": True}
+    cluster = {
+        "tls-server-name": "kubernetes",
+        "proxy-url": "http://me:hunter2@proxy:3128",
+        "disable-compression": True,
+    }
 
     connection = read(tmp_path, config(cluster))
 

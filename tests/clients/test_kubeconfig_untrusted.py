@@ -42,7 +42,9 @@ def test_a_kubeconfig_is_read_from_its_text() -> None:
         ({}, {"certificate-authority": "/ca"}, "certificate-authority"),
     ],
 )
-def test_an_untrusted_kubeconfig_reads_no_files_and_runs_no_commands(user: dict[str, object], cluster: dict[str, str], message: str) -> None:
+def test_an_untrusted_kubeconfig_reads_no_files_and_runs_no_commands(
+    user: dict[str, object], cluster: dict[str, str], message: str
+) -> None:
     config = {
         **CONFIG,
         "users": [{"name": "u", "user": user}],

@@ -47,7 +47,7 @@ def test_the_snapshot_has_the_figures_of_all_calls() -> None:
     ]
 
 
-# --- Rate and pauses -------------------------------------------------------------------------------------------------
+# --- Rate and pauses --------------------------------------------------------------------------------------------------
 
 
 def test_calls_beyond_the_burst_wait_for_the_rate() -> None:
@@ -133,7 +133,7 @@ def test_retry_after_of_an_unavailable_service_is_honoured() -> None:
     assert run(main()) == 5.0
 
 
-# --- Cancelled -------------------------------------------------------------------------------------------------------
+# --- Cancelled --------------------------------------------------------------------------------------------------------
 
 
 def test_a_slot_granted_to_a_cancelled_caller_goes_to_the_next_one() -> None:
@@ -182,7 +182,7 @@ def test_no_timer_is_left_when_no_caller_waits() -> None:
     assert asyncio.run(main()) == [1, 0]
 
 
-# --- Concurrency -----------------------------------------------------------------------------------------------------
+# --- Concurrency ------------------------------------------------------------------------------------------------------
 
 
 def test_the_concurrency_limit_holds_over_all_projects() -> None:
@@ -208,7 +208,7 @@ def test_failed_callers_leave_a_quarter_of_the_concurrency_to_healthy_ones() -> 
     assert run(main()) == [6, 8, 60]
 
 
-# --- Fair shares -----------------------------------------------------------------------------------------------------
+# --- Fair shares ------------------------------------------------------------------------------------------------------
 
 
 def test_six_hundred_failing_callers_leave_fifty_healthy_ones_their_share() -> None:

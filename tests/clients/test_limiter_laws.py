@@ -98,7 +98,9 @@ def test_no_call_is_made_beyond_its_budget_or_during_a_pause(
 
 
 @given(CALLS, st.integers(1, 4))
-def test_a_cancelled_call_that_was_not_made_costs_no_token(calls_to_make: list[PlannedCall], max_in_flight: int) -> None:
+def test_a_cancelled_call_that_was_not_made_costs_no_token(
+    calls_to_make: list[PlannedCall], max_in_flight: int
+) -> None:
     async def main() -> tuple[LimitedService, int]:
         service = LimitedService(ONE_A_SECOND, max_in_flight)
         await asyncio.gather(*(make(service, one) for one in calls_to_make))

@@ -28,19 +28,19 @@ def test_calls_to_a_service_that_is_down_are_rejected_at_once() -> None:
             await service.call(Caller("a"))
         return str(caught.value), caught.value.after, len(service.started)
 
-    told = (
+    message = (
         "GET /x: not sent: https://sql.test has not answered any call for a while; "
         "now and then one call is sent to see, and all are when it answers again"
     )
-    assert run(main()) == (told, 1.0, 20)
+    assert run(main()) == (message, 1.0, 20)
 
 
 def test_waiting_callers_are_rejected_when_the_breaker_opens() -> None:
     async def main() -> tuple[int, int, BreakerState]:
         service = LimitedService(AimdSettings(start=1, burst=20, ceiling=1, growth=1))
         calls = [service.call(Caller(number), 0.5, DOWN) for number in range(100)]
-        told = await asyncio.gather(*calls, return_exceptions=True)
-        return sum(one is not DOWN for one in told), service.waiting, service.breaker
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        return sum(one is not DOWN for one in results), service.waiting, service.breaker
 
     assert run(main()) == (80, 0, BreakerState.OPEN)
 

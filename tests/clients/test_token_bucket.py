@@ -101,9 +101,7 @@ def simulate(settings: AimdSettings, steps: list[Step]) -> Simulation:
 
 
 @given(aimd_settings(), STEPS)
-def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(
-    settings: AimdSettings, steps: list[Step]
-) -> None:
+def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(settings: AimdSettings, steps: list[Step]) -> None:
     simulation = simulate(settings, steps)
 
     for first, since in enumerate(simulation.calls):
@@ -112,9 +110,7 @@ def test_no_window_has_more_calls_than_the_rate_in_it_and_one_burst(
 
 
 @given(aimd_settings(), STEPS)
-def test_no_call_is_made_before_retry_after(
-    settings: AimdSettings, steps: list[Step]
-) -> None:
+def test_no_call_is_made_before_retry_after(settings: AimdSettings, steps: list[Step]) -> None:
     simulation = simulate(settings, steps)
 
     assert not [at for at in simulation.calls for since, until in simulation.pauses if since < at < until]

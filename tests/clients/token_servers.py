@@ -157,7 +157,9 @@ def verified(assertion: str) -> dict[str, Any] | None:
     """The claims of a signed request; None when the service account has not signed it."""
     signed, _, signature = assertion.rpartition(".")
     try:
-        service_account_key().public_key().verify(_unpacked(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+        service_account_key().public_key().verify(
+            _unpacked(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256()
+        )
     except InvalidSignature:
         return None
     header, claims = (json.loads(_unpacked(part)) for part in signed.split("."))

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from tests.conformance.two_controllers import Shape, secret
-from tests.conformance.wire import PROJECT, SQL, STORAGE, WireRequest, WireResponse, Wire
+from tests.conformance.wire import PROJECT, SQL, STORAGE, Wire, WireRequest, WireResponse
 
 
 def write_recording(folder: Path, shape: Shape, wire: Wire) -> None:

@@ -9,7 +9,7 @@ from tests.conformance.wire import ABSENT, PROJECT, SQL, WireRequest, WireRespon
 Body = dict[str, Any]
 PLUS: Final = "ENTERPRISE_PLUS"
 _FIRST_USERS: Final = {"MYSQL": ("root",), "POSTGRES": ("postgres",), "SQLSERVER": ("sqlserver",)}
-# The fields that a patch may change; others in it are ignored.
+# The fields that a patch may change; other fields in it are ignored.
 _PATCHED: Final = ("databaseVersion", "maintenanceVersion", "edition", "tier")
 
 
@@ -100,7 +100,9 @@ class SqlService:
             case "POST":
                 users.append({"host": "", **request.body, "kind": "sql#user"})
             case "PUT":
-                response = {"passwordPolicy": request.body["passwordPolicy"]} if "passwordPolicy" in request.body else {}
+                response = (
+                    {"passwordPolicy": request.body["passwordPolicy"]} if "passwordPolicy" in request.body else {}
+                )
                 users[:] = [{**one, **response} if one["name"] == request.query["name"] else one for one in users]
             case _:
                 users[:] = [one for one in users if one["name"] != request.query["name"]]
@@ -131,13 +133,13 @@ def completed(wanted: Body, live: Body) -> Body:
 def patched(live: Body, patch: Body) -> Body:
     """The instance after a patch, of which only some members have an effect."""
     said = {**patch, **patch.get("settings", {})}
-    heard = {name: said[name] for name in _PATCHED if name in said}
-    top = {name: value for name, value in heard.items() if name.endswith("Version")}
-    settings = {**live["settings"], **{name: value for name, value in heard.items() if name not in top}}
-    if heard.get("edition", live["settings"]["edition"]) != live["settings"]["edition"]:
+    effective = {name: said[name] for name in _PATCHED if name in said}
+    top = {name: value for name, value in effective.items() if name.endswith("Version")}
+    settings = {**live["settings"], **{name: value for name, value in effective.items() if name not in top}}
+    if effective.get("edition", live["settings"]["edition"]) != live["settings"]["edition"]:
         own = _retention(settings)
         settings["backupConfiguration"] = {**settings["backupConfiguration"], **own}
-        settings["dataCacheConfig"] = {"dataCacheEnabled": heard["edition"] == PLUS}
+        settings["dataCacheConfig"] = {"dataCacheEnabled": effective["edition"] == PLUS}
     if "databaseVersion" in top:
         top.setdefault("maintenanceVersion", _maintenance(top["databaseVersion"]))
     return completed({**live, **top, "settings": settings}, live)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.conformance.instance_shapes import MYSQL, POSTGRES, SERVER, SHAPES, instance
 from tests.conformance.sql_service import SqlService
 from tests.conformance.two_controllers import Shape, written_by_setpoint, written_upstream
-from tests.conformance.wire import WireRequest, Wire, in_one_order
+from tests.conformance.wire import Wire, WireRequest, in_one_order
 
 # The writes of each recording, with the deletion of all that it created.
 CHANGED = ["POST", "PUT", "DELETE"]
@@ -59,7 +59,7 @@ def test_a_recording_of_this_shape_is_reproduced_write_by_write(name: str) -> No
     assert [summary(one) for one in ours] == KNOWN.get(name, CHANGED)
 
 
-# --- Any two specs ---------------------------------------------------------------------------------------------------
+# --- Any two specs ----------------------------------------------------------------------------------------------------
 
 bools = st.booleans()
 

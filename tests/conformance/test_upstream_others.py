@@ -8,7 +8,7 @@ from tests.conformance.instance_shapes import MYSQL, NETWORK, POSTGRES, instance
 from tests.conformance.sql_service import SqlService
 from tests.conformance.storage_service import StorageService
 from tests.conformance.two_controllers import Shape, written_by_setpoint
-from tests.conformance.wire import PROJECT, WireRequest, Wire
+from tests.conformance.wire import PROJECT, Wire, WireRequest
 
 MAIN = {"instanceRef": {"name": "main"}}
 NAMED = {"instance": "main", "name": "some-name"}
@@ -54,7 +54,7 @@ def summary(writes: list[WireRequest]) -> Sent:
     return [(one.method, one.query, one.body) for one in writes]
 
 
-# --- What is in an instance ------------------------------------------------------------------------------------------
+# --- What is in an instance -------------------------------------------------------------------------------------------
 
 
 def inside(version: str, create: dict[str, Any], update: dict[str, Any] | None = None) -> Sent:
@@ -96,7 +96,7 @@ def test_sqluser_full_is_reproduced_and_its_policy_is_sent() -> None:
     ]
 
 
-# --- Buckets ---------------------------------------------------------------------------------------------------------
+# --- Buckets ----------------------------------------------------------------------------------------------------------
 
 AGED = [{"action": {"type": "Delete"}, "condition": {"age": 7}}]
 SOFT = {"retentionDurationSeconds": 604800}

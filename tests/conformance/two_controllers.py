@@ -18,7 +18,7 @@ from setpoint.kinds.gcp.sql_user import SqlUserKind
 from setpoint.kinds.gcp.storage_bucket import StorageBucketKind
 from setpoint.stores.memory import MemoryStore
 from tests.conformance.upstream_instance import UpstreamInstance
-from tests.conformance.wire import PROJECT, WireRequest, Wire, WiredHttp
+from tests.conformance.wire import PROJECT, Wire, WiredHttp, WireRequest
 from tests.engine.clock import FakeClock
 
 ADDRESS = "http://service.test"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.conformance.wire import PROJECT, WireRequest, Wire
+from tests.conformance.wire import PROJECT, Wire, WireRequest
 
 Body = dict[str, Any]
 _PLAIN: Final = "ALLOW_UNENCRYPTED_AND_ENCRYPTED"
@@ -216,7 +216,7 @@ def _with_kind(name: str, part: Body) -> Body:
     return {"kind": f"sql#{name}", **_said(part), **hour}
 
 
-# --- What causes a write of the whole instance -----------------------------------------------------------------------
+# --- What causes a write of the whole instance ------------------------------------------------------------------------
 
 
 def comparable(body: Body, beside: Body | None = None) -> Body:

@@ -112,7 +112,10 @@ def test_no_value_of_either_side_is_in_what_changed_between_two_secrets(before: 
             {**SECRET, "metadata": {"name": "s", "annotations": {KUBECTL: '{"data":{"a":"b"}}', "team": "x"}}},
             {**SECRET, "metadata": {"name": "s", "annotations": {KUBECTL: REDACTED, "team": "x"}}},
         ),
-        ({"kind": "Secret", "metadata": "none", "data": None}, {"kind": "Secret", "metadata": "none", "data": REDACTED}),
+        (
+            {"kind": "Secret", "metadata": "none", "data": None},
+            {"kind": "Secret", "metadata": "none", "data": REDACTED},
+        ),
         (None, None),
         (["a", 1], ["a", 1]),
     ],

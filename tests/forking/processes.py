@@ -154,7 +154,10 @@ def can_fork() -> bool:
 def is_forked(start: Start) -> bool:
     """Whether the command is forked by the fork server, not started as usual."""
     given = {name: text for name, text in start.environment.items() if name.startswith("PYTHON")}
-    same = {**_INTERPRETER_VARIABLES, **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {})}
+    same = {
+        **_INTERPRETER_VARIABLES,
+        **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}),
+    }
     return can_fork() and start.command[0] == SETPOINT and given == same
 
 

@@ -33,7 +33,9 @@ def _environment(folder: Path) -> dict[str, str]:
     ],
     ids=" ".join,
 )
-def test_a_forked_command_has_the_output_and_exit_code_of_a_started_one(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_forked_command_has_the_output_and_exit_code_of_a_started_one(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
     start = Start((SETPOINT, *arguments), tmp_path, _environment(tmp_path))
     usual = subprocess.run(
         start.command, cwd=tmp_path, env=start.environment, capture_output=True, encoding="utf-8", check=False
@@ -47,7 +49,9 @@ def test_a_forked_command_has_the_output_and_exit_code_of_a_started_one(argument
 @pytest.mark.parametrize(
     ("command", "more"), [("/bin/true", {}), (SETPOINT, {"PYTHONOPTIMIZE": "1"}), (SETPOINT, {"PYTHONUTF8": "0"})]
 )
-def test_a_command_that_needs_another_interpreter_is_not_forked(command: str, more: dict[str, str], tmp_path: Path) -> None:
+def test_a_command_that_needs_another_interpreter_is_not_forked(
+    command: str, more: dict[str, str], tmp_path: Path
+) -> None:
     assert not is_forked(Start((command,), tmp_path, _environment(tmp_path) | more))
 
 

@@ -13,7 +13,19 @@ from setpoint.localcloud.faults import (
     LimitRequests,
     RewriteField,
 )
-from tests.localcloud.requests import BUCKET, DB, INSTANCES, MYSQL, create, done, get, held_cloud, make_bucket, ok, refused
+from tests.localcloud.requests import (
+    BUCKET,
+    DB,
+    INSTANCES,
+    MYSQL,
+    create,
+    done,
+    get,
+    held_cloud,
+    make_bucket,
+    ok,
+    refused,
+)
 
 
 def test_a_fault_fails_as_many_matching_requests_as_it_says(cloud: Cloud) -> None:

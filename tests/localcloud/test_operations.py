@@ -2,7 +2,19 @@
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.faults import FailOperation
-from tests.localcloud.requests import DB, INSTANCES, MYSQL, POSTGRES, PROJECT, create, done, get, held_cloud, ok, refused
+from tests.localcloud.requests import (
+    DB,
+    INSTANCES,
+    MYSQL,
+    POSTGRES,
+    PROJECT,
+    create,
+    done,
+    get,
+    held_cloud,
+    ok,
+    refused,
+)
 
 
 def test_an_operation_is_pending_then_running_then_done(cloud: Cloud) -> None:

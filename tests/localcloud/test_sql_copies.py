@@ -2,7 +2,19 @@
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, merge_patch
-from tests.localcloud.requests import DB, INSTANCES, LOGGED, MYSQL, POSTGRES, error_message, create, done, get, ok, refused
+from tests.localcloud.requests import (
+    DB,
+    INSTANCES,
+    LOGGED,
+    MYSQL,
+    POSTGRES,
+    create,
+    done,
+    error_message,
+    get,
+    ok,
+    refused,
+)
 
 PRIMARY = merge_patch(MYSQL, LOGGED)
 REPLICA: JsonBody = {

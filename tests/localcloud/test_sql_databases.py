@@ -4,7 +4,7 @@ import pytest
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.requests import DB, MYSQL, POSTGRES, error_message, create, done, get, ok, refused
+from tests.localcloud.requests import DB, MYSQL, POSTGRES, create, done, error_message, get, ok, refused
 
 DATABASES = f"{DB}/databases"
 ORDERS = f"{DATABASES}/orders"

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody, member, merge_patch, without_member
-from tests.localcloud.requests import DB, INSTANCES, MYSQL, OPERATION_SECONDS, PROJECT, create, done, get, held_cloud, ok
+from tests.localcloud.requests import (
+    DB,
+    INSTANCES,
+    MYSQL,
+    OPERATION_SECONDS,
+    PROJECT,
+    create,
+    done,
+    get,
+    held_cloud,
+    ok,
+)
 
 pytestmark = pytest.mark.laws
 

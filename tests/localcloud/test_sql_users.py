@@ -5,7 +5,7 @@ import pytest
 from setpoint.localcloud.api_errors import CloudApiError
 from setpoint.localcloud.cloud import Cloud
 from setpoint.localcloud.schema import JsonBody
-from tests.localcloud.requests import DB, MYSQL, POSTGRES, error_message, create, get, ok, refused
+from tests.localcloud.requests import DB, MYSQL, POSTGRES, create, error_message, get, ok, refused
 
 USERS = f"{DB}/users"
 SQLSERVER: JsonBody = {**MYSQL, "databaseVersion": "SQLSERVER_2019_STANDARD", "rootPassword": "Hunter2!"}
@@ -114,7 +114,9 @@ def test_only_mysql_users_have_hosts(cloud: Cloud) -> None:
 def test_a_body_with_another_instance_than_the_path_is_refused(cloud: Cloud) -> None:
     create(cloud)
 
-    assert "is not the one in the path" in error_message(cloud.call("POST", USERS, {"name": "app", "instance": "other"}))
+    assert "is not the one in the path" in error_message(
+        cloud.call("POST", USERS, {"name": "app", "instance": "other"})
+    )
 
 
 def test_users_of_a_stopped_instance_cannot_be_read(cloud: Cloud) -> None:

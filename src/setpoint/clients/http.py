@@ -102,7 +102,7 @@ async def send_authenticated(
     """The response to a request with our identity; after a 401, to the request repeated once with a renewed one.
 
     `identity` is given the one that was refused, if any. When it returns the same object again, the 401 stands; a token
-    that was fetched anew is tried, whatever it is.
+    that was fetched again is tried, even if it has not changed.
     """
     first = await identity(None)
     response = await send(first)
@@ -148,7 +148,7 @@ def current_interceptor() -> HttpInterceptor | None:
 
 
 class ResponseStream:
-    """A response whose body is read as it arrives. `close` it when no more of it is needed."""
+    """A response with a body that is read as it arrives. `close` it when no more of it is needed."""
 
     def __init__(self, request: HttpRequest, response: aiohttp.ClientResponse, idle_timeout: float) -> None:
         self.status = response.status

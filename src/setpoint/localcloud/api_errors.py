@@ -97,9 +97,7 @@ wrong_state: Final = FixedApiError(
     409, "invalidState", "The instance or operation is not in an appropriate state to handle the request."
 )
 # For databases and users of an instance that is not running.
-not_running: Final = FixedApiError(
-    400, "invalid", "Invalid request: Invalid request since instance is not running."
-)
+not_running: Final = FixedApiError(400, "invalid", "Invalid request: Invalid request since instance is not running.")
 # For a settingsVersion that is not the current one.
 stale_settings: Final = FixedApiError(
     412, "staleData", "Condition does not match.", extra={"location": "If-Match", "locationType": "header"}
