@@ -96,6 +96,12 @@ def decode_response(decoder: "msgspec.json.Decoder[T]", body: bytes | msgspec.Ra
         raise RemoteUnavailable(f"{what}: the answer is not what it should be: {error}") from error
 
 
+def error_summary(status: int, reason: str, message: str, *, longest: int) -> str:
+    """An error response on one line: status, reason and message, without what is empty; the message is cut."""
+    parts = (str(status), reason, " ".join(message.split())[:longest])
+    return ": ".join(part for part in parts if part)
+
+
 async def send_authenticated(
     identity: Callable[[IdentityT | None], Awaitable[IdentityT]], send: Callable[[IdentityT], Awaitable[ResponseT]]
 ) -> ResponseT:
