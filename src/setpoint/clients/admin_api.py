@@ -93,7 +93,7 @@ def error_from(failure: ErrorBody) -> SetpointError:
     return error
 
 
-# --- The socket --------------------------------------------------------------------------------------------------------
+# --- The socket -------------------------------------------------------------------------------------------------------
 
 # In bytes: Linux allows 107, macOS 103.
 MAX_SOCKET_PATH: Final = 103
@@ -166,7 +166,7 @@ def _short_path(link: Path, environment: Mapping[str, str]) -> Path:
     return folder / f"{hashlib.sha256(os.fsencode(link)).hexdigest()[:16]}.sock"
 
 
-# --- The client --------------------------------------------------------------------------------------------------------
+# --- The client -------------------------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 
