@@ -33,7 +33,14 @@ class UserError(SetpointError):
 
 
 class ManifestInvalid(UserError):
-    """A manifest that no live object can satisfy: wrong type, missing field, contradiction."""
+    """A manifest that no live object can satisfy: wrong type, missing field, contradiction.
+
+    `field` is the path at fault, where it is known and the message does not have it as a term.
+    """
+
+    def __init__(self, message: str = "", field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class NotJson(ManifestInvalid):
@@ -164,11 +171,15 @@ class RemoteUnavailable(RemoteError):
 
 
 class RemoteRefused(RemoteError):
-    """The service refused the request: 400, 401, 403, a failed operation. `status` is that of the HTTP response."""
+    """The service refused the request: 400, 401, 403, a failed operation.
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    `status` is that of the HTTP response; `unknown_fields` are the fields that the service does not know.
+    """
+
+    def __init__(self, message: str, status: int | None = None, unknown_fields: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.status = status
+        self.unknown_fields = unknown_fields
 
 
 class ChildRefused(RemoteRefused):

@@ -210,3 +210,14 @@ def test_an_invalid_error_body_is_still_an_error(body: bytes) -> None:
     error = error_for_response(POD, HttpResponse(503, {"Content-Type": "application/json"}, body))
 
     assert isinstance(error, RemoteUnavailable)
+
+
+def test_a_refusal_has_its_status_and_the_unknown_fields() -> None:
+    message = 'strict decoding error: unknown field "dta", unknown field "spec.x"'
+    refused = error_for_response("POST /a", status(400, "BadRequest", message))
+    forbidden = error_for_response("POST /a", status(403, "Forbidden", "exceeded quota: pods"))
+
+    assert isinstance(refused, RemoteRefused)
+    assert isinstance(forbidden, RemoteRefused)
+    assert (refused.status, refused.unknown_fields) == (400, ("dta", "spec.x"))
+    assert (forbidden.status, forbidden.unknown_fields) == (403, ())

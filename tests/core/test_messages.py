@@ -73,6 +73,7 @@ def test_the_first_field_or_annotation_is_the_one_that_is_named() -> None:
     annotation = AnnotationTerm("example.com/a")
     assert field_named_by(ManifestInvalid(Message(annotation, ": ", FieldTerm("spec.size")))) == annotation
     assert field_named_by(ManifestInvalid("spec.size is wrong")) is None
+    assert field_named_by(ManifestInvalid(EVERY_TERM, "spec.other")) == FieldTerm("spec.other")
 
 
 def test_a_copy_has_the_same_terms() -> None:

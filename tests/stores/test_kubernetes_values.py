@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from setpoint.core.values.json_types import JsonObject
+from setpoint.core.values.messages import FieldTerm, field_named_by
 from setpoint.engine.ports import EventRecord
 from setpoint.engine.resource import Resource, ResourceRef, Revision
 from setpoint.errors import (
@@ -201,6 +202,7 @@ class TestRefusals:
             (RemoteRefused("POST /a: 403: Forbidden: no", 403), ManifestInvalid),
             (RemoteRefused('POST /a: 404: NotFound: namespaces "x" not found', 404), ManifestInvalid),
             (RemoteRefused("POST /a: 401: Unauthorized", 401), StoreError),
+            (RemoteRefused("POST /a: 401: Unauthorized: 403: no", 401), StoreError),
             (KindNotServed("POST /a: 404: page not found"), StoreError),
             (RemoteUnavailable("POST /a: 503: no"), StoreError),
             (RemoteConflict("POST /a: 409: Conflict: no"), StoreError),
@@ -212,6 +214,19 @@ class TestRefusals:
 
         assert type(caught.value) is wanted
         assert str(caught.value).startswith("SQLInstance default/db: ") == (wanted is ManifestInvalid)
+
+    @pytest.mark.parametrize(
+        ("error", "field"),
+        [
+            (RemoteInvalid("POST /a: 422: no", (("", "wrong"), ("spec.a", "too big"))), "spec.a"),
+            (RemoteRefused('POST /a: 400: unknown field "spec.b"', 400, ("spec.b",)), "spec.b"),
+        ],
+    )
+    def test_a_refusal_names_the_field_at_fault(self, error: Exception, field: str) -> None:
+        with pytest.raises(ManifestInvalid) as caught, object_errors(REF):
+            raise error
+
+        assert field_named_by(caught.value) == FieldTerm(field)
 
 
 class TestCache:

@@ -65,7 +65,6 @@ class Environment:
             file.write_text(_SCRIPT.format(python=python, version=version, module=module, trace=trace))
             file.chmod(0o755)
 
-
     def write_launchers(self) -> None:
         """Has the fork server run the programs from now on, where there is one."""
         if can_fork():

@@ -27,6 +27,7 @@ _STARTING_KIND: Final = "storage is (re)initializing"
 # The API server reports an apply with unknown fields or values of a wrong type as an internal error.
 _TYPED_PATCH_ERROR: Final = "failed to create typed patch object"
 _FIELD_ERROR: Final = re.compile(r"\.([^\s:]+): ([^\n]+)")
+_UNKNOWN_FIELD: Final = re.compile(r'unknown field "([^"]+)"')
 _FIELD_MANAGER: Final = re.compile(r'conflict with "([^"]*)"')
 _FORBIDDEN: Final = re.compile(
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
@@ -108,7 +109,7 @@ def error_for_status(
         case 422:
             return _invalid(request, summary, status)
         case _:
-            return RemoteRefused(summary + _ADVICE.get(code, ""), code)
+            return RemoteRefused(summary + _ADVICE.get(code, ""), code, tuple(_UNKNOWN_FIELD.findall(status.message)))
 
 
 def outcome_of(response: HttpResponse) -> CallOutcome:

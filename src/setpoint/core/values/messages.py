@@ -6,6 +6,8 @@ The text of a message has the words of a manifest. `worded` gives the same messa
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
+from setpoint.errors import ManifestInvalid
+
 
 class FieldTerm(NamedTuple):
     """A field of the author's manifest: `spec.waitFor.field`."""
@@ -103,5 +105,7 @@ def worded(error: BaseException, vocabulary: Vocabulary) -> str:
 
 
 def field_named_by(error: BaseException) -> FieldTerm | AnnotationTerm | None:
-    """The first field or annotation that the message of an error names."""
+    """The field or annotation at fault: the one that the error has, or the first term of its message."""
+    if isinstance(error, ManifestInvalid) and error.field:
+        return FieldTerm(error.field)
     return next((part for part in message_of(error).parts if isinstance(part, FieldTerm | AnnotationTerm)), None)

@@ -303,7 +303,7 @@ async def _with_all_unknown_fields(error: RemoteInvalid, target: ApplyTarget, bo
     try:
         await target.client.create(target.endpoint, body, Options(dry_run=True))
     except RemoteRefused as refused:
-        return refused if "unknown field" in str(refused) else error
+        return refused if refused.unknown_fields else error
     except SetpointError:
         return error
     return error

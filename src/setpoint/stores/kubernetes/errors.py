@@ -49,7 +49,9 @@ def author_errors(ref: ResourceRef) -> Iterator[None]:
         if isinstance(cause, RemoteInvalid) and cause.causes:
             raise ManifestInvalid(Message(f"{ref}: the cluster does not take it: ", *_listed(cause.causes))) from error
         if isinstance(cause, RemoteInvalid) or _is_bad_request(cause):
-            raise ManifestInvalid(f"{ref}: the cluster does not take it: {cause}") from error
+            unknown = cause.unknown_fields if isinstance(cause, RemoteRefused) else ()
+            message = f"{ref}: the cluster does not take it: {cause}"
+            raise ManifestInvalid(message, unknown[0] if unknown else "") from error
         raise
 
 

@@ -81,7 +81,8 @@ class ClusterScope:
         if self.namespace not in (None, ref.namespace):
             raise ManifestInvalid(
                 f"{ref}: this store is the namespace {self.namespace} alone: "
-                f"write metadata.namespace: {self.namespace}, or leave ?namespace= out of the store"
+                f"write metadata.namespace: {self.namespace}, or leave ?namespace= out of the store",
+                "metadata.namespace",
             )
 
     def _reaches(self, query: ResourceQuery, kind: ServedKind) -> bool:

@@ -9,7 +9,7 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical, same
 from setpoint.core.values.json_types import Json, JsonObject
-from setpoint.core.values.messages import Message, message_of
+from setpoint.core.values.messages import FieldTerm, Message, message_of
 from setpoint.core.values.paths import Path
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.errors import ManifestInvalid, StoreError
@@ -39,10 +39,8 @@ def read_applicable(manifest: JsonObject) -> AuthoredManifest:
 def require_int64_numbers(ref: ResourceRef, body: JsonObject) -> None:
     """ManifestInvalid for a number that a cluster would round."""
     for path, number in _beyond_int64(body, Path(())):
-        raise ManifestInvalid(
-            f"{ref.kind} {ref.name}: {path} cannot be {number}: "
-            "a cluster keeps whole numbers of 64 bits, and would round it"
-        )
+        problem = f" cannot be {number}: a cluster keeps whole numbers of 64 bits, and would round it"
+        raise ManifestInvalid(Message(f"{ref.kind} {ref.name}: ", FieldTerm(str(path)), problem))
 
 
 def authored_version(authored: AuthoredManifest) -> str:
