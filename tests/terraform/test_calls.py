@@ -38,17 +38,17 @@ def test_until_stopped_returns_the_result_or_raises_the_error() -> None:
 def test_a_stop_cancels_the_awaitable() -> None:
     ended: list[str] = []
 
-    async def slow() -> None:
+    async def slow(call: CallContext) -> None:
         try:
+            call.stop()
             await asyncio.sleep(3600)
         finally:
             ended.append("slow")
 
     async def waits() -> None:
         call = CallContext()
-        asyncio.get_running_loop().call_later(0.01, call.stop)
         with pytest.raises(Interrupted):
-            await call.until_stopped(slow())
+            await call.until_stopped(slow(call))
         assert ended == ["slow"]
 
     asyncio.run(waits())
@@ -66,8 +66,15 @@ def test_a_call_that_ignores_the_stop_is_cancelled_after_the_grace_period() -> N
 
 def test_a_cancellation_by_the_caller_is_raised() -> None:
     async def cancelled() -> None:
-        task = asyncio.ensure_future(CallContext().run_with_grace(asyncio.sleep(3600)))
-        asyncio.get_running_loop().call_later(0.01, task.cancel)
+        started = asyncio.Event()
+
+        async def work() -> None:
+            started.set()
+            await asyncio.sleep(3600)
+
+        task = asyncio.ensure_future(CallContext().run_with_grace(work()))
+        await started.wait()
+        task.cancel()
         await task
 
     with pytest.raises(asyncio.CancelledError):
