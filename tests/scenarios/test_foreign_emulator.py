@@ -71,7 +71,7 @@ def test_an_edit_is_sent_once(emulator: str, client: Any, tmp_path: Path) -> Non
     assert (found.labels["team"], found.versioning_enabled, found.metageneration) == ("ops", True, 3)
 
 
-def test_what_another_client_changed_is_put_back(emulator: str, client: Any, tmp_path: Path) -> None:
+def test_drift_by_another_client_is_corrected(emulator: str, client: Any, tmp_path: Path) -> None:
     _write(tmp_path, SECOND)
     _setpoint(tmp_path, emulator, "apply")
     theirs = client.get_bucket("some-bucket")
@@ -84,7 +84,7 @@ def test_what_another_client_changed_is_put_back(emulator: str, client: Any, tmp
     assert (found.labels["team"], found.versioning_enabled) == ("ops", True)
 
 
-def test_a_bucket_that_another_client_made_is_taken_over(emulator: str, client: Any, tmp_path: Path) -> None:
+def test_a_bucket_that_another_client_created_is_adopted(emulator: str, client: Any, tmp_path: Path) -> None:
     client.create_bucket("some-bucket")
     _write(tmp_path, SECOND)
 
