@@ -37,7 +37,7 @@ class Plan:
 @click.command()
 @click.option("--resources", type=int, help="How many are declared: 2000, or 30 in a cluster.")
 @click.option("--seconds", default=180.0, show_default=True, help="How long all actors run.")
-@click.option("--kills", default=0, show_default=True, help="How often a process is killed with kill -9 meanwhile.")
+@click.option("--kills", default=0, show_default=True, help="How often a process is killed with kill -9.")
 @click.option("--seed", default=None, type=int, help="The same again: the actors draw the same.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keep store and log here.")
 @click.option("--cluster", is_flag=True, help="Many processes on a real API server; the kills say how long.")

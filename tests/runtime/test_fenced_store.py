@@ -19,8 +19,8 @@ from tests.stores.samples import REF, instance
 # Updates of one part are updates.
 PARTS = ("annotate", "set_finalizers", "update_status")
 WRITES = (*PARTS, "apply", "create", "delete", "record_event", "replace", "update", "write_children")
-OTHERS = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "release", "watch")
-NOTE = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
+UNFENCED = ("acquire", "close", "get", "get_many", "leases", "list", "events", "pages", "release", "watch")
+EVENT = EventRecord(REF, "uid", "Normal", "Reason", "message", "2026-01-01T00:00:00Z")
 
 
 class Refusing:
@@ -42,7 +42,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
         "apply": (instance(),),
         "create": (instance("another"),),
         "delete": (REF,),
-        "record_event": (NOTE,),
+        "record_event": (EVENT,),
         "replace": (resource, instance(spec={"settings": {"tier": "large"}})),
         "set_finalizers": (resource, ("x.dev/f",)),
         "update": (resource,),
@@ -62,7 +62,7 @@ def arguments_of(name: str, resource: Resource) -> tuple[Any, ...]:
 def test_every_store_method_is_classified() -> None:
     methods = [name for name, _ in inspect.getmembers(Store, inspect.isfunction) if not name.startswith("_")]
 
-    assert sorted(WRITES + OTHERS) == methods
+    assert sorted(WRITES + UNFENCED) == methods
 
 
 @pytest.mark.parametrize("name", WRITES)
@@ -70,11 +70,11 @@ def test_a_refused_write_does_not_reach_the_store(name: str) -> None:
     verb = "update" if name in PARTS else name
 
     async def scenario(store: MemoryStore, fenced: Store, resource: Resource) -> None:
-        before, notes = await store.list(), await store.events()
+        before, events = await store.list(), await store.events()
         with fenced_by(Refusing()), pytest.raises(LeaseLost, match=rf"^{verb} SQLInstance.* refused"):
             await getattr(fenced, name)(*arguments_of(name, resource))
 
-        assert (await store.list(), await store.events()) == (before, notes)
+        assert (await store.list(), await store.events()) == (before, events)
 
     play(scenario)
 
@@ -100,7 +100,7 @@ def test_collects_is_that_of_the_store_behind() -> None:
     assert FencedStore(store).collects is store.collects
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("pages", "watch")])
+@pytest.mark.parametrize("name", [name for name in UNFENCED if name not in ("pages", "watch")])
 def test_reads_and_leases_need_no_permit(name: str) -> None:
     async def scenario(_store: MemoryStore, fenced: Store, resource: Resource) -> None:
         with fenced_by(Refusing()):

@@ -1,16 +1,21 @@
 """What is left in a process of a shard that it lost or handed over: nothing."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from setpoint.clients.http import HttpRequest
-from setpoint.engine.context import EngineContext
+from setpoint.engine.context import EngineContext, StepOutcome
+from setpoint.engine.resource import ResourceRef
 from setpoint.errors import LeaseLost, SetpointError, StoreInUse
-from setpoint.runtime.controller import Controller, ends_process
+from setpoint.runtime.controller import Controller
 from setpoint.runtime.index import ResourceIndex
 from setpoint.runtime.predicates import RESYNC
 from setpoint.runtime.sharding.assignment import shard_of, shard_winner
-from setpoint.runtime.sharding.replica import ControllerReplica
+from setpoint.runtime.sharding.fencing import StepCall
 from setpoint.stores.memory import MemoryStore
+from tests.engine.gadget_fixture import gadget
 from tests.engine.gadgets import GadgetKind, Service, gadget_ref
 from tests.runtime.fleet import LEASE, Fleet, Process, play
 from tests.runtime.manager_harness import RecordingMetrics
@@ -141,16 +146,46 @@ def test_a_process_that_shuts_down_gracefully_holds_no_lease_afterwards(tenths: 
     play(scenario)
 
 
+class HoldsEveryShard:
+    """A replica that holds every shard, whatever happens."""
+
+    def holds(self, ref: ResourceRef) -> bool:
+        return True
+
+    async def run_step(self, ref: ResourceRef, step: StepCall) -> StepOutcome:
+        return await step()
+
+
 @pytest.mark.parametrize(
-    ("error", "ends_alone", "ends_among_others"),
-    [(LeaseLost("lost"), True, False), (StoreInUse("in use"), True, True)],
+    ("error", "replica", "is_stopped"),
+    [
+        (LeaseLost("lost"), None, True),
+        (LeaseLost("lost"), HoldsEveryShard(), False),
+        (StoreInUse("in use"), None, True),
+        (StoreInUse("in use"), HoldsEveryShard(), True),
+    ],
 )
 def test_a_lost_lease_ends_a_single_process_and_only_the_shard_of_a_replica(
-    error: SetpointError, ends_alone: bool, ends_among_others: bool
+    error: SetpointError, replica: Any, is_stopped: bool
 ) -> None:
-    async def main() -> list[bool]:
-        clock = VirtualClock()
-        replica = ControllerReplica(MemoryStore(clock, lambda: "uid"), clock, "one", 4)
-        return [ends_process(error, one) for one in (None, replica)]
+    async def refuse(*_: object, **__: object) -> None:
+        raise error
 
-    assert run(main()) == [ends_alone, ends_among_others]
+    async def main() -> list[SetpointError]:
+        clock, kind, stopped = VirtualClock(), GadgetKind(Service()), list[SetpointError]()
+        store = MemoryStore(clock, lambda: "uid")
+        store.update = refuse  # type: ignore[method-assign] # every step stops with the error
+        engine = EngineContext(store, clock, {(kind.group, kind.name): kind})
+        index = ResourceIndex(engine.kinds)
+        controller = Controller(
+            kind, engine, index, workers=1, metrics=RecordingMetrics(), stop=stopped.append, replica=replica
+        )
+        await store.apply(gadget("a", {"size": 1}))
+        controller.enqueue(gadget_ref("a"), RESYNC)
+        running = asyncio.create_task(controller.run())
+        await clock.sleep(1)
+        controller.shut_down()
+        await running
+        return stopped
+
+    assert run(main()) == ([error] if is_stopped else [])

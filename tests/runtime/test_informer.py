@@ -41,7 +41,7 @@ class BreakingStore(MemoryStore):
 
 @dataclass(slots=True)
 class InformerHarness:
-    """An informer at work."""
+    """A running informer and its store."""
 
     store: BreakingStore = field(default_factory=BreakingStore)
     events: list[ResourceEvent] = field(default_factory=list)
@@ -57,11 +57,11 @@ class InformerHarness:
         return [(_change_type(one), one.ref.name) for one in self.events]
 
 
-def _change_type(events: ResourceEvent) -> str:
-    if events.after is None:
+def _change_type(event: ResourceEvent) -> str:
+    if event.after is None:
         return "gone"
-    if events.before is None:
-        return "first" if events.is_initial else "new"
+    if event.before is None:
+        return "first" if event.is_initial else "new"
     return "changed"
 
 

@@ -180,12 +180,12 @@ def test_an_item_that_never_matches_its_object_costs_an_observation_each_time(me
 def test_an_undeclared_object_in_a_list_is_ignored() -> None:
     async def scenario(listed: ListResyncHarness) -> None:
         await listed.declare(*TWENTY)
-        listed.harness.service.objects["a-stranger"] = {"size": 3}
+        listed.harness.service.objects["a-undeclared"] = {"size": 3}
         listed.reset_counts()
         await listed.harness.clock.sleep(HALF + 100)
 
         assert listed.listings == [("complete", 20)]
-        assert listed.harness.service.objects["a-stranger"] == {"size": 3}
+        assert listed.harness.service.objects["a-undeclared"] == {"size": 3}
 
     play_list_resync(scenario)
 

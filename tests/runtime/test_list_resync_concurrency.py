@@ -140,11 +140,11 @@ def test_a_listed_object_is_offered_to_one_step_only() -> None:
         async with running(first.harness):
             await first.declare(*TWENTY)
         listed = new_list_harness(first)
-        read, troubles = listed.harness.store.get, [WriteConflict("another write came first")]
+        read, conflicts = listed.harness.store.get, [WriteConflict("another write came first")]
 
         async def trip(ref: ResourceRef) -> Resource | None:
-            if ref.name == "a-007" and troubles:
-                raise troubles.pop()
+            if ref.name == "a-007" and conflicts:
+                raise conflicts.pop()
             return await read(ref)
 
         listed.harness.store.get = trip  # type: ignore[method-assign] # it breaks once

@@ -130,8 +130,8 @@ class Play:
             await self.harness.clock.sleep(event.number * 15)
 
         if event.what in ("refuse", "cut"):
-            trouble = Trouble.REFUSED if event.what == "refuse" else Trouble.CUT
-            kind.service.faults.append(Fault(trouble, ["list"], event.number))
+            fault = Trouble.REFUSED if event.what == "refuse" else Trouble.CUT
+            kind.service.faults.append(Fault(fault, ["list"], event.number))
         elif event.what in ("hide", "show"):
             kind.hidden = {*kind.hidden, event.name} if event.what == "hide" else set()
         elif event.what == "small pages":

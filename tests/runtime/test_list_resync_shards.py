@@ -14,12 +14,12 @@ def test_a_list_answers_only_for_resources_that_this_replica_reconciles() -> Non
         listed.list_resync.is_reconciled_here = lambda ref: ref.name in ours
         listed.reset_counts()
         await listed.harness.clock.sleep(FIRST)
-        told = list(listed.listings)
+        first = list(listed.listings)
         listed.list_resync.is_reconciled_here = lambda ref: ref.name in ours[:9]
         listed.reset_counts()
         await listed.harness.clock.sleep(FIRST)
 
-        assert told == [("complete", 12)]
+        assert first == [("complete", 12)]
         assert not set(listed.kind.decoded) & set(theirs)
         # Nine of this replica's are too few, though the scope has twenty members.
         assert listed.listings == []

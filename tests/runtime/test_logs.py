@@ -71,16 +71,16 @@ def test_an_exception_is_logged_with_its_type_and_its_traceback_as_one_text() ->
         OURS.exception("step broke")
 
     (line,) = stream.getvalue().splitlines()
-    told = json.loads(line)
-    assert told["exception"] == "ValueError"
-    assert told["traceback"].startswith("Traceback (most recent call last):\n")
-    assert told["traceback"].endswith("ValueError: first\nsecond")
+    logged = json.loads(line)
+    assert logged["exception"] == "ValueError"
+    assert logged["traceback"].startswith("Traceback (most recent call last):\n")
+    assert logged["traceback"].endswith("ValueError: first\nsecond")
 
 
 def test_a_field_with_a_reserved_name_gets_an_underscore() -> None:
-    told = json.loads(json_line(_record(event="other", level="high")))
+    logged = json.loads(json_line(_record(event="other", level="high")))
 
-    assert (told["level"], told["level_"], told["event_"]) == ("warning", "high", "other")
+    assert (logged["level"], logged["level_"], logged["event_"]) == ("warning", "high", "other")
 
 
 @dataclass
@@ -102,7 +102,7 @@ CYCLE.append(CYCLE)
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "logged"),
     [
         (Opaque("x"), "Opaque(name='x')"),
         (Broken(), "<Broken>"),
@@ -116,11 +116,11 @@ CYCLE.append(CYCLE)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_without_a_json_form_is_logged_as_its_repr(value: object, told: object) -> None:
+def test_a_value_without_a_json_form_is_logged_as_its_repr(value: object, logged: object) -> None:
     line = json_line(_record(value=value, other=1))
 
     assert "\n" not in line
-    assert (json.loads(line)["value"], json.loads(line)["other"]) == (told, 1)
+    assert (json.loads(line)["value"], json.loads(line)["other"]) == (logged, 1)
 
 
 ANYTHING = st.recursive(
@@ -208,14 +208,14 @@ def test_a_stream_without_a_terminal_gets_no_colour() -> None:
     assert "\x1b" not in _logged(LogFormat.HUMAN, io.StringIO(), ref="x")
 
 
-@pytest.mark.parametrize(("level", "heard"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
-def test_our_events_are_logged_from_the_level_on(level: str, heard: int) -> None:
+@pytest.mark.parametrize(("level", "count"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
+def test_our_events_are_logged_from_the_level_on(level: str, count: int) -> None:
     stream = io.StringIO()
     configure(LogFormat.JSON, LEVELS[level], stream)
     for number in LEVELS.values():
         OURS.log(number, "something")
 
-    assert len(stream.getvalue().splitlines()) == heard
+    assert len(stream.getvalue().splitlines()) == count
 
 
 def test_libraries_are_logged_from_warnings_on() -> None:

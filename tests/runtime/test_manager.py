@@ -26,13 +26,13 @@ def test_the_manager_is_ready_once_the_index_has_every_resource() -> None:
         phases = [harness.manager.phase]
 
         task = await _started(harness)
-        heard = len(harness.manager.index)
+        indexed = len(harness.manager.index)
         harness.manager.stop()
         await task
 
         phases.append(harness.manager.phase)
 
-        assert heard == 1_200
+        assert indexed == 1_200
         assert phases == [Phase.STARTING, Phase.ENDED]
 
     run(main())

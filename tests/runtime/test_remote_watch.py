@@ -81,7 +81,7 @@ def test_drift_of_a_watched_object_is_corrected_at_once() -> None:
 def test_a_change_of_an_undeclared_object_triggers_nothing() -> None:
     async def scenario(harness: ManagerHarness, kind: WatchableKind) -> None:
         await _settled(harness, kind, "a-1")
-        kind.report("a", Location("a-stranger"))
+        kind.report("a", Location("a-undeclared"))
         await harness.clock.sleep(TWO_INTERVALS)
 
         assert kind.observed == []

@@ -217,10 +217,10 @@ def test_a_watch_of_a_store_with_a_thread_sees_its_writes(tmp_path: Path) -> Non
         clock = VirtualClock()
         store = threaded(await open_sqlite(tmp_path / "state.db", clock, lambda: "uid"))
         events = store.watch((await store.list()).revision)
-        heard = asyncio.ensure_future(anext(events))
+        next_event = asyncio.ensure_future(anext(events))
         await clock.sleep(60)
         await store.apply(instance("a"))
-        event = await heard
+        event = await next_event
         await store.close()
         return event.resource.ref.name, clock.monotonic()
 

@@ -105,9 +105,9 @@ def test_a_bucket_with_an_object_in_it_is_not_deleted(emulator: str, client: Any
     _setpoint(tmp_path, emulator, "apply")
     client.bucket("some-bucket").blob("report.txt").upload_from_string("figures")
 
-    told = _setpoint(tmp_path, emulator, "delete", code=1)
+    printed = _setpoint(tmp_path, emulator, "delete", code=1)
 
-    assert "bucket some-bucket is not empty: it holds 'report.txt'" in told
+    assert "bucket some-bucket is not empty: it holds 'report.txt'" in printed
     assert client.bucket("some-bucket").blob("report.txt").download_as_bytes() == b"figures"
 
 

@@ -69,9 +69,9 @@ def test_a_field_of_an_instance_is_managed_once_the_spec_names_it(harness: Comma
 
     (named,) = harness.apply(_instance({"availabilityType": "ZONAL"}, annotations=IGNORE))
     harness.write_as_another("PATCH", INSTANCE, {"settings": {"availabilityType": "REGIONAL"}})
-    (put_back,) = harness.reconcile()
+    (corrected,) = harness.reconcile()
 
-    for call in (named, put_back):
+    for call in (named, corrected):
         assert (call.method, call.path, call.status) == ("PUT", INSTANCE, 200)
         assert call.body["settings"]["availabilityType"] == "ZONAL"
     live = _settings(harness)
@@ -131,9 +131,9 @@ def test_a_field_of_a_bucket_is_managed_once_the_spec_names_it(harness: CommandH
 
     named = harness.apply(_bucket({"versioning": {"enabled": False}}, annotations=IGNORE))
     harness.write_as_another("PATCH", BUCKET, {"versioning": {"enabled": True}})
-    put_back = harness.reconcile()
+    corrected = harness.reconcile()
 
-    for calls in (named, put_back):
+    for calls in (named, corrected):
         assert [(call.method, call.path, call.body) for call in calls] == [
             ("PATCH", "/storage/v1/b/some-bucket", {"versioning": {"enabled": False}})
         ]
@@ -191,9 +191,9 @@ def test_a_listed_field_of_an_instance_is_managed_once_the_spec_names_it(harness
 
     (named,) = harness.apply(_instance({"maintenanceWindow": {"day": 7, "hour": 1}}, annotations=MAINTENANCE))
     harness.write_as_another("PATCH", INSTANCE, {"settings": {"maintenanceWindow": {"day": 5, "hour": 5}}})
-    (put_back,) = harness.reconcile()
+    (corrected,) = harness.reconcile()
 
-    for call in (named, put_back):
+    for call in (named, corrected):
         window = call.body["settings"]["maintenanceWindow"]
         assert (call.method, window["day"], window["hour"]) == ("PUT", 7, 1)
     live = _settings(harness)["maintenanceWindow"]
@@ -206,12 +206,12 @@ def test_a_listed_field_of_an_instance_is_left_as_it_is_when_it_leaves_the_spec_
     both = {"databaseFlags": [FLAG], "maintenanceWindow": {"day": 7, "hour": 1}}
     harness.apply(_instance(both, annotations=MAINTENANCE))
 
-    let_go = harness.apply(_instance({"databaseFlags": [FLAG]}, annotations=MAINTENANCE))
+    left_alone = harness.apply(_instance({"databaseFlags": [FLAG]}, annotations=MAINTENANCE))
     harness.write_as_another("PATCH", INSTANCE, {"settings": {"maintenanceWindow": {"day": 5, "hour": 5}}})
-    not_put_back = harness.reconcile()
+    not_corrected = harness.reconcile()
     (unset,) = harness.apply(_instance(annotations=MAINTENANCE))
 
-    assert (let_go, not_put_back) == ([], [])
+    assert (left_alone, not_corrected) == ([], [])
     assert (unset.method, "databaseFlags" in unset.body["settings"]) == ("PUT", False)
     live = _settings(harness)
     assert (live["maintenanceWindow"]["day"], live["maintenanceWindow"]["hour"]) == (5, 5)
@@ -242,9 +242,9 @@ def test_a_listed_field_of_a_bucket_is_managed_once_the_spec_names_it(harness: C
 
     named = harness.apply(_bucket({"lifecycleRule": [AFTER_A_YEAR]}, annotations=LIFECYCLE))
     harness.write_as_another("PATCH", BUCKET, {"lifecycle": None})
-    put_back = harness.reconcile()
+    corrected = harness.reconcile()
 
-    for calls in (named, put_back):
+    for calls in (named, corrected):
         assert [(call.method, call.body) for call in calls] == [("PATCH", {"lifecycle": {"rule": [AFTER_A_YEAR]}})]
     assert harness.live(BUCKET)["lifecycle"] == {"rule": [AFTER_A_YEAR]}
 
@@ -255,12 +255,12 @@ def test_a_listed_field_of_a_bucket_is_left_as_it_is_when_it_leaves_the_spec_and
     both = {"lifecycleRule": [AFTER_A_YEAR], "website": {"mainPageSuffix": "index.html"}}
     harness.apply(_bucket(both, annotations=LIFECYCLE))
 
-    let_go = harness.apply(_bucket({"website": {"mainPageSuffix": "index.html"}}, annotations=LIFECYCLE))
+    left_alone = harness.apply(_bucket({"website": {"mainPageSuffix": "index.html"}}, annotations=LIFECYCLE))
     harness.write_as_another("PATCH", BUCKET, {"lifecycle": {"rule": [AFTER_A_MONTH]}})
-    not_put_back = harness.reconcile()
+    not_corrected = harness.reconcile()
     unset = harness.apply(_bucket(annotations=LIFECYCLE))
 
-    assert (let_go, not_put_back) == ([], [])
+    assert (left_alone, not_corrected) == ([], [])
     assert [(call.method, call.body) for call in unset] == [("PATCH", {"website": None})]
     live = harness.live(BUCKET)
     assert (live["lifecycle"], "website" in live) == ({"rule": [AFTER_A_MONTH]}, False)

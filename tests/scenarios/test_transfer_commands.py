@@ -87,8 +87,8 @@ class TransferHarness:
 
     def reconcile(self, store: str) -> list[str]:
         """The output of a reconcile of everything."""
-        told = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
-        return sorted(line.replace(f"{self._namespace}/", "") for line in told)
+        lines = self.run("--store", store, "reconcile", "-n", self._namespace).splitlines()
+        return sorted(line.replace(f"{self._namespace}/", "") for line in lines)
 
     def forget_requests(self) -> None:
         self.workspace.in_cloud(lambda cloud: cloud.journal.clear())
@@ -123,7 +123,7 @@ def test_a_transfer_into_a_cluster_and_back_writes_nothing_to_the_cloud_and_keep
     harness: TransferHarness, namespace: str
 ) -> None:
     harness.declare()
-    told = harness.explained(OLD)
+    explained = harness.explained(OLD)
     harness.forget_requests()
 
     there = harness.move(OLD, CLUSTER, "--with-secrets")
@@ -131,7 +131,7 @@ def test_a_transfer_into_a_cluster_and_back_writes_nothing_to_the_cloud_and_keep
     daemon = harness.workspace.daemon(
         "--metrics", "127.0.0.1:0", before=("--store", f"{CLUSTER}?namespace={namespace}")
     )
-    looked = harness.reconcile(CLUSTER)
+    reconciled = harness.reconcile(CLUSTER)
     daemon.interrupt()
     daemon.end()
     back = harness.move(CLUSTER, NEW, "--with-secrets")
@@ -139,9 +139,9 @@ def test_a_transfer_into_a_cluster_and_back_writes_nothing_to_the_cloud_and_keep
     assert sorted(there[:-1]) == sorted(back[:-1]) == MOVED
     assert [plans[name]["decision"] for name in STATEFUL] == ["in sync", "in sync"]
     assert [plan["writes"] for plan in plans.values()] == [[], [], [], []]
-    assert looked == UNCHANGED
+    assert reconciled == UNCHANGED
     assert harness.reconcile(NEW) == UNCHANGED
-    assert told == harness.explained(CLUSTER) == harness.explained(NEW)
+    assert explained == harness.explained(CLUSTER) == harness.explained(NEW)
     assert set(harness.requests) == {"GET"}
     assert plans.keys() == set(NAMES)
     assert harness.has_passwords == (True, True)

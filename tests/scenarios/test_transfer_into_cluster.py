@@ -171,12 +171,12 @@ def test_passwords_that_were_not_exported_are_the_only_writes(cluster: Access, n
     async def scenario(one: ClusterTransfer) -> None:
         await one.secret(one.new)
         arrivals = await one.import_into(await one.export(with_secrets=False))
-        told = {name: arrival.remarks for name, arrival in arrivals.items()}
+        remarks = {name: arrival.remarks for name, arrival in arrivals.items()}
         await one.steps()
         sent = one.writes
         await one.steps()
 
-        assert told == {
+        assert remarks == {
             "shop": ("spec.rootPassword is not known to be the same here: it counts as new, and is sent once",),
             "app": ("spec.password is not known to be the same here: it counts as new, and is sent once",),
             "logs": (),
