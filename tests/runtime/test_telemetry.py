@@ -19,6 +19,7 @@ from setpoint.engine.kind import Reconciliation
 from setpoint.errors import RemoteUnavailable
 from setpoint.runtime.manager import Manager
 from setpoint.runtime.metrics.catalogue import CATALOGUE
+from setpoint.runtime.metrics.exposition import LINES_PER_SLICE
 from setpoint.runtime.metrics.telemetry import Telemetry
 from setpoint.runtime.workqueue.scheduling import Priority
 from setpoint.stores.memory import MemoryStore
@@ -299,6 +300,23 @@ def test_a_metric_with_many_series_has_one_heading() -> None:
     named = [line for line in lines if "controller_runtime_reconcile_errors_total" in line]
     assert [line.split()[1] for line in named if line.startswith("#")] == ["HELP", "TYPE"]
     assert len(named) == 2 + 250
+
+
+def test_other_tasks_run_while_a_long_page_is_rendered() -> None:
+    async def main() -> tuple[int, int]:
+        telemetry, turns = Telemetry(), 0
+        for number in range(50):
+            telemetry.step_finished(f"Kind{number:03}", "settled", "in sync", 0.1)
+        page = asyncio.create_task(telemetry.page())
+        while not page.done():
+            turns += 1
+            await asyncio.sleep(0)
+        body, _ = await page
+        return turns, body.count(b"\n")
+
+    turns, lines = asyncio.run(main())
+
+    assert turns >= lines / LINES_PER_SLICE
 
 
 def test_the_global_registry_is_not_used() -> None:
