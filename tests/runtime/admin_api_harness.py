@@ -44,7 +44,7 @@ class Store(MemoryStore):
 
 @dataclass(slots=True)
 class AdminApiProcess:
-    """A process that owns a store, and another that asks it."""
+    """A process that serves the admin API of its store, and a client of it."""
 
     path: Path
     phase: Phase = Phase.RUNNING

@@ -114,7 +114,7 @@ def names_in(list_scope: str, count: int) -> tuple[str, ...]:
 
 
 def new_list_harness(before: ListResyncHarness | None = None) -> ListResyncHarness:
-    """A process that has not begun: the next one on the same store and service, if there was one before."""
+    """A manager that was not started: on the store and service of the one before, if there was one."""
     if before is None:
         kind = ListedKind(Service())
         return ListResyncHarness(new_harness(kind=kind), kind)

@@ -20,7 +20,7 @@ WRITE = FencedWrite("PUT", "/b/logs")
 
 @dataclass
 class LeaseHarness:
-    """Two processes and a store that may fail them. `asked` has the times at which a lease was asked for."""
+    """Two processes and a store that may fail the first one. `asked` has the times of its requests for a lease."""
 
     clock: VirtualClock = field(default_factory=VirtualClock)
     failing: Callable[[float], Awaitable[None]] | None = None
@@ -32,7 +32,7 @@ class LeaseHarness:
         self.other_leases = LeaseManager(SharedLeaseStore(self.store), self.clock, jitter=lambda: 0.0)
 
     async def acquired(self) -> HeldLease:
-        """The lease is ours."""
+        """Acquires the lease for this process."""
         held_lease = await self.leases.acquire(NAME, "me")
         assert held_lease is not None
         return held_lease
@@ -41,13 +41,13 @@ class LeaseHarness:
 class _FailingStore(MemoryStore):
     def __init__(self, harness: LeaseHarness) -> None:
         super().__init__(harness.clock, lambda: "uid")
-        self._trying = harness
+        self._harness = harness
 
     async def acquire(self, name: str, holder: str, seconds: float) -> Lease | None:
-        now = self._trying.clock.monotonic()
-        self._trying.asked.append(now)
-        if self._trying.failing is not None:
-            await self._trying.failing(now)
+        now = self._harness.clock.monotonic()
+        self._harness.asked.append(now)
+        if self._harness.failing is not None:
+            await self._harness.failing(now)
         return await super().acquire(name, holder, seconds)
 
 
@@ -77,7 +77,7 @@ def test_a_lease_is_renewed_before_its_deadline() -> None:
         await harness.clock.sleep(3600)
 
         assert not held_lease.is_expired
-        assert await harness.other_leases.acquire(NAME, "you") is None
+        assert await harness.other_leases.acquire(NAME, "other") is None
         assert harness.asked[:4] == [0, 5, 10, 15]
         renewing.cancel()
 
@@ -149,7 +149,7 @@ def test_a_lease_that_another_process_acquired_has_expired() -> None:
     async def scenario(harness: LeaseHarness) -> None:
         held_lease = await harness.acquired()
         await harness.store.release(held_lease.lease)
-        assert await harness.other_leases.acquire(NAME, "you") is not None
+        assert await harness.other_leases.acquire(NAME, "other") is not None
         await harness.leases.renew_until_expired(held_lease)
 
         assert (held_lease.is_expired, harness.clock.monotonic()) == (True, 5.0)
@@ -161,7 +161,7 @@ def test_a_lease_that_another_process_held_in_between_has_expired() -> None:
     async def scenario(harness: LeaseHarness) -> None:
         held_lease = await harness.acquired()
         await harness.store.release(held_lease.lease)
-        theirs = await harness.other_leases.acquire(NAME, "you")
+        theirs = await harness.other_leases.acquire(NAME, "other")
         assert theirs is not None
         await harness.other_leases.release(theirs)
         await harness.leases.renew_until_expired(held_lease)
@@ -196,7 +196,7 @@ def test_a_write_may_start_for_ten_seconds_and_ends_before_another_process_can_a
         message = "^PUT /b/logs: not sent, for the lease setpoint-shard-3 is not ours any more; its next holder goes on"
         with fenced_by(held_lease), pytest.raises(LeaseLost, match=message):
             seconds_allowed(WRITE)
-        while await harness.other_leases.acquire(NAME, "you") is None:
+        while await harness.other_leases.acquire(NAME, "other") is None:
             await harness.clock.sleep(0.05)
 
         assert allowed == [(0.9, 14), (3.9, 11), (6.9, 8), (9.9, 5)]
@@ -212,7 +212,7 @@ def test_a_released_lease_can_be_acquired_at_once() -> None:
 
         assert was_given_back
         assert held_lease.is_expired
-        assert await harness.other_leases.acquire(NAME, "you") is not None
+        assert await harness.other_leases.acquire(NAME, "other") is not None
 
     play(scenario)
 
