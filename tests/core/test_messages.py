@@ -12,6 +12,8 @@ from setpoint.core.values.messages import (
     MessageTerm,
     SettingTerm,
     SubjectTerm,
+    below,
+    field_message,
     field_named_by,
     joined,
     message_of,
@@ -59,6 +61,17 @@ def test_a_message_inside_another_keeps_its_terms() -> None:
     assert outer.parts == (SubjectTerm("Gadget default/a"), FieldTerm("spec.size"), ": no such field")
 
 
+def test_the_fields_of_a_message_are_moved_below_another() -> None:
+    message = Message(FieldTerm("waitFor.field"), " or ", MemberTerm("waitFor", "rollout"), AnnotationTerm("a"))
+
+    assert below("spec", message).parts == (
+        FieldTerm("spec.waitFor.field"),
+        " or ",
+        MemberTerm("spec.waitFor", "rollout"),
+        AnnotationTerm("a"),
+    )
+
+
 def test_terms_are_joined() -> None:
     assert joined(" or ", (MemberTerm("spec", name) for name in ("a", "b"))).parts == (
         MemberTerm("spec", "a"),
@@ -66,6 +79,7 @@ def test_terms_are_joined() -> None:
         MemberTerm("spec", "b"),
     )
     assert joined(", ", ()) == ""
+    assert field_message("spec.size", " is wrong").parts == (FieldTerm("spec.size"), " is wrong")
 
 
 def test_the_first_field_or_annotation_is_the_one_that_is_named() -> None:

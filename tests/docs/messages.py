@@ -28,6 +28,19 @@ CARRIERS: Final = {
         "BlockingLink": 1,
     },
 }
+# Calls that put a message together, and the positions of the arguments that become parts of it; None: all of them.
+COMPOSED: Final[dict[str, Sequence[int | str] | None]] = {
+    "Message": None,
+    "FieldTerm": (0,),
+    "MemberTerm": (1,),
+    "SettingTerm": (0, ": ", 1),
+    "AnnotationTerm": (0,),
+    "SubjectTerm": (0, ": "),
+    "ManifestAdvice": (0,),
+    "field_message": (0, 1),
+}
+# Errors about a field of a resource, whose name stands in front.
+_FIELD_INVALID: Final = "field_invalid"
 # What these return is a part that varies: the type of a value in words.
 VARYING: Final = frozenset({"json_type"})
 _FAR_ENOUGH: Final = 6
@@ -41,12 +54,17 @@ def messages_in(source: str) -> dict[str, int]:
     module = _read(source)
     found: dict[str, int] = {}
     for call, inside in module.calls:
-        position = CARRIERS.get(_name_of(call), len(call.args))
-        if position < len(call.args):
-            for text in _texts(call.args[position], _Scope(module, inside)):
-                if _LETTERS.search(text):
-                    found.setdefault(text, call.lineno)
+        for text in _messages_of(call, _Scope(module, inside)):
+            if _LETTERS.search(text):
+                found.setdefault(text, call.lineno)
     return found
+
+
+def _messages_of(call: ast.Call, scope: "_Scope") -> set[str]:
+    if _name_of(call) == _FIELD_INVALID:
+        return _joined([ast.Constant(f"{HOLE}: "), *call.args[1:]], scope)
+    position = CARRIERS.get(_name_of(call), len(call.args))
+    return _texts(call.args[position], scope) if position < len(call.args) else set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +134,19 @@ def _texts(node: ast.expr, scope: _Scope) -> set[str]:
             return _texts(value, scope)
         case ast.IfExp(body=one, orelse=other):
             return _texts(one, scope) | _texts(other, scope)
+        case ast.Call() if _name_of(node) in COMPOSED:
+            return _joined(_parts_of(node), scope)
         case ast.Name() | ast.Call() if scope.left:
             return _followed(node, replace(scope, left=scope.left - 1)) or {HOLE}
         case _:
             return {HOLE}
+
+
+def _parts_of(call: ast.Call) -> list[ast.expr]:
+    positions = COMPOSED[_name_of(call)]
+    if positions is None:
+        return call.args
+    return [ast.Constant(one) if isinstance(one, str) else call.args[one] for one in positions]
 
 
 def _joined(parts: Sequence[ast.expr], scope: _Scope) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from setpoint.core.unstructured import display_name
 from setpoint.core.values.canonical import canonical
 from setpoint.core.values.json_types import JsonObject
-from setpoint.core.values.messages import FieldTerm, Message, message_of
+from setpoint.core.values.messages import Message, field_message, message_of
 from setpoint.core.values.paths import Path, nearest
 from setpoint.engine.resource import SECRET, ResourceRef
 from setpoint.errors import ManifestInvalid, NotReady
@@ -103,12 +103,12 @@ def take_secret_data(body: dict[str, Any]) -> dict[str, str]:
 def _entries(body: dict[str, Any], member: str) -> list[tuple[str, str]]:
     entries = body.pop(member, None) or {}
     if not isinstance(entries, dict):
-        raise _problem(member, f" is {json_type(entries)}: write an object of texts")
+        raise ValueError(field_message(member, f" is {json_type(entries)}: write an object of texts"))
     for key, value in entries.items():
         if not DATA_KEY.allows(key):
-            raise _problem(Path((member, key)), f" cannot have that key: write {DATA_KEY}")
+            raise ValueError(field_message(Path((member, key)), f" cannot have that key: write {DATA_KEY}"))
         if not isinstance(value, str):
-            raise _problem(Path((member, key)), f" is {json_type(value)}: write it as text, in quotes")
+            raise ValueError(field_message(Path((member, key)), f" is {json_type(value)}: write it as text, in quotes"))
     return list(entries.items())
 
 
@@ -117,7 +117,9 @@ def _canonical_base64(key: str, text: str) -> str:
     try:
         plain = base64.b64decode(text.translate(_LINE_ENDS).encode(), validate=True)
     except binascii.Error:
-        raise _problem(Path(("data", key)), " is not base64: encode it, or write it under stringData") from None
+        raise ValueError(
+            field_message(Path(("data", key)), " is not base64: encode it, or write it under stringData")
+        ) from None
     return base64.b64encode(plain).decode()
 
 
@@ -174,12 +176,8 @@ def require_same_ref(seen: ResourceRef, said: ResourceRef) -> None:
         raise ManifestInvalid(f"{seen} cannot become {said}: make that one, and delete this one")
 
 
-class _Problem(ValueError):
+class _Problem(Exception):
     """What is wrong with a manifest; the caller adds which one."""
-
-
-def _problem(path: Path | str, problem: str) -> _Problem:
-    return _Problem(Message(FieldTerm(str(path)), problem))
 
 
 def _read(tree: dict[str, Any]) -> AuthoredManifest:
@@ -188,7 +186,7 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
     metadata = tree.pop("metadata", None)
     tree.pop("status", None)
     if not isinstance(metadata, dict):
-        raise _problem("metadata", f" is {json_type(metadata)}: write an object with a name")
+        raise _Problem(field_message("metadata", f" is {json_type(metadata)}: write an object with a name"))
     ref = ResourceRef(api_version.rpartition("/")[0], kind, *_namespace_and_name(metadata))
     kept = _checked_metadata(metadata)
     secret = b""
@@ -199,7 +197,10 @@ def _read(tree: dict[str, Any]) -> AuthoredManifest:
 
 
 def _secret(tree: dict[str, Any]) -> bytes:
-    data = take_secret_data(tree)
+    try:
+        data = take_secret_data(tree)
+    except ValueError as error:
+        raise _Problem(message_of(error)) from None
     return canonical(data) if data else b""
 
 
@@ -213,11 +214,11 @@ def _namespace_and_name(metadata: dict[str, Any]) -> tuple[str, str]:
 def _checked_name(holder: dict[str, Any], path: Path, rule: NameRule) -> str:
     text = holder.get(str(path.steps[-1]))
     if text is None or text == "":
-        raise _problem(path, f" is missing: write {rule}")
+        raise _Problem(field_message(path, f" is missing: write {rule}"))
     if not isinstance(text, str):
-        raise _problem(path, f" is {json_type(text)}: write it as text, in quotes")
+        raise _Problem(field_message(path, f" is {json_type(text)}: write it as text, in quotes"))
     if not rule.allows(text):
-        raise _problem(path, f" cannot be {text!r}: write {rule}")
+        raise _Problem(field_message(path, f" cannot be {text!r}: write {rule}"))
     return text
 
 
@@ -227,24 +228,28 @@ def _checked_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         if name not in _AUTHORED and name not in _STORE_WRITTEN:
             near = nearest(name, _AUTHORED)
             hint = f"write {near[0]}, or take it out" if near else "take it out"
-            raise _problem(Path(("metadata", name)), f" means nothing: {hint}")
+            raise _Problem(field_message(Path(("metadata", name)), f" means nothing: {hint}"))
     kept = {name: metadata[name] for name in ("labels", "annotations", "ownerReferences") if metadata.get(name)}
     for name in ("labels", "annotations"):
         _check_texts(kept.get(name, {}), Path(("metadata", name)))
     for key, value in kept.get("labels", {}).items():
         if not LABEL_VALUE.allows(value):
-            raise _problem(Path(("metadata", "labels", key)), f" cannot be {value!r}: write {LABEL_VALUE}")
+            raise _Problem(
+                field_message(Path(("metadata", "labels", key)), f" cannot be {value!r}: write {LABEL_VALUE}")
+            )
     owners = kept.get("ownerReferences", [])
     if not isinstance(owners, list) or not all(isinstance(owner, dict) for owner in owners):
-        raise _problem("metadata.ownerReferences", " is no list of objects: write one object for each owner")
+        raise _Problem(
+            field_message("metadata.ownerReferences", " is no list of objects: write one object for each owner")
+        )
     return kept
 
 
 def _check_texts(pairs: object, path: Path) -> None:
     if not isinstance(pairs, dict):
-        raise _problem(path, f" is {json_type(pairs)}: write an object of texts")
+        raise _Problem(field_message(path, f" is {json_type(pairs)}: write an object of texts"))
     for key, value in pairs.items():
         if not KEY.allows(key):
-            raise _problem(path / key, f" cannot have that key: write {KEY}")
+            raise _Problem(field_message(path / key, f" cannot have that key: write {KEY}"))
         if not isinstance(value, str):
-            raise _problem(path / key, f" is {json_type(value)}: write it as text, in quotes")
+            raise _Problem(field_message(path / key, f" is {json_type(value)}: write it as text, in quotes"))

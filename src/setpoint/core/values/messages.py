@@ -87,6 +87,26 @@ def _pieces(part: str | MessageTerm) -> tuple[str | MessageTerm, ...]:
     return part.parts if isinstance(part, Message) else (part,)
 
 
+def field_message(path: object, problem: str) -> Message:
+    """A message about the field at `path`; `problem` goes on after it."""
+    return Message(FieldTerm(str(path)), problem)
+
+
+def below(holder: str, message: Message) -> Message:
+    """The message with all its fields below `holder`: `waitFor.field` becomes `spec.waitFor.field`."""
+    return Message(*(_below(holder, part) for part in message.parts))
+
+
+def _below(holder: str, part: str | MessageTerm) -> str | MessageTerm:
+    match part:
+        case FieldTerm(path):
+            return FieldTerm(f"{holder}.{path}")
+        case MemberTerm(inner, name):
+            return MemberTerm(f"{holder}.{inner}", name)
+        case _:
+            return part
+
+
 def joined(separator: str, terms: Iterable[MessageTerm]) -> Message:
     """The terms with a separator between them."""
     parts = [part for term in terms for part in (separator, term)]

@@ -25,18 +25,18 @@ def rollout_pending(live: Json) -> str | None:
     return _rollout_of(live)(live)
 
 
-def require_rollout(live: Json, at: str = "waitFor.rollout") -> None:
-    """ManifestInvalid, which names the field `at`, unless objects of this apiVersion and kind have a rollout."""
-    _rollout_of(live, at)
+def require_rollout(live: Json) -> None:
+    """ManifestInvalid unless objects of this apiVersion and kind have a rollout."""
+    _rollout_of(live)
 
 
-def _rollout_of(live: Json, at: str = "waitFor.rollout") -> Callable[[Json], str | None]:
+def _rollout_of(live: Json) -> Callable[[Json], str | None]:
     rollout = _ROLLOUTS.get(group_kind(live))
     if rollout is None:
         kinds = ", ".join(f"{kind} ({group})" for group, kind in _ROLLOUTS)
         what = f"{display_name(live)} ({text_at(live, 'apiVersion') or 'no apiVersion'})"
         problem = f": {what} has no rollout; these have: {kinds}. Wait for a condition or a field instead"
-        raise ManifestInvalid(Message(FieldTerm(at), problem))
+        raise ManifestInvalid(Message(FieldTerm("waitFor.rollout"), problem))
     return rollout
 
 

@@ -53,18 +53,23 @@ class WaitFor:
     timeout_seconds: float = 600.0
 
 
+_WAIT: Final = "waitFor"
+
+
 # --- The manifest form -----------------------------------------------------------------------------------------------
 
 
-def parse_wait(data: object, at: str = "waitFor") -> WaitFor:
-    """The wait in a manifest's `waitFor`; ManifestInvalid or UnknownField names the wrong member, below `at`."""
-    members = _members(data, at, (*_READERS, "timeout"))
+def parse_wait(data: object) -> WaitFor:
+    """The wait in a manifest's `waitFor`; ManifestInvalid or UnknownField names the wrong member."""
+    members = _members(data, _WAIT, (*_READERS, "timeout"))
     given = [name for name in _READERS if name in members]
     if len(given) != 1:
-        found = Message("it has ", _names(at, given, " and ")) if given else "it has none"
-        raise ManifestInvalid(Message(FieldTerm(at), ": give exactly one of ", _names(at, _READERS), "; ", found))
-    wait = _READERS[given[0]](members[given[0]], f"{at}.{given[0]}")
-    return WaitFor(wait, _timeout(members["timeout"], f"{at}.timeout")) if "timeout" in members else WaitFor(wait)
+        found = Message("it has ", _names(_WAIT, given, " and ")) if given else "it has none"
+        raise ManifestInvalid(
+            Message(FieldTerm("waitFor"), ": give exactly one of ", _names(_WAIT, _READERS), "; ", found)
+        )
+    wait = _READERS[given[0]](members[given[0]])
+    return WaitFor(wait, _timeout(members["timeout"])) if "timeout" in members else WaitFor(wait)
 
 
 def _members(data: object, at: str, known: tuple[str, ...]) -> Mapping[str, Json]:
@@ -74,8 +79,9 @@ def _members(data: object, at: str, known: tuple[str, ...]) -> Mapping[str, Json
     for name in data:
         if name not in known:
             near = nearest(name, known)
-            hint = ("did you mean ", _names(at, near, " or "), "?") if near else ("there is ", _names(at, known))
-            raise UnknownField(Message(FieldTerm(f"{at}.{name}"), ": no such member; ", *hint), near)
+            guess = Message(": no such member; did you mean ", _names(at, near, " or "), "?")
+            hint = guess if near else Message(": no such member; there is ", _names(at, known))
+            raise UnknownField(Message(FieldTerm(f"{at}.{name}"), hint), near)
     return data
 
 
@@ -83,35 +89,36 @@ def _names(at: str, members: Iterable[str], separator: str = ", ") -> Message:
     return joined(separator, (MemberTerm(at, name) for name in members))
 
 
-def _read_field(data: Json, at: str) -> WaitCriterion:
-    path = _path(data, at)
+def _read_field(data: Json) -> WaitCriterion:
+    path = _path(data, "waitFor.field")
     step = volatile_step(path)
     if step is not None:
         why = f" is {path}: {step} changes without a change of state, and cannot be an output. "
-        value = MemberTerm(at.rpartition(".")[0], "fieldValue")
-        raise ManifestInvalid(Message(FieldTerm(at), why, "To wait for what it is to be, write ", value))
+        advice = Message("To wait for what it is to be, write ", MemberTerm(_WAIT, "fieldValue"))
+        raise ManifestInvalid(Message(FieldTerm("waitFor.field"), why, advice))
     return FieldWait(path)
 
 
-def _read_field_value(data: Json, at: str) -> WaitCriterion:
+def _read_field_value(data: Json) -> WaitCriterion:
     if not isinstance(data, Mapping) or not data:
         problem = f' is {data!r}: write a map of paths, such as {{"status.phase": "Running"}}'
-        raise ManifestInvalid(Message(FieldTerm(at), problem))
-    values = {_path(text, at): value for text, value in data.items()}
+        raise ManifestInvalid(Message(FieldTerm("waitFor.fieldValue"), problem))
+    values = {_path(text, "waitFor.fieldValue"): value for text, value in data.items()}
     if len(values) < len(data):
-        raise ManifestInvalid(Message(FieldTerm(at), " names one path twice: give each path one value"))
+        twice = " names one path twice: give each path one value"
+        raise ManifestInvalid(Message(FieldTerm("waitFor.fieldValue"), twice))
     return FieldValueWait(tuple(values.items()))
 
 
 _TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
-def _read_condition(data: Json, at: str) -> WaitCriterion:
-    members = {"type": data} if isinstance(data, str) else _members(data, at, ("type", "status"))
+def _read_condition(data: Json) -> WaitCriterion:
+    members = {"type": data} if isinstance(data, str) else _members(data, "waitFor.condition", ("type", "status"))
     type_ = members.get("type")
     if not isinstance(type_, str) or not _TYPE.fullmatch(type_):
-        problem = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
-        raise ManifestInvalid(Message(FieldTerm(f"{at}.type"), problem))
+        no_type = f' is {type_!r}: write a type such as Ready, or {{type: Ready, status: "False"}}'
+        raise ManifestInvalid(Message(FieldTerm("waitFor.condition.type"), no_type))
     match members.get("status", "True"):
         case "True" | "False" | "Unknown" as status:
             return ConditionWait(type_, status)
@@ -119,17 +126,17 @@ def _read_condition(data: Json, at: str) -> WaitCriterion:
             # YAML reads an unquoted True as a boolean, and the meaning is clear.
             return ConditionWait(type_, "True" if status else "False")
         case other:
-            problem = f' is {other!r}: write "True", "False" or "Unknown"'
-            raise ManifestInvalid(Message(FieldTerm(f"{at}.status"), problem))
+            no_status = f' is {other!r}: write "True", "False" or "Unknown"'
+            raise ManifestInvalid(Message(FieldTerm("waitFor.condition.status"), no_status))
 
 
-def _read_rollout(data: Json, at: str) -> WaitCriterion:
+def _read_rollout(data: Json) -> WaitCriterion:
     if data is not True:
-        raise ManifestInvalid(Message(FieldTerm(at), f" is {data!r}: write true, or leave it out"))
+        raise ManifestInvalid(Message(FieldTerm("waitFor.rollout"), f" is {data!r}: write true, or leave it out"))
     return RolloutWait()
 
 
-_READERS: Final[dict[str, Callable[[Json, str], WaitCriterion]]] = {
+_READERS: Final[dict[str, Callable[[Json], WaitCriterion]]] = {
     "field": _read_field,
     "fieldValue": _read_field_value,
     "condition": _read_condition,
@@ -146,11 +153,11 @@ def _path(data: Json, at: str) -> Path:
         raise ManifestInvalid(Message(FieldTerm(at), ": ", message_of(error))) from error
 
 
-def _timeout(data: Json, at: str) -> float:
+def _timeout(data: Json) -> float:
     try:
         return parse_duration(data)
     except ManifestInvalid as error:
-        raise ManifestInvalid(Message(FieldTerm(at), ": ", message_of(error))) from error
+        raise ManifestInvalid(Message(FieldTerm("waitFor.timeout"), ": ", message_of(error))) from error
 
 
 # --- The key of a satisfied wait -------------------------------------------------------------------------------------

@@ -224,18 +224,16 @@ class _Validation:
         self._resource = resource
         self._tree = tree
 
-    def _error(self, problem: str, below: str = "") -> ManifestInvalid:
-        """The error for the manifest, or for the field `below` it."""
-        return field_invalid(self._resource, f"{MANIFEST}.{below}" if below else MANIFEST, problem)
-
     def require(self, *, is_final: bool) -> dict[str, Json]:
         """The validated object. Unless it `is_final`, its names may still be references."""
         if not isinstance(self._tree, dict):
-            raise self._error(" is no object: write apiVersion, kind, metadata and what belongs to it")
+            raise field_invalid(
+                self._resource, MANIFEST, " is no object: write apiVersion, kind, metadata and what belongs to it"
+            )
         self._require_type(self._tree)
         metadata = self._tree.get("metadata")
         if not isinstance(metadata, dict):
-            raise self._error(" is missing: write metadata.name", "metadata")
+            raise field_invalid(self._resource, f"{MANIFEST}.metadata", " is missing: write metadata.name")
         self._require_identity(metadata, is_final=is_final)
         self._refuse_server_set(metadata)
         kept: dict[str, Json] = {name: value for name, value in self._tree.items() if name != "status"}
@@ -246,29 +244,35 @@ class _Validation:
     def _require_type(self, tree: Mapping[str, Json]) -> None:
         api_version, kind = tree.get("apiVersion"), tree.get("kind")
         if not isinstance(api_version, str) or not _API_VERSION.fullmatch(api_version):
-            raise self._error(f" is {_shown(api_version)}: write one such as v1 or apps/v1", "apiVersion")
+            raise field_invalid(
+                self._resource, f"{MANIFEST}.apiVersion", f" is {_shown(api_version)}: write one such as v1 or apps/v1"
+            )
         if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-            raise self._error(f" is {_shown(kind)}: write one such as Deployment", "kind")
+            raise field_invalid(self._resource, f"{MANIFEST}.kind", f" is {_shown(kind)}: write one such as Deployment")
         if kind == "List":
-            raise self._error(" is a List: write a KubernetesObject for each of its items")
+            raise field_invalid(self._resource, MANIFEST, " is a List: write a KubernetesObject for each of its items")
 
     def _require_identity(self, metadata: Mapping[str, Json], *, is_final: bool) -> None:
         if "generateName" in metadata:
             problem = ": an object without a name cannot be found again; write name"
-            raise self._error(problem, "metadata.generateName")
+            raise field_invalid(self._resource, f"{MANIFEST}.metadata.generateName", problem)
         names = {"name": metadata.get("name"), "namespace": metadata.get("namespace", "any")}
         for member, name in names.items():
             if not is_final and isinstance(name, dict):
                 continue
             if not isinstance(name, str) or not name or (is_final and name != name.strip()):
-                raise self._error(f" is {_shown(name)}: write a name", f"metadata.{member}")
+                raise field_invalid(
+                    self._resource, f"{MANIFEST}.metadata.{member}", f" is {_shown(name)}: write a name"
+                )
 
     def _refuse_server_set(self, metadata: Mapping[str, Json]) -> None:
         """Null and empty members are allowed: tools leave them behind."""
         server_set = [f"metadata.{name}" for name in _SERVER_SET if metadata.get(name)]
         server_set += ["status"] * bool(isinstance(self._tree, dict) and self._tree.get("status"))
         if server_set:
-            raise self._error(f": only the cluster sets {', '.join(server_set)}: leave it out")
+            raise field_invalid(
+                self._resource, MANIFEST, f": only the cluster sets {', '.join(server_set)}: leave it out"
+            )
 
     def _secret(self, tree: dict[str, Json]) -> dict[str, Json]:
         """With `stringData` moved to `data`, as the API server stores it: what is sent can then be compared."""
@@ -279,7 +283,7 @@ class _Validation:
             except (binascii.Error, ValueError):
                 # Without its cause, which contains the value.
                 problem = f" is not base64: encode it, or write it as stringData.{name}"
-                raise self._error(problem, f"data.{name}") from None
+                raise field_invalid(self._resource, f"{MANIFEST}.data.{name}", problem) from None
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
         rest = {name: value for name, value in tree.items() if name not in ("data", "stringData")}
         return {**rest, "data": {**data, **encoded}} if "data" in tree or encoded else rest
@@ -289,11 +293,11 @@ class _Validation:
         if found is None:
             return {}
         if not isinstance(found, dict):
-            raise self._error(" is not a map: write a text for each key", member)
+            raise field_invalid(self._resource, f"{MANIFEST}.{member}", " is not a map: write a text for each key")
         for name, text in found.items():
             # The message must not contain the value of a Secret.
             if not isinstance(text, str):
-                raise self._error(" is not text: put it in quotes", f"{member}.{name}")
+                raise field_invalid(self._resource, f"{MANIFEST}.{member}.{name}", " is not text: put it in quotes")
         return {name: text for name, text in found.items() if isinstance(text, str)}
 
 

@@ -9,7 +9,7 @@ from setpoint.core.redaction import is_secret
 from setpoint.core.schema.policy import DEFAULT_TO_GCP, IGNORE_UNSPECIFIED, UNMANAGED
 from setpoint.core.values.durations import parse_duration
 from setpoint.core.values.json_types import Json
-from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, SubjectTerm, message_of
+from setpoint.core.values.messages import AnnotationTerm, FieldTerm, Message, SubjectTerm, below, message_of
 from setpoint.core.values.paths import Path, Selector
 from setpoint.core.wait.rollout import require_rollout
 from setpoint.core.wait.wait_for import FieldWait, RolloutWait, WaitFor, parse_wait
@@ -24,7 +24,6 @@ from setpoint.kinds.typed_spec import field_invalid
 # Lifts the protection of a resource that is being deleted, whose spec cannot be applied any more.
 DELETE_PROTECTION: Final = "setpoint.dev/delete-protection"
 _DELETION_SECONDS: Final = 300.0
-_WAIT: Final = "spec.waitFor"
 _IGNORE: Final = "spec.ignoreFields"
 # The fields that identify the object.
 _IDENTITY: Final = tuple(Path.parse(text) for text in ("apiVersion", "kind", "metadata.name", "metadata.namespace"))
@@ -44,13 +43,13 @@ def wait_of(resource: Resource) -> WaitFor | None:
     data = resource.spec.get("waitFor")
     if data is None:
         return None
+    tree = manifest_of(resource, spec_of(resource)).tree
     try:
-        wait_for = parse_wait(data, _WAIT)
-        tree = manifest_of(resource, spec_of(resource)).tree
+        wait_for = parse_wait(data)
         if isinstance(wait_for.wait, RolloutWait):
-            require_rollout(tree, f"{_WAIT}.rollout")
+            require_rollout(tree)
     except ManifestInvalid as error:
-        raise ManifestInvalid(Message(_subject(resource), message_of(error))) from error
+        raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), below("spec", message_of(error)))) from error
     if isinstance(wait_for.wait, FieldWait) and is_secret(tree):
         _refuse_to_show(wait_for.wait.path, resource)
     return wait_for
@@ -59,7 +58,7 @@ def wait_of(resource: Resource) -> WaitFor | None:
 def _refuse_to_show(path: Path, resource: Resource) -> None:
     if path.steps[:1] != ("metadata",) and path.steps[:1] != ("type",):
         problem = f" is {path}: the values of a Secret do not become outputs, which are not confidential; "
-        raise field_invalid(resource, f"{_WAIT}.field", f"{problem}wait for something else")
+        raise field_invalid(resource, "spec.waitFor.field", f"{problem}wait for something else")
 
 
 def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[Path, ...]:
@@ -67,7 +66,7 @@ def ignored_fields_of(resource: Resource, spec: KubernetesObjectSpec) -> tuple[P
     texts = spec.ignoreFields
     if texts is None or texts is UNSET:
         return ()
-    fields = (Message(_subject(resource), FieldTerm(f"{_IGNORE}[{index}]")) for index in range(len(texts)))
+    fields = (Message(SubjectTerm(str(resource.ref)), FieldTerm(f"{_IGNORE}[{index}]")) for index in range(len(texts)))
     return tuple(_ignored(text, where) for text, where in zip(texts, fields, strict=True))
 
 
@@ -101,8 +100,7 @@ def _seconds(timeout: str | int, resource: Resource) -> float:
     try:
         return parse_duration(timeout)
     except ManifestInvalid as error:
-        field = FieldTerm("spec.deletion.timeout")
-        raise ManifestInvalid(Message(_subject(resource), field, ": ", message_of(error))) from error
+        raise field_invalid(resource, "spec.deletion.timeout", f": {error}") from error
 
 
 def refuse_field_policies(resource: Resource) -> None:
@@ -110,12 +108,8 @@ def refuse_field_policies(resource: Resource) -> None:
     for annotation in (UNMANAGED, DEFAULT_TO_GCP, IGNORE_UNSPECIFIED):
         if annotation in resource.annotations:
             problem = " is not for objects of a cluster, where fields that a manifest leaves out are not managed anyway"
-            advice = (": list fields to ignore in ", FieldTerm(_IGNORE))
-            raise ManifestInvalid(Message(_subject(resource), AnnotationTerm(annotation), problem, *advice))
-
-
-def _subject(resource: Resource) -> SubjectTerm:
-    return SubjectTerm(str(resource.ref))
+            advice = Message(": list fields to ignore in ", FieldTerm("spec.ignoreFields"))
+            raise ManifestInvalid(Message(SubjectTerm(str(resource.ref)), AnnotationTerm(annotation), problem, advice))
 
 
 @dataclass(frozen=True, slots=True)

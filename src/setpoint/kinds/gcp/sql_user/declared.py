@@ -68,14 +68,14 @@ def _secret(password: UserPassword, resource: Resource) -> SecretKeyReference | 
 def _check_password(password: UserPassword, spec: SqlUserSpec, resource: Resource) -> None:
     _secret(password, resource)
     if (spec.type or BUILT_IN) != BUILT_IN:
-        raise field_invalid(resource, PASSWORD, f" is not for a user of type {spec.type}: leave it out")
+        raise field_invalid(resource, "spec.password", f" is not for a user of type {spec.type}: leave it out")
 
 
 def _check_policy(policy: UserPasswordPolicy, resource: Resource) -> None:
     duration = policy.passwordExpirationDuration
     if isinstance(duration, str) and _SECONDS.fullmatch(duration) is None:
-        path, problem = "spec.passwordPolicy.passwordExpirationDuration", f" is {duration!r}: write it in seconds, as "
-        raise field_invalid(resource, path, f"{problem}2592000s")
+        problem = f" is {duration!r}: write it in seconds, as 2592000s"
+        raise field_invalid(resource, "spec.passwordPolicy.passwordExpirationDuration", problem)
 
 
 def _normalized_duration(duration: str) -> str:
