@@ -13,7 +13,7 @@ from tests.scheduling import mixed, unit_of
         ("tests/core/test_paths.py::test_a[x::y]", "tests/core/test_paths.py"),
         ("tests/stores/test_contract.py::TestApplying::test_a", "tests/stores/test_contract.py"),
         ("tests/stores/kubernetes/test_leases.py::test_a", "tests/stores/kubernetes/"),
-        ("tests/cluster/trustee/test_story.py::test_a", "tests/cluster/trustee/"),
+        ("tests/cluster/trustee/test_lifecycle.py::test_a", "tests/cluster/trustee/"),
     ],
 )
 def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, unit: str) -> None:

@@ -13,7 +13,7 @@ from tests.cluster.access import Access
 from tests.cluster.assets import Assets, Missing, are_there
 from tests.cluster.children import last_lines
 from tests.cluster.server import Cluster, Settings
-from tests.cluster.sharing import Guest, Host, Sharing
+from tests.cluster.shared_server import Guest, Host, Sharing
 
 NEEDS_CLUSTER: Final = "needs_cluster"
 _ROOT_FIXTURES: Final = frozenset({"cluster_assets", "api_server"})

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.assets import Assets, Missing, cache_folder, find
 from tests.cluster.progress import Progress
-from tests.cluster.stand_in_go import BAD_BUILD, GOOD_BUILD, write_go
+from tests.cluster.fake_go import BAD_BUILD, GOOD_BUILD, write_go
 
 SYSTEM = "/usr/bin:/bin"
 

@@ -15,7 +15,7 @@ from tests.cluster.assets import Assets
 from tests.cluster.children import GONE, state
 from tests.cluster.fixtures import is_required
 from tests.cluster.polling import until
-from tests.cluster.stand_in_go import write_go
+from tests.cluster.fake_go import write_go
 
 _HEAR_CTRL_C = (
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cluster.go_build import Builder, BuildFailed, link_flags, module_file, required_version, staging_modules
 from tests.cluster.progress import CalledOff, Progress
-from tests.cluster.stand_in_go import BAD_BUILD, GO_MOD, GOOD_BUILD, write_go
+from tests.cluster.fake_go import BAD_BUILD, GO_MOD, GOOD_BUILD, write_go
 
 VERSION = "1.36.3"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Site, environment
+from tests.cluster.objects.object_harness import Site, environment
 
 
 @pytest.fixture

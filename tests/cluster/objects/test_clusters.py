@@ -10,7 +10,7 @@ from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import DependencyNotFound, LocationChanged, RemoteRefused, UserError
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Site, Tree, config_map, environment
+from tests.cluster.objects.object_harness import Site, Tree, config_map, environment
 from tests.cluster.polling import until
 from tests.cluster.server import Cluster
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.cli.programs import DEADLINE
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Tree, config_map, deployment
+from tests.cluster.objects.object_harness import Tree, config_map, deployment
 from tests.forking.processes import SETPOINT, Start
 from tests.forking.processes import run as run_to_its_end
 

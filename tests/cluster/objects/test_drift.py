@@ -9,7 +9,7 @@ from setpoint.core.decide import Decision
 from setpoint.core.values.json_types import MISSING
 from setpoint.engine.context import Settled
 from setpoint.errors import HeldByOthers, RemoteRefused
-from tests.cluster.objects.site import Site, config_map, deployment
+from tests.cluster.objects.object_harness import Site, config_map, deployment
 
 APPS = "apis/apps/v1"
 

@@ -11,7 +11,7 @@ from setpoint.clients.kubernetes.client import KubernetesClient
 from setpoint.clients.kubernetes.contexts import connection_from_files
 from setpoint.engine.context import Gone, Settled, StepOutcome
 from tests.cluster.access import Access
-from tests.cluster.objects.site import Site, Tree, config_map
+from tests.cluster.objects.object_harness import Site, Tree, config_map
 
 # More requests than any step sends.
 MOST = 40

@@ -13,7 +13,7 @@ from setpoint.core.values.json_types import MISSING
 from setpoint.core.values.paths import get_at
 from setpoint.engine.context import Settled
 from setpoint.kinds.kubernetes_object.managed_fields import setpoint_projection
-from tests.cluster.objects.site import Site, Tree, config_map
+from tests.cluster.objects.object_harness import Site, Tree, config_map
 
 pytestmark = pytest.mark.laws
 # Each example is a dozen requests.

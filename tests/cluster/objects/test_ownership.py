@@ -18,7 +18,7 @@ from setpoint.kinds.kubernetes_object.managed_fields import (
     setpoint_projection,
 )
 from tests.clients.api_server_client import tree
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import Site, Tree, config_map, deployment
 
 MANAGER = "setpoint/shop/web"
 SERVICE: Tree = {

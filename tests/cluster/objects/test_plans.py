@@ -8,7 +8,7 @@ from setpoint.core.redaction import REDACTED
 from setpoint.core.values.json_types import MISSING
 from setpoint.engine.context import Settled
 from setpoint.errors import RemoteError, RemoteInvalid, RemoteRefused
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import Site, Tree, config_map, deployment
 
 APPS = "apis/apps/v1"
 

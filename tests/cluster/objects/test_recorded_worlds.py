@@ -18,7 +18,7 @@ from setpoint.preview import WorldRecording, make_recording, open_recorded
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import unpack_world
 from tests.cluster.access import Access
-from tests.cluster.objects.site import config_map, environment
+from tests.cluster.objects.object_harness import config_map, environment
 from tests.scenarios.served_kinds import empty, serve_kinds
 
 SECRET: dict[str, Any] = {

@@ -16,7 +16,7 @@ from setpoint.errors import (
     UserError,
     WaitTimedOut,
 )
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import Site, Tree, config_map, deployment
 
 APPS, BATCH = "apis/apps/v1", "apis/batch/v1"
 HELD = "example.com/held"

@@ -2,7 +2,7 @@
 
 from setpoint.core.decide import Decision
 from setpoint.engine.context import Settled
-from tests.cluster.objects.site import Site, deployment
+from tests.cluster.objects.object_harness import Site, deployment
 
 APPS = "apis/apps/v1"
 # As many as there are rounds of the clock in them; a thousand are in tests/cluster/waiting/test_volatile.py.

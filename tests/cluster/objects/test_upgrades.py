@@ -31,7 +31,7 @@ from setpoint.engine.step.preview import PreviewFinding
 from setpoint.kinds.kubernetes_object.clusters import parse_object_location
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import LiveObject
-from tests.cluster.objects.site import Site
+from tests.cluster.objects.object_harness import Site
 from tests.cluster.objects.upgrade_harness import (
     SUBJECTS,
     Making,

@@ -13,7 +13,7 @@ from setpoint.engine.step.reconcile import step
 from setpoint.errors import RemoteError
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
-from tests.cluster.objects.site import Site, config_map, deployment
+from tests.cluster.objects.object_harness import Site, config_map, deployment
 from tests.engine.upgrades import forget_cookie, take_over
 
 # The kind that is tried here.

@@ -8,7 +8,7 @@ import pytest
 from soak.fleet.process import RunProcess
 from tests.cluster.access import Access
 from tests.cluster.running.kubectl import Kubectl, install_kinds
-from tests.cluster.running.site import Site
+from tests.cluster.running.controller_harness import Site
 
 
 @pytest.fixture(scope="session")

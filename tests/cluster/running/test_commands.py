@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.cluster.access import ADMIN
 from tests.cluster.running.manifests import bucket, bucket_path
-from tests.cluster.running.site import Site
+from tests.cluster.running.controller_harness import Site
 
 NO_CONTROLLER = "no controller is running for this cluster"
 

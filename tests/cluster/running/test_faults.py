@@ -21,7 +21,7 @@ from tests.cluster.running.proxy import (
     slow,
     too_many,
 )
-from tests.cluster.running.site import Site
+from tests.cluster.running.controller_harness import Site
 from tests.cluster.server import Cluster, Settings
 
 MANY = 8

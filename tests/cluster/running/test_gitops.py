@@ -7,7 +7,7 @@ from setpoint.engine.resource import ResourceRef
 from tests.cluster.polling import until
 from tests.cluster.running.gitops import GitOps
 from tests.cluster.running.manifests import bucket, bucket_path
-from tests.cluster.running.site import Site
+from tests.cluster.running.controller_harness import Site
 
 COOKIE = "cnrm.cloud.google.com/last-changed-cookie"
 IN_ANNOTATIONS = ("--cookie-location", "annotation")

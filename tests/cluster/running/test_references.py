@@ -4,7 +4,7 @@ import json
 
 from tests.cluster.polling import until
 from tests.cluster.running.manifests import PROJECT, database, instance, instance_path, secret, user
-from tests.cluster.running.site import Site
+from tests.cluster.running.controller_harness import Site
 
 
 def _logs_in(site: Site, at: str, name: str, password: str) -> bool:

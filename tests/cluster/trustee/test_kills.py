@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tests.cluster.polling import until
 from tests.cluster.trustee.manifests import trustee_config
-from tests.cluster.trustee.test_story import CONFIG_MAPS, PERMISSIVE_SPEC
+from tests.cluster.trustee.test_lifecycle import CONFIG_MAPS, PERMISSIVE_SPEC
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
 from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
 

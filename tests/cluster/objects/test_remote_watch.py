@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from setpoint.engine.kind import Location, ResolvedReferences
-from tests.cluster.objects.site import Site, config_map, environment
+from tests.cluster.objects.object_harness import Site, config_map, environment
 from tests.cluster.server import Cluster
 
 PATIENCE = 240.0

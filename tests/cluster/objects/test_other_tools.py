@@ -12,7 +12,7 @@ from setpoint.engine.context import Settled, Stopped
 from setpoint.engine.kind import Intent
 from setpoint.errors import LocationChanged, RemoteInvalid
 from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
-from tests.cluster.objects.site import Site, Tree, config_map, deployment
+from tests.cluster.objects.object_harness import Site, Tree, config_map, deployment
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

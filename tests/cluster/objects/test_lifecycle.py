@@ -3,7 +3,7 @@
 from setpoint.core.decide import Decision
 from setpoint.core.plan import Action
 from setpoint.engine.context import Settled
-from tests.cluster.objects.site import Site, config_map, deployment
+from tests.cluster.objects.object_harness import Site, config_map, deployment
 
 
 def test_makes_an_object_and_says_which(site: Site) -> None:

@@ -12,7 +12,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from tests.cluster.access import Access
-from tests.cluster.objects.site import config_map, environment
+from tests.cluster.objects.object_harness import config_map, environment
 from tests.cluster.polling import until
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

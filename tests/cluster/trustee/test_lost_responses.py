@@ -2,7 +2,7 @@
 
 from tests.cluster.running.proxy import lost_answers, no_fault
 from tests.cluster.trustee.manifests import restricted, tls_secrets, trustee_config
-from tests.cluster.trustee.test_story import PERMISSIVE_SPEC
+from tests.cluster.trustee.test_lifecycle import PERMISSIVE_SPEC
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
 from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
 

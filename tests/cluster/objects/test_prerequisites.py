@@ -8,7 +8,7 @@ import pytest
 from setpoint.clients.kubernetes.discovery import ApiResource, Discovery
 from setpoint.engine.context import Settled
 from setpoint.errors import KindNotServed, OperationRunning
-from tests.cluster.objects.site import Site, Tree, config_map
+from tests.cluster.objects.object_harness import Site, Tree, config_map
 from tests.cluster.polling import until
 
 

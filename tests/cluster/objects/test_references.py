@@ -6,7 +6,7 @@ import pytest
 
 from setpoint.engine.context import Settled, Stopped
 from setpoint.errors import Blocked, DependencyNotReady, ManifestInvalid
-from tests.cluster.objects.site import Site, Tree, config_map
+from tests.cluster.objects.object_harness import Site, Tree, config_map
 
 INGRESS = "status.loadBalancer.ingress"
 

@@ -8,7 +8,7 @@ from setpoint.localcloud.faults import FailRequest
 from soak.fleet.process import RunProcess
 from tests.cluster.polling import until
 from tests.cluster.running.manifests import bucket, bucket_path
-from tests.cluster.running.site import Site
+from tests.cluster.running.controller_harness import Site
 
 REQUESTED = "setpoint.dev/reconcile-requested-at"
 
