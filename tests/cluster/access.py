@@ -1,4 +1,4 @@
-"""How tests reach an API server, from whatever process they run in."""
+"""Access of tests to an API server, from any process."""
 
 import base64
 import http.client
@@ -13,19 +13,19 @@ from urllib.parse import urlsplit
 
 import yaml
 
-# Everything is allowed to the first, nothing to the others: a test gives them what it needs.
+# The administrator may do everything, the users nothing: a test grants them the permissions that it needs.
 ADMIN: Final = "admin"
 USERS: Final = ("alice", "bob")
 ANONYMOUS: Final = "anonymous"
 
-# Longer than the minute that the API server gives itself: its own word is better than ours.
-_PATIENCE: Final = 90.0
+# Longer than the request timeout of the API server, so that its own error is shown.
+_TIMEOUT_SECONDS: Final = 90.0
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API server said: the status of HTTP, and the object or whatever else it sent."""
+    """A response of the API server: the HTTP status, and the decoded body."""
 
     status: int
     body: Any
@@ -33,10 +33,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An API server at `url`; `folder` holds the certificates and tokens that open it.
+    """An API server at `url`; `folder` holds its certificates and tokens.
 
-    `kubectl` is `None` when there is none. `has_controllers` says whether deleted namespaces are emptied and go, and
-    what has no owner left is collected.
+    `kubectl` is `None` when there is none. `has_controllers` says whether a controller manager runs, which
+    finalizes namespaces and collects garbage.
     """
 
     url: str
@@ -46,16 +46,16 @@ class Access:
 
     @property
     def certificate_authority(self) -> Path:
-        """Who signed the server's certificate."""
+        """The certificate of the authority that signed the server's."""
         return self.folder / "ca.crt"
 
     @property
     def kubeconfig(self) -> Path:
-        """The file for the administrator, who has a client certificate."""
+        """The kubeconfig of the administrator, with a client certificate."""
         return self.kubeconfig_of(ADMIN)
 
     def kubeconfig_of(self, user: str) -> Path:
-        """The file for one of `USERS`, who has a token, or for the administrator."""
+        """The kubeconfig of one of `USERS`, with a token, or of the administrator."""
         return self.folder / f"{user}.kubeconfig"
 
     def token_of(self, user: str) -> str:
@@ -63,17 +63,19 @@ class Access:
         return (self.folder / f"{user}.token").read_text(encoding="utf-8")
 
     def tls(self, user: str = ADMIN) -> ssl.SSLContext:
-        """Trusts this server alone, and shows the administrator's certificate."""
+        """Trusts this server alone; the administrator's has a client certificate."""
         return _tls(self.folder, self.certificate_authority, is_admin=user == ADMIN)
 
     def call(self, method: str, path: str, body: object = None, *, user: str = ADMIN) -> Answer:
-        """Asks the API server; a patch is a merge patch. OSError when it cannot be reached."""
+        """Sends a request; a PATCH is a merge patch. OSError when the server cannot be reached."""
         headers = {"Accept": "application/json"}
         if user in USERS:
             headers["Authorization"] = f"Bearer {self.token_of(user)}"
         if body is not None:
             headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else "application/json"
-        connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=self.tls(user), timeout=_PATIENCE)
+        connection = http.client.HTTPSConnection(
+            urlsplit(self.url).netloc, context=self.tls(user), timeout=_TIMEOUT_SECONDS
+        )
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
@@ -84,14 +86,14 @@ class Access:
         return Answer(response.status, json.loads(text) if is_json else text)
 
     def new_namespace(self) -> str:
-        """The name of a namespace that was not there before."""
+        """The name of a new namespace."""
         name = f"test-{secrets.token_hex(6)}"
         made = self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         assert made.status == http.client.CREATED, made
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Asks for its removal, and does not wait for it."""
+        """Deletes a namespace, without waiting until it is gone."""
         deleted = self.call("DELETE", f"/api/v1/namespaces/{name}")
         assert deleted.status in (http.client.OK, http.client.ACCEPTED, http.client.NOT_FOUND), deleted
 
@@ -106,7 +108,7 @@ def _tls(folder: Path, authority: Path, *, is_admin: bool) -> ssl.SSLContext:
 
 
 def write_kubeconfig(access: Access, user: str) -> None:
-    """Writes the file that any Kubernetes client reads; all is in it, so it can be copied."""
+    """Writes the kubeconfig of `user`, with all credentials inline, so that it can be copied."""
     cluster = {"server": access.url, "certificate-authority-data": _base64(access.certificate_authority)}
     content = {
         "apiVersion": "v1",

@@ -1,7 +1,7 @@
-"""One API server for a run of the tests, in however many processes it is run.
+"""One API server for a test run, shared by all xdist workers.
 
-The process that hands out the tests is the host: it finds the programs and starts the server, once, when first asked.
-The processes that run them are its guests, and ask over a socket.
+The process that starts the workers is the coordinator: it finds the programs and starts the server once, on the first
+request. Workers send their requests over a socket.
 """
 
 import os
@@ -23,64 +23,64 @@ from tests.cluster.progress import Progress
 from tests.cluster.server import CONTROLLERS, Cluster, Settings
 
 
-class Question(Enum):
-    """What a guest may ask its host."""
+class ServerRequest(Enum):
+    """A request of a worker."""
 
-    BEGIN = "begin to look for the programs, I shall need them"
-    ASSETS = "where are the programs?"
-    SERVER = "where is the server?"
+    BEGIN = "find or build the programs"
+    ASSETS = "return the programs"
+    SERVER = "return the shared server"
 
 
-class Host:
-    """Has what all tests share. Whatever cannot be had is tried once."""
+class Coordinator:
+    """Finds the programs and starts the shared server, each once, even when that fails."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._progress = Progress(tell)
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(thread_name_prefix="host")
+        self._threads = ThreadPoolExecutor(thread_name_prefix="coordinator")
         self._folder = Path(tempfile.mkdtemp(prefix="setpoint-tests-"))
-        self._finding: Future[Found] | None = None
-        self._serving: Future[Cluster | Missing] | None = None
+        self._assets: Future[Found] | None = None
+        self._cluster: Future[Cluster | Missing] | None = None
         self._listener: Listener | None = None
 
     def begin(self) -> None:
-        """Looks for the programs, and builds them if need be, while other tests run."""
+        """Starts to find or build the programs in the background."""
         with self._lock:
-            if self._finding is None:
-                self._finding = self._threads.submit(find, os.environ, self._progress)
+            if self._assets is None:
+                self._assets = self._threads.submit(find, os.environ, self._progress)
 
     def assets(self) -> Found:
-        """The programs, as soon as they are there."""
+        """The programs, once they are found or built."""
         self.begin()
-        assert self._finding is not None
-        return self._finding.result()
+        assert self._assets is not None
+        return self._assets.result()
 
     def server(self) -> Access | Missing:
-        """The shared server, as soon as it is ready."""
+        """The shared server, once it is ready."""
         with self._lock:
-            if self._serving is None:
-                self._serving = self._threads.submit(self._serve)
-        found = self._serving.result()
+            if self._cluster is None:
+                self._cluster = self._threads.submit(self._serve)
+        found = self._cluster.result()
         return found if isinstance(found, Missing) else found.access
 
-    def invite(self) -> str:
-        """The address at which guests are answered."""
-        address = self._folder / "host.sock"
+    def listen(self) -> str:
+        """The address at which requests of workers are served."""
+        address = self._folder / "coordinator.sock"
         if self._listener is None:
             self._listener = Listener(str(address), family="AF_UNIX")
-            threading.Thread(target=self._welcome, args=(self._listener,), daemon=True).start()
+            threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
         return str(address)
 
-    def call_off(self) -> None:
-        """Ends a build, and tells so those who wait for it."""
-        self._progress.call_off()
+    def cancel(self) -> None:
+        """Cancels a build; its waiters get an error."""
+        self._progress.cancel()
 
     def close(self) -> None:
-        """Ends what was started, a build as well."""
-        self.call_off()
-        # Who asked for a server that did not come was told why.
-        if self._serving is not None and self._serving.exception() is None:
-            found = self._serving.result()
+        """Stops the server and a running build."""
+        self.cancel()
+        # A failed start was raised where the server was requested.
+        if self._cluster is not None and self._cluster.exception() is None:
+            found = self._cluster.result()
             if isinstance(found, Cluster):
                 found.close()
         self._threads.shutdown()
@@ -97,63 +97,63 @@ class Host:
                 cluster.open()
                 return cluster
 
-    def _welcome(self, listener: Listener) -> None:
+    def _accept(self, listener: Listener) -> None:
         while True:
             try:
-                guest = listener.accept()
+                connection = listener.accept()
             except OSError:
-                # The host has closed.
+                # The coordinator has closed.
                 return
-            threading.Thread(target=self._answer, args=(guest,), daemon=True).start()
+            threading.Thread(target=self._serve_worker, args=(connection,), daemon=True).start()
 
-    def _answer(self, guest: "Connection[Any, Any]") -> None:
-        # A guest that did not wait for the answer is one whose tests were stopped.
-        with guest, suppress(EOFError, BrokenPipeError, ConnectionResetError):
-            question = guest.recv()
+    def _serve_worker(self, connection: "Connection[Any, Any]") -> None:
+        # The worker was stopped before it got the result.
+        with connection, suppress(EOFError, BrokenPipeError, ConnectionResetError):
+            request = connection.recv()
             try:
-                answer = self._find_answer(question)
-            except Exception as error:  # noqa: BLE001 - it is raised again, where it was asked for
-                answer = error
-            guest.send(answer)
+                result = self._result_for(request)
+            except Exception as error:  # noqa: BLE001 - it is raised again in the worker
+                result = error
+            connection.send(result)
 
-    def _find_answer(self, question: Question) -> object:
-        match question:
-            case Question.BEGIN:
+    def _result_for(self, request: ServerRequest) -> object:
+        match request:
+            case ServerRequest.BEGIN:
                 self.begin()
                 return None
-            case Question.ASSETS:
+            case ServerRequest.ASSETS:
                 return self.assets()
-            case Question.SERVER:
+            case ServerRequest.SERVER:
                 return self.server()
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
-    """Asks the host at `address`."""
+class WorkerClient:
+    """Sends requests to the coordinator at `address`."""
 
     address: str
 
     def begin(self) -> None:
-        """As the host does."""
-        self._ask(Question.BEGIN)
+        """See Coordinator."""
+        self._ask(ServerRequest.BEGIN)
 
     def assets(self) -> Found:
-        """As the host does."""
-        found: Found = self._ask(Question.ASSETS)
+        """See Coordinator."""
+        found: Found = self._ask(ServerRequest.ASSETS)
         return found
 
     def server(self) -> Access | Missing:
-        """As the host does."""
-        found: Access | Missing = self._ask(Question.SERVER)
+        """See Coordinator."""
+        found: Access | Missing = self._ask(ServerRequest.SERVER)
         return found
 
-    def _ask(self, question: Question) -> Any:
-        with Client(self.address, family="AF_UNIX") as host:
-            host.send(question)
-            answer = host.recv()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def _ask(self, request: ServerRequest) -> Any:
+        with Client(self.address, family="AF_UNIX") as coordinator:
+            coordinator.send(request)
+            result = coordinator.recv()
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
-Sharing: TypeAlias = Host | Guest
+SharedServer: TypeAlias = Coordinator | WorkerClient

@@ -1,4 +1,4 @@
-"""An API server of one's own can be ended, cut off and started again, and is the same one afterwards."""
+"""An API server of a test's own can be killed and restarted, and keeps its address and its objects."""
 
 import os
 from pathlib import Path
@@ -13,11 +13,11 @@ def _is_read(cluster: Cluster, path: str) -> bool:
     try:
         return cluster.access.call("GET", f"{path}?timeout=1s").status == 200
     except OSError:
-        # It closes the connection when it cannot tell in time.
+        # It closes the connection when etcd does not answer in time.
         return False
 
 
-def test_it_remembers_across_a_restart_where_it_is_and_what_it_was_told(own_api_server: Cluster) -> None:
+def test_address_and_objects_survive_a_restart(own_api_server: Cluster) -> None:
     namespace = own_api_server.access.new_namespace()
     before = own_api_server.access.call("GET", f"/api/v1/namespaces/{namespace}").body
     own_api_server.restart_api_server()
@@ -25,7 +25,7 @@ def test_it_remembers_across_a_restart_where_it_is_and_what_it_was_told(own_api_
     assert own_api_server.access.call("GET", f"/api/v1/namespaces/{namespace}").body == before
 
 
-def test_it_remembers_after_kill_9_of_all_of_it(own_api_server: Cluster) -> None:
+def test_objects_survive_kill_9_of_all_processes(own_api_server: Cluster) -> None:
     namespace = own_api_server.access.new_namespace()
     own_api_server.api_server.kill()
     own_api_server.etcd.kill()
@@ -34,7 +34,7 @@ def test_it_remembers_after_kill_9_of_all_of_it(own_api_server: Cluster) -> None
     assert own_api_server.access.call("GET", f"/api/v1/namespaces/{namespace}").status == 200
 
 
-def test_it_fails_while_etcd_is_away_and_recovers_with_it(own_api_server: Cluster) -> None:
+def test_it_fails_without_etcd_and_recovers_with_it(own_api_server: Cluster) -> None:
     own_api_server.etcd.kill()
     meanwhile = _is_read(own_api_server, "/api/v1/namespaces/default")
     own_api_server.etcd.start()
@@ -43,19 +43,19 @@ def test_it_fails_while_etcd_is_away_and_recovers_with_it(own_api_server: Cluste
     assert (meanwhile, _is_read(own_api_server, "/api/v1/namespaces/default")) == (False, True)
 
 
-def test_a_watch_from_before_a_compaction_is_told_so_after_a_restart(own_api_server: Cluster) -> None:
+def test_a_watch_from_before_a_compaction_expires_after_a_restart(own_api_server: Cluster) -> None:
     old = own_api_server.access.call("GET", "/api/v1/namespaces").body["metadata"]["resourceVersion"]
     own_api_server.access.new_namespace()
     own_api_server.compact()
     own_api_server.restart_api_server()
-    told = own_api_server.access.call(
+    event = own_api_server.access.call(
         "GET", f"/api/v1/namespaces?watch=true&timeoutSeconds=1&resourceVersion={old}"
     ).body
 
-    assert (told["type"], told["object"]["code"], told["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
-def test_nothing_is_left_of_it_in_the_end(cluster_assets: Assets, tmp_path: Path) -> None:
+def test_neither_processes_nor_data_are_left_after_close(cluster_assets: Assets, tmp_path: Path) -> None:
     with Cluster(cluster_assets, tmp_path, Settings()) as cluster:
         pids = [cluster.etcd.pid, cluster.api_server.pid]
 
@@ -66,7 +66,7 @@ def test_nothing_is_left_of_it_in_the_end(cluster_assets: Assets, tmp_path: Path
     assert not (tmp_path / "etcd").exists()
 
 
-def test_one_that_does_not_start_says_what_its_programs_said_last(cluster_assets: Assets, tmp_path: Path) -> None:
+def test_a_failed_start_shows_the_logs(cluster_assets: Assets, tmp_path: Path) -> None:
     cluster = Cluster(cluster_assets, tmp_path, Settings(arguments=["--no-such-flag"]))
 
     with pytest.raises(NotReady, match=r"(?s)^kube-apiserver ended\n.*unknown flag: --no-such-flag"):

@@ -1,4 +1,4 @@
-"""A cluster that Config Connector works in, and a namespace of it with buckets that it made."""
+"""A namespace with resources as Config Connector leaves them; its controller itself does not run."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ _FINALIZERS: Final = ("cnrm.cloud.google.com/finalizer", "cnrm.cloud.google.com/
 
 
 def serve_config_connector_kinds(cluster: Access) -> None:
-    """The kinds of Config Connector are served when this returns, and the one by which it is switched."""
+    """Serves the kinds of Config Connector and ConfigConnectorContext."""
     serve_kinds(cluster)
     names = {
         "plural": "configconnectorcontexts",
@@ -45,7 +45,7 @@ def config_connector_bucket(name: str, **annotations: str) -> dict[str, Any]:
 
 
 class ConfigConnectorCluster:
-    """A namespace that Config Connector looks after, with buckets that it made."""
+    """A namespace in the state that Config Connector leaves, with its buckets."""
 
     def __init__(self, cluster: Access, namespace: str, workspace: Workspace) -> None:
         self.cluster, self.namespace, self.workspace = cluster, namespace, workspace
@@ -54,12 +54,12 @@ class ConfigConnectorCluster:
         body = {"apiVersion": f"{_CORE}/v1beta1", "kind": "ConfigConnectorContext", "metadata": {"name": CONTEXT}}
         assert cluster.call("POST", self.context, {**body, "spec": spec}).status == 201
 
-    def make(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
-        """A bucket that is declared, made and settled, as their controller leaves it."""
+    def create(self, name: str, live: Mapping[str, Any] | None = None, **annotations: str) -> None:
+        """A bucket in cluster and cloud, as Config Connector leaves it."""
         self.settle(config_connector_bucket(name, **annotations), live or {})
 
     def settle(self, manifest: dict[str, Any], live: Mapping[str, Any]) -> None:
-        """The same for one that is declared like this; `live` is what the bucket has besides."""
+        """The same for this manifest; `live` holds further fields of the bucket in the cloud."""
         name, said = manifest["metadata"]["name"], manifest["metadata"]["annotations"]
         annotations = {"cnrm.cloud.google.com/last-changed-cookie": _COOKIE, **said}
         metadata = {"name": name, "annotations": annotations, "finalizers": list(_FINALIZERS)}
@@ -70,15 +70,15 @@ class ConfigConnectorCluster:
         self.workspace.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
     def uninstall(self) -> None:
-        """Config Connector does not manage the namespace any more."""
+        """Removes Config Connector from the namespace."""
         assert self.cluster.call("DELETE", f"{self.context}/{CONTEXT}").status == 200
 
     def resource(self, name: str) -> dict[str, Any]:
-        """The resource, as the administrator sees it."""
+        """The resource in the cluster."""
         body: dict[str, Any] = self.cluster.call("GET", f"{BUCKETS.format(self.namespace)}/{name}").body
         return body
 
     @property
     def mode(self) -> str:
-        """What their controller is told to do."""
+        """The actuation mode of Config Connector."""
         return str(self.cluster.call("GET", f"{self.context}/{CONTEXT}").body["spec"]["actuationMode"])

@@ -1,20 +1,20 @@
-"""Changes are heard, whatever becomes of the API server."""
+"""Changes are received, whatever becomes of the API server."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from setpoint.engine.kind import Location, ResolvedReferences
-from tests.cluster.objects.object_harness import Site, config_map, environment
+from tests.cluster.objects.object_harness import ObjectHarness, config_map, environment
 from tests.cluster.server import Cluster
 
-PATIENCE = 240.0
+TIMEOUT = 240.0
 
 
-async def heard_until(site: Site, wanted: Location, do: list[object]) -> list[Location | None]:
-    """All that is heard until `wanted`; after the first of it, `do` is done."""
-    kind, found = site.kind, []
-    async with asyncio.timeout(PATIENCE), aclosing(kind.changes(kind.watch_topic(wanted))) as changes:
+async def events_until(harness: ObjectHarness, wanted: Location, do: list[object]) -> list[Location | None]:
+    """All that is received until `wanted`; after the first of it, `do` is done."""
+    kind, found = harness.kind, []
+    async with asyncio.timeout(TIMEOUT), aclosing(kind.changes(kind.watch_topic(wanted))) as changes:
         async for where in changes:
             found.append(where)
             while do:
@@ -26,49 +26,49 @@ async def heard_until(site: Site, wanted: Location, do: list[object]) -> list[Lo
     return found
 
 
-def location(site: Site, name: str = "one") -> Location:
-    resource = site.run(site.store.get(site.ref(name)))
+def location(harness: ObjectHarness, name: str = "one") -> Location:
+    resource = harness.run(harness.store.get(harness.ref(name)))
     assert resource is not None
-    return site.kind.locate(resource, ResolvedReferences())
+    return harness.kind.locate(resource, ResolvedReferences())
 
 
-def test_a_change_is_heard_with_its_place(site: Site) -> None:
-    site.settle(config_map(a="1"))
-    place = location(site)
+def test_a_change_is_heard_with_its_place(harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"))
+    location_of_map = location(harness)
 
     def change() -> None:
-        site.access.call("POST", site.path("configmaps"), config_map("other"))
-        site.edit(site.path("configmaps", "map"), {"data": {"a": "2"}})
+        harness.access.call("POST", harness.path("configmaps"), config_map("other"))
+        harness.edit(harness.path("configmaps", "map"), {"data": {"a": "2"}})
 
-    found = site.run(heard_until(site, place, [change]))
+    found = harness.run(events_until(harness, location_of_map, [change]))
 
-    assert found == [None, Location(place.replace("/map ", "/other ")), place]
+    assert found == [None, Location(location_of_map.replace("/map ", "/other ")), location_of_map]
 
 
 def test_hears_on_after_the_api_server_was_gone(own_api_server: Cluster) -> None:
     access = own_api_server.access
-    site = Site(access, access.new_namespace(), environment(access.kubeconfig))
-    site.settle(config_map(a="1"))
-    place = location(site)
+    harness = ObjectHarness(access, access.new_namespace(), environment(access.kubeconfig))
+    harness.settle(config_map(a="1"))
+    location_of_map = location(harness)
 
-    async def hears_on() -> None:
-        kind = site.kind
-        async with asyncio.timeout(PATIENCE), aclosing(kind.changes(kind.watch_topic(place))) as changes:
+    async def watch_across_restart() -> None:
+        kind = harness.kind
+        async with asyncio.timeout(TIMEOUT), aclosing(kind.changes(kind.watch_topic(location_of_map))) as changes:
             assert await anext(changes) is None
-            await asyncio.to_thread(site.edit, site.path("configmaps", "map"), {"data": {"a": "before"}})
-            assert await anext(changes) == place
+            await asyncio.to_thread(harness.edit, harness.path("configmaps", "map"), {"data": {"a": "before"}})
+            assert await anext(changes) == location_of_map
             await asyncio.to_thread(own_api_server.restart_api_server)
-            # What is too long ago for a new server is told by None; from there on all is heard.
-            heard = asyncio.ensure_future(_until(changes, place))
+            # What is too long ago for a new server is told by None; from there on all is received.
+            received = asyncio.ensure_future(_until(changes, location_of_map))
             count = 0
-            while not heard.done():
+            while not received.done():
                 count += 1
-                await asyncio.to_thread(site.edit, site.path("configmaps", "map"), {"data": {"a": str(count)}})
-                await asyncio.wait((heard,), timeout=0.2)
-            await heard
+                await asyncio.to_thread(harness.edit, harness.path("configmaps", "map"), {"data": {"a": str(count)}})
+                await asyncio.wait((received,), timeout=0.2)
+            await received
 
-    site.run(hears_on())
-    site.close()
+    harness.run(watch_across_restart())
+    harness.close()
 
 
 async def _until(changes: AsyncGenerator[Location | None, None], wanted: Location) -> None:
@@ -77,13 +77,13 @@ async def _until(changes: AsyncGenerator[Location | None, None], wanted: Locatio
             return
 
 
-def test_a_kind_that_comes_later_is_heard(site: Site) -> None:
-    site.settle(config_map(a="1"))
-    place = Location(location(site).replace("v1 ConfigMap", "example.com/v1 Gizmo"))
+def test_a_kind_that_comes_later_is_heard(harness: ObjectHarness) -> None:
+    harness.settle(config_map(a="1"))
+    location_of_map = Location(location(harness).replace("v1 ConfigMap", "example.com/v1 Gizmo"))
 
-    async def none_comes() -> bool:
-        kind = site.kind
-        async with aclosing(kind.changes(kind.watch_topic(place))) as changes:
+    async def is_silent() -> bool:
+        kind = harness.kind
+        async with aclosing(kind.changes(kind.watch_topic(location_of_map))) as changes:
             try:
                 async with asyncio.timeout(0.5):
                     await anext(changes)
@@ -91,4 +91,4 @@ def test_a_kind_that_comes_later_is_heard(site: Site) -> None:
                 return True
         return False
 
-    assert site.run(none_comes())
+    assert harness.run(is_silent())

@@ -1,4 +1,4 @@
-"""A namespace of a cluster, a cloud, and the real `setpoint` at work between them."""
+"""`setpoint run` as a process, between a namespace of a real API server and a local cloud."""
 
 import subprocess
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import ADMIN
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
-from tests.cluster.running.proxy import Asked, Proxy
+from tests.cluster.running.proxy import ProxiedRequest, Proxy
 from tests.forking.processes import Start, run
 
-_PATIENCE: Final = 240.0
+_TIMEOUT_SECONDS: Final = 240.0
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Site:
-    """Enter it to open it. Processes come by a proxy, and kubectl directly."""
+class ControllerHarness:
+    """Enter it to start local cloud and proxy. Controllers use the proxy, kubectl does not."""
 
     kubectl: Kubectl
     folder: Path
@@ -47,10 +47,10 @@ class Site:
     ) -> None:
         self._running.close()
 
-    # --- Who works here ----------------------------------------------------------------------------------------------
+    # --- Processes ----------------------------------------------------------------------------------------------------
 
-    def process(self, *options: str, name: str = "keeper", before: tuple[str, ...] = ()) -> RunProcess:
-        """`setpoint run`, at work; in the end it is asked to stop, and nothing may have gone wrong with it."""
+    def process(self, *options: str, name: str = "controller", before: tuple[str, ...] = ()) -> RunProcess:
+        """A running `setpoint run`. It is stopped in the end, and must not have logged a bug."""
         door = self.background.run(self.cloud.open_door(name))
         process = RunProcess(name, self.folder, self.environment(door), options, before)
         self.processes.append(process)
@@ -59,33 +59,33 @@ class Site:
         return process
 
     def setpoint(self, *arguments: str, user: str = ADMIN) -> "subprocess.CompletedProcess[str]":
-        """Another command of `setpoint`, when it is done."""
+        """The result of another command of `setpoint`."""
         kubeconfig = str(self.kubectl.access.kubeconfig_of(user))
         environment = self.environment(self.cloud.url) | {"KUBECONFIG": kubeconfig}
-        return run(Start((SETPOINT, *arguments), self.folder, environment), _PATIENCE)
+        return run(Start((SETPOINT, *arguments), self.folder, environment), _TIMEOUT_SECONDS)
 
     def environment(self, cloud: str) -> dict[str, str]:
-        """For commands."""
+        """The environment of commands."""
         return surroundings(self.folder / "proxied.kubeconfig", self.kubectl.namespace, cloud, self.folder)
 
-    # --- What there is to see ----------------------------------------------------------------------------------------
+    # --- Observed state -----------------------------------------------------------------------------------------------
 
     def in_cloud(self, verb: Callable[[DoorCloud], T]) -> T:
-        """What `verb` makes of the cloud."""
+        """The result of `verb` on the local cloud."""
         return self.background.call(lambda: verb(self.cloud))
 
     def live(self, path: str) -> Any:
-        """The object at that path of the cloud's API; None when there is none."""
+        """The live object at that path of the local cloud; None when there is none."""
         answer = self.in_cloud(lambda cloud: cloud.call("GET", path))
         return answer.body if answer.status == 200 else None
 
     def writes_to(self, path: str) -> list[Written]:
-        """What was done to the object at that path."""
+        """The writes to the object at that path."""
         return self.in_cloud(lambda cloud: cloud.writes_to(path))
 
-    def asked(self) -> list[Asked]:
-        """All that processes asked of the API server so far, leases apart."""
-        return self.background.call(lambda: [one for one in self.proxy.asked if not one.is_about_leases])
+    def requests(self) -> list[ProxiedRequest]:
+        """All requests of controllers to the API server so far, without those for leases."""
+        return self.background.call(lambda: [one for one in self.proxy.requests if not one.is_for_lease])
 
 
 def _end(process: RunProcess) -> None:

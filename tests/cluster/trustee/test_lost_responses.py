@@ -1,17 +1,17 @@
-"""Writes whose answers do not arrive: people's edits are still people's, and ours are ours."""
+"""Lost responses to writes: neither are own writes taken for edits, nor are edits lost."""
 
-from tests.cluster.running.proxy import lost_answers, no_fault
+from tests.cluster.running.proxy import lost_responses, no_fault
 from tests.cluster.trustee.manifests import restricted, tls_secrets, trustee_config
 from tests.cluster.trustee.test_lifecycle import PERMISSIVE_SPEC
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
-from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, told
+from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, condition_of
 
 ALL = (TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 
-def test_nothing_of_ours_is_taken_for_an_edit(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+def test_own_writes_are_not_taken_for_edits(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
     other = trustee_cluster.new_namespace()
-    with trustee_cluster.fault(no_fault, lost_answers(0.3)):
+    with trustee_cluster.fault(no_fault, lost_responses(0.3)):
         trustee.settle(trustee_config())
         other.settle(*tls_secrets(), restricted())
         other.apply(trustee_config())
@@ -19,18 +19,18 @@ def test_nothing_of_ours_is_taken_for_an_edit(trustee_cluster: TrusteeCluster, t
 
     for one in (trustee, other):
         one.until_rolling_out()
-        assert one.see(KBS)["spec"] == PERMISSIVE_SPEC
-        assert told(one.see(TRUSTEE), "Edited").status == "False"
-        assert "conflicts" not in one.see(TRUSTEE)["status"]
-        reasons = {note["reason"] for note in one.events("trusteeconfig", "tc")}
+        assert one.get(KBS)["spec"] == PERMISSIVE_SPEC
+        assert condition_of(one.get(TRUSTEE), "Edited").status == "False"
+        assert "conflicts" not in one.get(TRUSTEE)["status"]
+        reasons = {event["reason"] for event in one.events("trusteeconfig", "tc")}
         assert not reasons & {"Reverted", "MadeAnew", "EditsKept", "Conflicting"}
-        trustee_cluster.hold(one, *ALL)
+        trustee_cluster.expect_no_more_writes(one, *ALL)
 
 
-def test_every_edit_of_many_is_kept(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
+def test_every_edit_is_kept(trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace) -> None:
     trustee.settle(*tls_secrets(), trustee_config())
 
-    with trustee_cluster.fault(no_fault, lost_answers(0.3)):
+    with trustee_cluster.fault(no_fault, lost_responses(0.3)):
         for number in range(10):
             trustee.patch(
                 KBS, spec={"KbsDeploymentSpec": {"replicas": number + 2}, "KbsEnvVars": {f"MINE_{number}": "1"}}
@@ -40,9 +40,9 @@ def test_every_edit_of_many_is_kept(trustee_cluster: TrusteeCluster, trustee: Tr
         trustee.until(DEPLOYMENT, lambda found: found["spec"]["replicas"] == 11)
     trustee.until_rolling_out()
 
-    mine = {f"MINE_{number}": "1" for number in range(10)}
-    spec = trustee.see(KBS)["spec"]
+    added = {f"MINE_{number}": "1" for number in range(10)}
+    spec = trustee.get(KBS)["spec"]
     assert spec["KbsDeploymentSpec"] == {"replicas": 11}
-    assert spec["KbsEnvVars"] == {"RUST_LOG": "debug", **mine}
-    assert told(trustee.see(TRUSTEE), "Edited").message.startswith("11 preserved: ")
-    trustee_cluster.hold(trustee, *ALL)
+    assert spec["KbsEnvVars"] == {"RUST_LOG": "debug", **added}
+    assert condition_of(trustee.get(TRUSTEE), "Edited").message.startswith("11 preserved: ")
+    trustee_cluster.expect_no_more_writes(trustee, *ALL)
