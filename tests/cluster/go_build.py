@@ -80,8 +80,8 @@ class Builder:
 
     def _write_module(self, go: str) -> None:
         downloaded = self._ask(go, "mod", "download", "-json", f"{_KUBERNETES}@v{self._version}")
-        theirs = self._ask(go, "mod", "edit", "-json", downloaded["GoMod"])
-        (self._build_folder / "go.mod").write_text(module_file(theirs, self._version), encoding="utf-8")
+        go_mod = self._ask(go, "mod", "edit", "-json", downloaded["GoMod"])
+        (self._build_folder / "go.mod").write_text(module_file(go_mod, self._version), encoding="utf-8")
 
     def _compile(self, go: str) -> None:
         shutil.rmtree(self._build_folder / "bin", ignore_errors=True)
@@ -89,8 +89,8 @@ class Builder:
         self._run(go, "build", "-v", "-o", "bin/", "-ldflags", link_flags(self._version), *_PROGRAMS)
 
     def _ask(self, *command: str) -> Any:
-        said = self._run(*command)
-        answer, _ = json.JSONDecoder().raw_decode(said, said.index("{"))
+        output = self._run(*command)
+        answer, _ = json.JSONDecoder().raw_decode(output, output.index("{"))
         return answer
 
     def _run(self, *command: str) -> str:
@@ -103,36 +103,38 @@ class Builder:
             self._progress.wait(lambda: child.code is not None, lambda: f"Building Kubernetes: {_progress_of(log)}")
         finally:
             child.kill()
-        said = log.read_text(encoding="utf-8", errors="replace")
+        output = log.read_text(encoding="utf-8", errors="replace")
         if child.code != 0:
-            raise BuildFailed(f"Kubernetes {self._version} cannot be built: go {command[1]} said: {_error_lines(said)}")
-        return said
+            raise BuildFailed(
+                f"Kubernetes {self._version} cannot be built: go {command[1]} said: {_error_lines(output)}"
+            )
+        return output
 
 
-def module_file(theirs: Mapping[str, Any], version: str) -> str:
+def module_file(go_mod: Mapping[str, Any], version: str) -> str:
     """The go.mod of a module that can build `version`, from Kubernetes' own, as `go mod edit -json` prints it."""
     published = f"v0.{version.removeprefix('1.')}"
     return "\n".join(
         [
             "module setpoint.dev/test-cluster",
-            f"go {theirs['Go']}",
+            f"go {go_mod['Go']}",
             f"require {_KUBERNETES} v{version}",
-            f"require {_ETCD} {required_version(theirs, _ETCD)}",
-            *(f"replace {name} => {name} {published}" for name in staging_modules(theirs)),
+            f"require {_ETCD} {required_version(go_mod, _ETCD)}",
+            *(f"replace {name} => {name} {published}" for name in staging_modules(go_mod)),
             "",
         ]
     )
 
 
-def staging_modules(theirs: Mapping[str, Any]) -> Sequence[str]:
+def staging_modules(go_mod: Mapping[str, Any]) -> Sequence[str]:
     """The staging modules of Kubernetes, which are published one by one."""
-    replaced = theirs.get("Replace") or ()
+    replaced = go_mod.get("Replace") or ()
     return [entry["Old"]["Path"] for entry in replaced if entry["New"]["Path"].startswith(_STAGING)]
 
 
-def required_version(theirs: Mapping[str, Any], module: str) -> str:
+def required_version(go_mod: Mapping[str, Any], module: str) -> str:
     """The version of `module` that Kubernetes is released with."""
-    for entry in theirs.get("Require") or ():
+    for entry in go_mod.get("Require") or ():
         if entry["Path"] == module:
             return str(entry["Version"])
     raise BuildFailed(f"Kubernetes' go.mod does not name {module}: adapt tests/cluster/go_build.py to it")
@@ -154,10 +156,10 @@ def _is_locked_by_us(lock: TextIO) -> bool:
 
 
 def _progress_of(log: Path) -> str:
-    said = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    compiled = [line for line in said if _PACKAGE.fullmatch(line)]
+    output = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    compiled = [line for line in output if _PACKAGE.fullmatch(line)]
     if not compiled:
-        return said[-1] if said else "nothing compiled yet"
+        return output[-1] if output else "nothing compiled yet"
     return f"{len(compiled)} packages compiled, the last was {compiled[-1]}"
 
 

@@ -41,8 +41,10 @@ def allow(access: Access, namespace: str, user: str, *verbs: str) -> None:
 
 async def whoami(client: KubernetesClient) -> tuple[str, list[str]]:
     """The user and the groups that the API server sees."""
-    said = tree(await client.create(REVIEWS, {}))["status"]["userInfo"]
-    return said["username"], [group for group in said.get("groups", ()) if not group.startswith("system:auth")]
+    user_info = tree(await client.create(REVIEWS, {}))["status"]["userInfo"]
+    return user_info["username"], [
+        group for group in user_info.get("groups", ()) if not group.startswith("system:auth")
+    ]
 
 
 def test_authenticates_by_a_client_certificate(api_server: Access) -> None:

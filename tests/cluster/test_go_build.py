@@ -51,9 +51,9 @@ def test_our_module_takes_what_was_published_in_place_of_the_staging_area() -> N
     ]
 
 
-@pytest.mark.parametrize("theirs", [{}, {"Replace": None}, {"Replace": []}])
-def test_a_module_that_replaces_nothing_has_no_staging_area(theirs: dict[str, object]) -> None:
-    assert staging_modules(theirs) == []
+@pytest.mark.parametrize("go_mod", [{}, {"Replace": None}, {"Replace": []}])
+def test_a_module_that_replaces_nothing_has_no_staging_area(go_mod: dict[str, object]) -> None:
+    assert staging_modules(go_mod) == []
 
 
 def test_a_module_that_is_not_named_is_an_error() -> None:
@@ -127,11 +127,11 @@ def test_a_build_reports_progress_and_can_be_cancelled(tmp_path: Path) -> None:
 
     building = threading.Thread(target=build)
     building.start()
-    said = recorder.until("compiled")
+    line = recorder.until("compiled")
     recorder.progress.cancel()
     building.join(240)
 
-    assert said.startswith("Building Kubernetes: 1 packages compiled, the last was k8s.io/api/core/v1 (")
+    assert line.startswith("Building Kubernetes: 1 packages compiled, the last was k8s.io/api/core/v1 (")
     assert len(raised) == 1
 
 
@@ -143,9 +143,9 @@ def test_a_second_builder_waits_for_the_first(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         second = threading.Thread(target=builder.build, args=(str(go),))
         second.start()
-        said = recorder.until("Waiting")
+        line = recorder.until("Waiting")
         meanwhile = builder.target.exists()
     second.join(240)
 
-    assert said.startswith(f"Waiting for another process that builds {builder.target.name} (")
+    assert line.startswith(f"Waiting for another process that builds {builder.target.name} (")
     assert (meanwhile, builder.target.exists()) == (False, True)

@@ -39,9 +39,9 @@ def serve_config_connector_kinds(cluster: Access) -> None:
 
 def config_connector_bucket(name: str, **annotations: str) -> dict[str, Any]:
     """A bucket that is declared to Config Connector."""
-    said = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
+    given = {"cnrm.cloud.google.com/project-id": "some-project", **annotations}
     head = {"apiVersion": "storage.cnrm.cloud.google.com/v1beta1", "kind": "StorageBucket"}
-    return {**head, "metadata": {"name": name, "annotations": said}, "spec": {"location": "EU"}}
+    return {**head, "metadata": {"name": name, "annotations": given}, "spec": {"location": "EU"}}
 
 
 class ConfigConnectorCluster:
@@ -60,13 +60,13 @@ class ConfigConnectorCluster:
 
     def settle(self, manifest: dict[str, Any], live: Mapping[str, Any]) -> None:
         """The same for this manifest; `live` holds further fields of the bucket in the cloud."""
-        name, said = manifest["metadata"]["name"], manifest["metadata"]["annotations"]
-        annotations = {"cnrm.cloud.google.com/last-changed-cookie": _COOKIE, **said}
+        name, given = manifest["metadata"]["name"], manifest["metadata"]["annotations"]
+        annotations = {"cnrm.cloud.google.com/last-changed-cookie": _COOKIE, **given}
         metadata = {"name": name, "annotations": annotations, "finalizers": list(_FINALIZERS)}
         made = self.cluster.call("POST", BUCKETS.format(self.namespace), {**manifest, "metadata": metadata})
         assert made.status == 201, made
         body = {"name": name, **manifest["spec"], "labels": {"managed-by-cnrm": "true"}, **live}
-        path = f"/storage/v1/b?project={said['cnrm.cloud.google.com/project-id']}"
+        path = f"/storage/v1/b?project={given['cnrm.cloud.google.com/project-id']}"
         self.workspace.in_cloud(lambda cloud: cloud.call("POST", path, body))
 
     def uninstall(self) -> None:

@@ -223,8 +223,8 @@ def test_resources_that_an_export_paused_are_resumed_by_another_hand_over(
     shown = config_connector.workspace.run(
         *store, "get", "StorageBucket/calm", "-n", config_connector.namespace, "-o", "json"
     )
-    said = json.loads(shown.stdout)["metadata"]["annotations"]
-    assert [name for name in said if name.startswith("setpoint.dev/management")] == []
+    annotations = json.loads(shown.stdout)["metadata"]["annotations"]
+    assert [name for name in annotations if name.startswith("setpoint.dev/management")] == []
 
 
 def test_a_namespace_has_to_be_named(config_connector: ConfigConnectorCluster) -> None:

@@ -85,9 +85,8 @@ def test_resources_that_were_not_handed_over_are_not_removed(config_connector: C
     done = config_connector.workspace.run(*MIGRATE, "-n", config_connector.namespace, "--finish")
 
     assert done.returncode == 1
-    assert done.stderr == (
-        f"error: StorageBucket {config_connector.namespace}/calm is not declared in our store: hand over first, then finish\n"
-    )
+    resource = f"StorageBucket {config_connector.namespace}/calm"
+    assert done.stderr == f"error: {resource} is not declared in our store: hand over first, then finish\n"
     assert finalizers(config_connector, "calm") != []
 
 

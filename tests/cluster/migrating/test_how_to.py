@@ -72,8 +72,8 @@ def test_every_command_prints_what_the_page_shows_and_nothing_is_written_to_the_
 def assert_as_before(team: ConfigConnectorCluster) -> None:
     """After going back, the resources are as before, apart from the annotations that the page sets."""
     assert team.mode == "Reconciling"
-    said = {name: set(team.resource(name)["metadata"]["annotations"]) - set(THEIR_OWN) for name in ("logs", "photos")}
-    assert said == {"logs": set(), "photos": {"cnrm.cloud.google.com/default-to-gcp-fields"}}
+    added = {name: set(team.resource(name)["metadata"]["annotations"]) - set(THEIR_OWN) for name in ("logs", "photos")}
+    assert added == {"logs": set(), "photos": {"cnrm.cloud.google.com/default-to-gcp-fields"}}
 
 
 def declare(manifests: str, team: ConfigConnectorCluster) -> None:

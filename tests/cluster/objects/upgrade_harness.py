@@ -75,7 +75,7 @@ class UpgradeHarness:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An object to upgrade. `spec` has further fields of the KubernetesObject, `edited` is a patch by another writer."""
+    """An object to upgrade. `spec` are further fields of its resource, `edited` is a patch of another writer."""
 
     manifest: Any
     # The plural, name and API version of the object.

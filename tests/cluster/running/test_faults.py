@@ -147,8 +147,8 @@ def test_an_edit_before_a_compaction_is_found_by_a_relist(faults: FaultHarness) 
     faults.until_written(target, 2)
 
     assert faults.ages(target) == [1, 2]
-    told = [line["why"] for line in faults.controller.said("watch broke off")]
-    assert any("410" in why and "list again" in why for why in told), told
+    reasons = [line["why"] for line in faults.controller.said("watch broke off")]
+    assert any("410" in why and "list again" in why for why in reasons), reasons
 
 
 def test_an_edit_during_many_429_responses_is_carried_out(faults: FaultHarness) -> None:
