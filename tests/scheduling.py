@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.fixtures import NEEDS_CLUSTER, has_programs
 
 # Folders whose tests share a fixture that takes long to start. All other tests are handed out file by file.
-_TOGETHER: Final = ("tests/cluster/trustee/", "tests/stores/kubernetes/")
+_TOGETHER: Final = ("tests/cluster/outages/", "tests/cluster/trustee/", "tests/stores/kubernetes/")
 Unit: TypeAlias = Sequence[pytest.Item]
 # Tests of clusters and of commands mostly wait for other processes, so two workers share a core.
 _PROCESSES_PER_CORE: Final = 2

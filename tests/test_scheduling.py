@@ -14,6 +14,7 @@ from tests.scheduling import mixed, unit_of
         ("tests/stores/test_contract.py::TestApplying::test_a", "tests/stores/test_contract.py"),
         ("tests/stores/kubernetes/test_leases.py::test_a", "tests/stores/kubernetes/"),
         ("tests/cluster/trustee/test_lifecycle.py::test_a", "tests/cluster/trustee/"),
+        ("tests/cluster/outages/test_client.py::test_a", "tests/cluster/outages/"),
     ],
 )
 def test_a_unit_is_a_file_or_a_folder_whose_tests_share_a_server(nodeid: str, unit: str) -> None:

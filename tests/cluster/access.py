@@ -5,10 +5,13 @@ import http.client
 import json
 import secrets
 import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import yaml
@@ -73,16 +76,27 @@ class Access:
             headers["Authorization"] = f"Bearer {self.token_of(user)}"
         if body is not None:
             headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else "application/json"
-        connection = http.client.HTTPSConnection(
-            urlsplit(self.url).netloc, context=self.tls(user), timeout=_TIMEOUT_SECONDS
+        request = _Request(method, path, None if body is None else json.dumps(body), headers)
+        idle = _take_idle(self.url, user)
+        if idle is not None:
+            # The server may have been restarted, or have closed the idle connection: then a new one is opened.
+            with suppress(ConnectionError, ssl.SSLError, http.client.BadStatusLine):
+                return self._send(request, idle, user)
+        netloc = urlsplit(self.url).netloc
+        return self._send(
+            request, http.client.HTTPSConnection(netloc, context=self.tls(user), timeout=_TIMEOUT_SECONDS), user
         )
+
+    def _send(self, request: "_Request", connection: http.client.HTTPSConnection, user: str) -> Answer:
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            connection.request(*request)
             response = connection.getresponse()
             text = response.read().decode()
-            is_json = response.headers.get_content_type() == "application/json"
-        finally:
+        except BaseException:
             connection.close()
+            raise
+        _keep_idle(self.url, user, connection)
+        is_json = response.headers.get_content_type() == "application/json"
         return Answer(response.status, json.loads(text) if is_json else text)
 
     def new_namespace(self) -> str:
@@ -96,6 +110,37 @@ class Access:
         """Deletes a namespace, without waiting until it is gone."""
         deleted = self.call("DELETE", f"/api/v1/namespaces/{name}")
         assert deleted.status in (http.client.OK, http.client.ACCEPTED, http.client.NOT_FOUND), deleted
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    body: str | None
+    headers: Mapping[str, str]
+
+
+# By URL and user: connections that no thread uses now. A TLS handshake takes longer than most requests.
+_idle: Final[dict[tuple[str, str], list[http.client.HTTPSConnection]]] = {}
+_idle_lock: Final = threading.Lock()
+
+
+def _take_idle(url: str, user: str) -> http.client.HTTPSConnection | None:
+    with _idle_lock:
+        connections = _idle.get((url, user))
+        return connections.pop() if connections else None
+
+
+def _keep_idle(url: str, user: str, connection: http.client.HTTPSConnection) -> None:
+    with _idle_lock:
+        _idle.setdefault((url, user), []).append(connection)
+
+
+def close_idle_connections(url: str | None = None) -> None:
+    """Closes the idle connections to this API server, or to all of them."""
+    with _idle_lock:
+        for key in [key for key in _idle if url in (None, key[0])]:
+            for connection in _idle.pop(key):
+                connection.close()
 
 
 @cache

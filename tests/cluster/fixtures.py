@@ -5,22 +5,23 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, NoReturn, Protocol, TypeAlias
+from typing import Final, NoReturn, Protocol, TypeAlias, TypeVar
 
 import pytest
 
-from tests.cluster.access import Access
+from tests.cluster.access import Access, close_idle_connections
 from tests.cluster.assets import Assets, Missing, are_there
 from tests.cluster.children import last_lines
 from tests.cluster.server import Cluster, Settings
 from tests.cluster.shared_server import Coordinator, SharedServer, WorkerClient
 
 NEEDS_CLUSTER: Final = "needs_cluster"
-_ROOT_FIXTURES: Final = frozenset({"cluster_assets", "api_server"})
+_ROOT_FIXTURES: Final = frozenset({"cluster_assets", "api_server", "other_api_server"})
 _SHARED: Final = pytest.StashKey[SharedServer]()
 _ADDRESS: Final = "cluster_coordinator"
 _HAS_PROGRAMS: Final = "cluster_has_programs"
 
+T = TypeVar("T")
 NewApiServer: TypeAlias = Callable[[Settings], Cluster]
 
 
@@ -34,19 +35,19 @@ class WorkerNode(Protocol):
 @pytest.fixture(scope="session")
 def cluster_assets(pytestconfig: pytest.Config) -> Assets:
     """The programs of a real API server."""
-    found = pytestconfig.stash[_SHARED].assets()
-    if isinstance(found, Missing):
-        _skip_or_fail(found.reason)
-    return found
+    return _required(pytestconfig.stash[_SHARED].assets())
 
 
 @pytest.fixture(scope="session")
 def api_server(pytestconfig: pytest.Config) -> Access:
     """The API server that all tests share, with a controller manager if there is one: use a namespace of your own."""
-    found = pytestconfig.stash[_SHARED].server()
-    if isinstance(found, Missing):
-        _skip_or_fail(found.reason)
-    return found
+    return _required(pytestconfig.stash[_SHARED].server())
+
+
+@pytest.fixture(scope="session")
+def other_api_server(pytestconfig: pytest.Config) -> Access:
+    """A second API server that tests share: another cluster, for tests that need two. It has no controller manager."""
+    return _required(pytestconfig.stash[_SHARED].other_server())
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def new_api_server(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def own_api_server(new_api_server: NewApiServer) -> Cluster:
     """An API server of the test's own, which it may kill, freeze and restart."""
-    return new_api_server(Settings(fsync=True))
+    return new_api_server(Settings())
 
 
 def is_required(environment: Mapping[str, str]) -> bool:
@@ -153,7 +154,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stops the shared server."""
+    """Stops the shared servers."""
+    close_idle_connections()
     shared = config.stash.get(_SHARED, None)
     if isinstance(shared, Coordinator):
         shared.close()
@@ -180,6 +182,12 @@ def require_controllers(server: Access) -> None:
     """Skips where there is no controller manager."""
     if not server.has_controllers:
         pytest.skip("there is no kube-controller-manager beside the API server")
+
+
+def _required(found: T | Missing) -> T:
+    if isinstance(found, Missing):
+        _skip_or_fail(found.reason)
+    return found
 
 
 def _skip_or_fail(reason: str) -> NoReturn:

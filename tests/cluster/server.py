@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 from urllib.request import Request, urlopen
 
-from tests.cluster.access import ADMIN, USERS, Access, write_kubeconfig
+from tests.cluster.access import ADMIN, USERS, Access, close_idle_connections, write_kubeconfig
 from tests.cluster.assets import Assets
 from tests.cluster.certificates import Authority, new_key, private_pem, public_pem
 from tests.cluster.children import Child
@@ -38,8 +38,6 @@ class NotReady(Exception):
 class Settings:
     """Settings of an API server. `arguments` are further arguments of kube-apiserver."""
 
-    # Without it nothing survives a crash of the machine, which no test can cause; and it is far quicker.
-    fsync: bool = False
     controllers: Sequence[str] = ()
     arguments: Sequence[str] = ()
 
@@ -82,6 +80,7 @@ class Cluster:
 
     def close(self) -> None:
         """Stops it and removes the data of etcd; the logs stay."""
+        close_idle_connections(self.access.url)
         self.stop()
         shutil.rmtree(self._folder / "etcd", ignore_errors=True)
 
@@ -102,7 +101,7 @@ class Cluster:
             child.stop()
 
     def restart_api_server(self) -> None:
-        """Ends the API server in good order, and starts it again where it was."""
+        """Stops the API server by SIGTERM, which ends open watches, and starts it again at the same address."""
         self.api_server.stop()
         self.api_server.start()
         self.wait_until_ready()
@@ -154,7 +153,8 @@ class Cluster:
             f"--listen-client-urls={self._etcd_url}",
             f"--advertise-client-urls={self._etcd_url}",
             "--listen-peer-urls=http://127.0.0.1:0",
-            *(() if self._settings.fsync else ("--unsafe-no-fsync",)),
+            # Data survives kill -9 without it; only a crash of the machine would lose some.
+            "--unsafe-no-fsync",
         )
 
     def _api_server_arguments(self) -> Sequence[str]:
@@ -174,6 +174,8 @@ class Cluster:
             "--service-cluster-ip-range=10.0.0.0/24",
             # No node reaches it, and a loopback address is no valid endpoint.
             "--endpoint-reconciler-type=none",
+            # Open watches end when it is stopped; otherwise it would wait for them for a minute.
+            "--shutdown-watch-termination-grace-period=10s",
             # Pods are created without a service account, which a controller would have to create.
             "--disable-admission-plugins=ServiceAccount",
             *self._settings.arguments,

@@ -1,6 +1,6 @@
-"""One API server for a test run, shared by all xdist workers.
+"""The API servers of a test run that all xdist workers share.
 
-The process that starts the workers is the coordinator: it finds the programs and starts the server once, on the first
+The process that starts the workers is the coordinator: it finds the programs and starts each server once, on the first
 request. Workers send their requests over a socket.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tests.cluster.access import Access
 from tests.cluster.assets import Assets, Found, Missing, find
@@ -29,10 +29,17 @@ class ServerRequest(Enum):
     BEGIN = "find or build the programs"
     ASSETS = "return the programs"
     SERVER = "return the shared server"
+    OTHER_SERVER = "return the second shared server"
+
+
+_SETTINGS: Final = {
+    ServerRequest.SERVER: Settings(controllers=CONTROLLERS),
+    ServerRequest.OTHER_SERVER: Settings(),
+}
 
 
 class Coordinator:
-    """Finds the programs and starts the shared server, each once, even when that fails."""
+    """Finds the programs and starts the shared servers, each once, even when that fails."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._progress = Progress(tell)
@@ -40,7 +47,7 @@ class Coordinator:
         self._threads = ThreadPoolExecutor(thread_name_prefix="coordinator")
         self._folder = Path(tempfile.mkdtemp(prefix="setpoint-tests-"))
         self._assets: Future[Found] | None = None
-        self._cluster: Future[Cluster | Missing] | None = None
+        self._clusters: dict[ServerRequest, Future[Cluster | Missing]] = {}
         self._listener: Listener | None = None
 
     def begin(self) -> None:
@@ -57,10 +64,18 @@ class Coordinator:
 
     def server(self) -> Access | Missing:
         """The shared server, once it is ready."""
+        return self._access_to(ServerRequest.SERVER)
+
+    def other_server(self) -> Access | Missing:
+        """The second shared server, once it is ready."""
+        return self._access_to(ServerRequest.OTHER_SERVER)
+
+    def _access_to(self, server: ServerRequest) -> Access | Missing:
         with self._lock:
-            if self._cluster is None:
-                self._cluster = self._threads.submit(self._serve)
-        found = self._cluster.result()
+            if server not in self._clusters:
+                self._clusters[server] = self._threads.submit(self._start, server)
+            starting = self._clusters[server]
+        found = starting.result()
         return found if isinstance(found, Missing) else found.access
 
     def listen(self) -> str:
@@ -76,24 +91,25 @@ class Coordinator:
         self._progress.cancel()
 
     def close(self) -> None:
-        """Stops the server and a running build."""
+        """Stops the servers and a running build."""
         self.cancel()
-        # A failed start was raised where the server was requested.
-        if self._cluster is not None and self._cluster.exception() is None:
-            found = self._cluster.result()
-            if isinstance(found, Cluster):
+        for started in self._clusters.values():
+            # A failed start was raised where the server was requested.
+            if started.exception() is None and isinstance(found := started.result(), Cluster):
                 found.close()
         self._threads.shutdown()
         if self._listener is not None:
             self._listener.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _serve(self) -> Cluster | Missing:
+    def _start(self, server: ServerRequest) -> Cluster | Missing:
         match self.assets():
             case Missing() as missing:
                 return missing
             case Assets() as assets:
-                cluster = Cluster(assets, self._folder, Settings(controllers=CONTROLLERS))
+                folder = self._folder / server.name.lower()
+                folder.mkdir()
+                cluster = Cluster(assets, folder, _SETTINGS[server])
                 cluster.open()
                 return cluster
 
@@ -125,6 +141,8 @@ class Coordinator:
                 return self.assets()
             case ServerRequest.SERVER:
                 return self.server()
+            case ServerRequest.OTHER_SERVER:
+                return self.other_server()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +163,11 @@ class WorkerClient:
     def server(self) -> Access | Missing:
         """See Coordinator."""
         found: Access | Missing = self._ask(ServerRequest.SERVER)
+        return found
+
+    def other_server(self) -> Access | Missing:
+        """See Coordinator."""
+        found: Access | Missing = self._ask(ServerRequest.OTHER_SERVER)
         return found
 
     def _ask(self, request: ServerRequest) -> Any:

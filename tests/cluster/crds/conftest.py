@@ -1,14 +1,13 @@
 """The shared API server with the CustomResourceDefinitions of `setpoint crds`."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.access import Access
-from tests.cluster.crds.resources import CustomResources
+from tests.cluster.crds.resources import CustomResources, printed_definitions
 
 Kubectl = Callable[..., str]
 
@@ -29,8 +28,7 @@ def kubectl(api_server: Access, kubectl_program: Path) -> Kubectl:
 @pytest.fixture(scope="session")
 def definitions() -> str:
     """The output of `setpoint crds`."""
-    program = Path(sys.executable).with_name("setpoint")
-    return subprocess.run([str(program), "crds"], capture_output=True, text=True, check=True).stdout
+    return printed_definitions()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,15 @@
 """Requests for custom resources of our kinds."""
 
-import time
+import os
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
+from tests.cli.programs import DEADLINE
 from tests.cluster.access import Access, Answer
+from tests.cluster.polling import until
+from tests.forking.processes import SETPOINT, Start, run
 
 APIS = {
     "SQLInstance": "sql.cnrm.cloud.google.com/v1beta1",
@@ -17,6 +21,14 @@ APIS = {
 }
 # A kind may not be served right after it has been defined.
 _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def printed_definitions(*kinds: str) -> str:
+    """The output of `setpoint crds` for these kinds, or for all."""
+    environment = {**os.environ, "PYTHONUTF8": "1"}
+    done = run(Start((SETPOINT, "crds", *kinds), Path.cwd(), environment), DEADLINE)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def manifest(kind: str, spec: Any, name: str = "one") -> dict[str, Any]:
@@ -57,13 +69,14 @@ class CustomResources:
 
     def _post(self, document: Any, query: str) -> Answer:
         path = self._all(document["kind"]) + query
-        answer = self.cluster.call("POST", path, document)
-        for _ in range(50):
-            if answer.status not in _NOT_YET:
-                break
-            time.sleep(0.1)
-            answer = self.cluster.call("POST", path, document)
-        return answer
+        answers: list[Answer] = []
+
+        def is_served() -> bool:
+            answers[:] = [self.cluster.call("POST", path, document)]
+            return answers[0].status not in _NOT_YET
+
+        until(is_served)
+        return answers[0]
 
     def _all(self, kind: str) -> str:
         return f"/apis/{APIS[kind]}/namespaces/{self.namespace}/{kind.lower()}s"

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
@@ -16,6 +15,7 @@ from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.migrating.config_connector_cluster import BUCKETS, ConfigConnectorCluster
 from tests.docs.sessions import TYPED
+from tests.forking.processes import path_with_launcher
 from tests.scenarios.served_kinds import empty
 
 PAGE: Final = Path("docs/how-to/leave-config-connector.md")
@@ -32,7 +32,7 @@ class Terminal:
 
     def __init__(self, workspace: Workspace, kubectl: Path) -> None:
         self._workspace = workspace
-        self._path = os.pathsep.join([str(kubectl.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+        self._path = os.pathsep.join([str(kubectl.parent), path_with_launcher(workspace.folder / "bin")])
         self._code = 0
 
     def type(self, line: str) -> str:

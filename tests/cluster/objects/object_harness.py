@@ -14,6 +14,7 @@ from setpoint.clients.kubernetes.requests import ApiWriteOptions, Endpoint
 from setpoint.core.plan import Plan
 from setpoint.engine.context import EngineContext, Gone, Settled, StepOutcome, Stopped, SystemClock
 from setpoint.engine.intent import check_manifest
+from setpoint.engine.kind import Location, ResolvedReferences
 from setpoint.engine.resource import Resource, ResourceRef
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import OperationRunning, SetpointError
@@ -22,11 +23,10 @@ from setpoint.kinds.kubernetes_object.kind import KubernetesObjectKind
 from setpoint.kinds.kubernetes_object.spec import GROUP, NAME
 from setpoint.stores.memory import MemoryStore
 from tests.cluster.access import Access
+from tests.cluster.polling import until
 
 T = TypeVar("T")
 Tree = dict[str, Any]
-# More steps than any test here takes.
-MOST_STEPS = 200
 
 
 @dataclass(slots=True)
@@ -125,13 +125,17 @@ class ObjectHarness:
 
     def step_until_done(self, name: str = "one") -> StepOutcome:
         """Steps until the outcome is anything but a running operation."""
-        outcome = self.step(name)
-        for _ in range(MOST_STEPS):
-            if not (isinstance(outcome, Stopped) and isinstance(outcome.error, OperationRunning)):
-                return outcome
-            self.run(asyncio.sleep(0.05))
-            outcome = self.step(name)
-        raise AssertionError(f"still waiting after {MOST_STEPS} steps: {outcome}")
+        outcomes: list[StepOutcome] = []
+
+        def is_done() -> bool:
+            outcomes[:] = [self.step(name)]
+            return not (isinstance(outcomes[0], Stopped) and isinstance(outcomes[0].error, OperationRunning))
+
+        try:
+            until(is_done)
+        except TimeoutError as error:
+            raise AssertionError(f"still waiting: {outcomes[0]}") from error
+        return outcomes[0]
 
     def stop_reason(self, name: str = "one") -> SetpointError:
         """The error that stops one step."""
@@ -191,6 +195,16 @@ class ObjectHarness:
                 await client.close()
 
         self.run(apply())
+
+    def location(self, name: str = "one") -> Location:
+        """The location of the object of a resource."""
+        resource = self.run(self.store.get(self.ref(name)))
+        assert resource is not None
+        return self.kind.locate(resource, ResolvedReferences())
+
+    def requests(self) -> int:
+        """The number of requests."""
+        return sum(one.total() for one in self.counts)
 
     def writes(self) -> int:
         """The number of requests other than GET, server-side dry runs included."""

@@ -12,7 +12,6 @@ from setpoint.errors import DependencyNotFound, LocationChanged, RemoteRefused, 
 from tests.cluster.access import Access
 from tests.cluster.objects.object_harness import ObjectHarness, Tree, config_map, environment
 from tests.cluster.polling import until
-from tests.cluster.server import Cluster
 
 FROM_SECRET = {"kubeconfig": {"valueFrom": {"secretKeyRef": {"name": "access", "key": "kubeconfig"}}}}
 
@@ -67,10 +66,10 @@ def test_another_context_of_the_same_cluster_does_not_move_an_object(
 
 
 def test_another_current_context_does_not_move_an_object(
-    unconfigured: ObjectHarness, tmp_path: Path, own_api_server: Cluster
+    unconfigured: ObjectHarness, tmp_path: Path, other_api_server: Access
 ) -> None:
     both = yaml.safe_load(two_contexts(unconfigured.access, "first"))
-    other = yaml.safe_load(own_api_server.access.kubeconfig.read_text(encoding="utf-8"))
+    other = yaml.safe_load(other_api_server.kubeconfig.read_text(encoding="utf-8"))
     both["clusters"].append({**other["clusters"][0], "name": "other"})
     both["users"].append({**other["users"][0], "name": "other"})
     both["contexts"][1]["context"] = {"cluster": "other", "user": "other"}

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from soak.fleet.cloud import DoorCloud, Written
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import ADMIN
+from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
 from tests.cluster.running.proxy import ProxiedRequest, Proxy
@@ -82,6 +83,15 @@ class ControllerHarness:
     def writes_to(self, path: str) -> list[Written]:
         """The writes to the object at that path."""
         return self.in_cloud(lambda cloud: cloud.writes_to(path))
+
+    def until_observed(self, path: str, times: int = 1) -> None:
+        """Returns when the object at that path of the local cloud has been read so many times more."""
+
+        def reads() -> int:
+            return self.in_cloud(lambda cloud: sum(one.path == path for one in cloud.journal.entries))
+
+        wanted = reads() + times
+        until(lambda: reads() >= wanted)
 
     def requests(self) -> list[ProxiedRequest]:
         """All requests of controllers to the API server so far, without those for leases."""

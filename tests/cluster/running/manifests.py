@@ -3,6 +3,9 @@
 import base64
 from typing import Any, Final
 
+from setpoint.engine.requeue import jittered_resync
+from setpoint.engine.resource import ResourceRef
+
 PROJECT: Final = "some-project"
 STORAGE, SQL = "storage.cnrm.cloud.google.com/v1beta1", "sql.cnrm.cloud.google.com/v1beta1"
 _PROJECT_ID: Final = "cnrm.cloud.google.com/project-id"
@@ -18,6 +21,15 @@ def declared(api_version: str, kind: str, name: str, spec: Any, **annotations: s
 def bucket(name: str, **annotations: str) -> dict[str, Any]:
     """A bucket."""
     return declared(STORAGE, "StorageBucket", name, {"location": "EU"}, **annotations)
+
+
+def quickly_resynced(namespace: str) -> str:
+    """The name of a bucket with the shortest jittered resync for an interval of a second: half a second."""
+
+    def resync(name: str) -> float:
+        return jittered_resync(ResourceRef("storage.cnrm.cloud.google.com", "StorageBucket", namespace, name), 1)
+
+    return min((f"resynced-{number}" for number in range(100)), key=resync)
 
 
 def instance(name: str) -> dict[str, Any]:

@@ -65,6 +65,8 @@ class Proxy:
         self._session: aiohttp.ClientSession | None = None
         self._sockets = SocketFactory()
         self._open: dict[int, web.BaseRequest] = {}
+        # The watches whose events are delayed until it is set, by the last part of their path.
+        self._held_watches: dict[str, asyncio.Event] = {}
         self.url = ""
 
     async def start(self) -> None:
@@ -100,6 +102,14 @@ class Proxy:
         }
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
         return file
+
+    def hold_watches(self, plural: str) -> None:
+        """Delays all events of watches of these objects."""
+        self._held_watches[plural] = asyncio.Event()
+
+    def release_watches(self, plural: str) -> None:
+        """Delivers the delayed events."""
+        self._held_watches.pop(plural).set()
 
     def cut(self) -> int:
         """Aborts every connection with an unfinished response; returns their number."""
@@ -141,7 +151,10 @@ class Proxy:
             kept = {name: text for name, text in found.headers.items() if name.lower() not in _NOT_FORWARDED}
             answer = web.StreamResponse(status=found.status, headers=kept)
             await answer.prepare(incoming)
+            plural = incoming.rel_url.raw_path.rpartition("/")[2]
             async for piece in found.content.iter_any():
+                if (held := self._held_watches.get(plural)) and "watch=true" in incoming.rel_url.raw_query_string:
+                    await held.wait()
                 await answer.write(piece)
             await answer.write_eof()
         return answer

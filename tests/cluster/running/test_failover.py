@@ -14,7 +14,9 @@ def test_other_replicas_take_over_from_one_that_is_killed_or_terminated(
     cluster: Access, namespace: str, tmp_path: Path
 ) -> None:
     progress: list[str] = []
-    outcome = asyncio.run(run(FleetPlan(kills=2, at_once=2), Place(cluster, namespace, tmp_path), progress.append))
+    outcome = asyncio.run(
+        run(FleetPlan(kills=2, at_once=2, shortens_leases=True), Place(cluster, namespace, tmp_path), progress.append)
+    )
 
     assert outcome.wrong == [], progress
 

@@ -8,7 +8,7 @@ from setpoint.localcloud.faults import FailRequest
 from soak.fleet.process import RunProcess
 from tests.cluster.polling import until
 from tests.cluster.running.controller_harness import ControllerHarness
-from tests.cluster.running.manifests import bucket, bucket_path
+from tests.cluster.running.manifests import bucket, bucket_path, quickly_resynced
 
 REQUESTED = "setpoint.dev/reconcile-requested-at"
 
@@ -131,15 +131,13 @@ def _names(fields: Any) -> dict[str, set[str]]:
 def test_resyncs_without_drift_send_no_request_to_the_cluster_and_write_nothing(
     shared_harness: ControllerHarness, controller: RunProcess
 ) -> None:
-    target = _create_bucket(shared_harness, "quiet", reconcile_interval_in_seconds="1")
-    _until_observed(shared_harness, "quiet", 2)
-    before, requests, written = (
-        shared_harness.kubectl.get(target),
-        shared_harness.requests(),
-        shared_harness.in_cloud(_written),
-    )
+    name = quickly_resynced(shared_harness.kubectl.namespace)
+    target = _create_bucket(shared_harness, name, reconcile_interval_in_seconds="1")
+    shared_harness.until_observed(bucket_path(name), 2)
+    before, requests = shared_harness.kubectl.get(target), shared_harness.requests()
+    written = shared_harness.in_cloud(_written)
 
-    _until_observed(shared_harness, "quiet", 5)
+    shared_harness.until_observed(bucket_path(name), 5)
 
     assert [one for one in shared_harness.requests()[len(requests) :] if one not in requests] == []
     assert shared_harness.in_cloud(_written) == written
@@ -160,13 +158,3 @@ def test_requests_to_the_cluster_are_counted_in_the_metrics(
 
 def _written(cloud: Any) -> int:
     return len(cloud.written)
-
-
-def _until_observed(harness: ControllerHarness, name: str, times: int) -> None:
-    """Returns when the bucket has been observed so many times more."""
-
-    def observations() -> int:
-        return harness.in_cloud(lambda cloud: sum(one.path == bucket_path(name) for one in cloud.journal.entries))
-
-    wanted = observations() + times
-    until(lambda: observations() >= wanted)

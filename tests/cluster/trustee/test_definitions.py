@@ -1,13 +1,12 @@
 """The CustomResourceDefinitions of both kinds on a real API server accept and refuse what upstream's do."""
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
-from soak.fleet.process import SETPOINT
+from tests.cluster.crds.resources import printed_definitions
 from tests.cluster.trustee.manifests import kbs_config, trustee_config
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
 from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
@@ -16,8 +15,7 @@ from tests.cluster.trustee.trustee_namespace import TrusteeNamespace
 @pytest.fixture(scope="module")
 def printed() -> str:
     """The output of `setpoint crds TrusteeConfig KbsConfig`."""
-    command = [SETPOINT, "crds", "TrusteeConfig", "KbsConfig"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return printed_definitions("TrusteeConfig", "KbsConfig")
 
 
 def _spec(printed: str, kind: str) -> Any:

@@ -58,7 +58,7 @@ def test_a_creation_that_was_killed_at_any_write_is_finished_and_nothing_is_take
         for trustee in namespaces:
             trustee.apply(trustee_config())
         until(lambda: len(stalled_namespaces.stalled) == MOMENTS)
-        trustee_cluster.controller.kill()
+        trustee_cluster.kill_controller()
     trustee_cluster.controller.start()
 
     for trustee, moment in zip(namespaces, moments, strict=True):

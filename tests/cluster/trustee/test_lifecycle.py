@@ -1,10 +1,7 @@
 """Children, statuses and events of a TrusteeConfig."""
 
-import time
 import tomllib
-from collections.abc import Callable
 from functools import partial
-from statistics import median
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -18,8 +15,6 @@ from tests.cluster.trustee.manifests import decoded, restricted, tls_secrets, tr
 from tests.cluster.trustee.trustee_cluster import TrusteeCluster
 from tests.cluster.trustee.trustee_namespace import DEPLOYMENT, KBS, SERVICE, TRUSTEE, TrusteeNamespace, condition_of
 
-# A process that polls every ten seconds has just polled when something changes: it would take nearly ten, each time.
-HALF_A_POLL = 5.0
 PERMISSIVE_SPEC = {
     "kbsDeploymentType": "AllInOneDeployment",
     "KbsDeploymentSpec": {"replicas": 1},
@@ -174,21 +169,25 @@ def _named(entries: Any) -> list[str]:
     return [one["name"] for one in entries]
 
 
-def test_both_statuses_follow_the_pods_at_once_and_both_ways(
+def test_both_statuses_follow_the_deployment_by_its_watch_events(
     trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
 ) -> None:
     trustee.settle(trustee_config())
     assert trustee.get(KBS)["status"]["isReady"] is False
     assert "isReady" not in trustee.get(TRUSTEE)["status"]
 
-    waits = []
-    for _ in range(3):
+    trustee_cluster.drain()
+    with trustee_cluster.held_watches("deployments"):
+        requests = len(trustee_cluster.requests())
         trustee.report_replicas()
-        waits.append(_seconds_until(trustee, lambda found: found["status"].get("isReady") is True))
-        trustee.report_replicas(0)
-        waits.append(_seconds_until(trustee, lambda found: "isReady" not in found["status"]))
+        # Meanwhile the controller creates another Trustee, and reads nothing of this one: it does not poll.
+        trustee_cluster.new_namespace().settle(trustee_config())
+        assert [one for one in trustee_cluster.requests()[requests:] if trustee.namespace in one.path] == []
+        assert "isReady" not in trustee.get(TRUSTEE)["status"]
+    trustee.until(TRUSTEE, _is_ready)
 
-    assert median(waits) < HALF_A_POLL
+    trustee.report_replicas(0)
+    trustee.until(TRUSTEE, lambda found: not _is_ready(found))
     assert trustee.get(KBS)["status"]["isReady"] is False
     trustee.report_replicas()
     trustee.kubectl.until_ready(TRUSTEE, KBS)
@@ -205,24 +204,26 @@ def test_both_statuses_follow_the_pods_at_once_and_both_ways(
     trustee_cluster.expect_no_more_writes(trustee, TRUSTEE, KBS, DEPLOYMENT, SERVICE)
 
 
-def test_how_far_the_pods_are_is_told_by_both_at_once(trustee: TrusteeNamespace) -> None:
+def test_each_report_of_the_deployment_is_one_status_update_of_both(
+    trustee_cluster: TrusteeCluster, trustee: TrusteeNamespace
+) -> None:
     trustee.settle(trustee_config())
     trustee.patch(KBS, spec={"KbsDeploymentSpec": {"replicas": 9}})
     trustee.until(DEPLOYMENT, lambda found: found["spec"]["replicas"] == 9)
+    trustee.report_replicas(1)
+    trustee.until(TRUSTEE, partial(_has_message, "1 of 9 replicas available"))
+    requests = len(trustee_cluster.requests())
 
-    waits = []
-    for up in range(1, 9):
+    for up in range(2, 9):
         trustee.report_replicas(up)
-        waits.append(_seconds_until(trustee, partial(_has_message, f"{up} of 9 replicas available")))
+        trustee.until(TRUSTEE, partial(_has_message, f"{up} of 9 replicas available"))
 
-    assert median(waits) < HALF_A_POLL
+    writes = [one for one in trustee_cluster.writes(requests, trustee.namespace) if "/events" not in one]
+    assert writes == [f"PATCH {trustee.path(KBS)}/status", f"PATCH {trustee.path(TRUSTEE)}/status"] * 7
 
 
-def _seconds_until(trustee: TrusteeNamespace, holds: Callable[[Any], bool]) -> float:
-    """How long it takes until that holds for the TrusteeConfig."""
-    begun = time.monotonic()
-    trustee.until(TRUSTEE, holds)
-    return time.monotonic() - begun
+def _is_ready(found: Any) -> bool:
+    return found["status"].get("isReady") is True
 
 
 def _has_message(words: str, found: Any) -> bool:

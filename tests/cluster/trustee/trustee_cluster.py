@@ -1,7 +1,7 @@
 """`setpoint run` for all namespaces of a cluster, by a proxy that records its requests."""
 
 import os
-import time
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,17 +13,22 @@ from aiohttp import web
 
 from soak.fleet.process import RunProcess, surroundings
 from tests.cluster.access import Access
+from tests.cluster.leases import shorten_leases
+from tests.cluster.polling import until
 from tests.cluster.running.background_loop import BackgroundLoop
 from tests.cluster.running.kubectl import Kubectl
 from tests.cluster.running.proxy import NetworkFault, ProxiedRequest, Proxy, no_fault
+from tests.cluster.trustee.manifests import trustee_config
 from tests.cluster.trustee.trustee_namespace import TrusteeNamespace, Version
 
 # No resource of these tests is in a cloud.
 _UNREACHABLE: Final = "http://127.0.0.1:9"
 _LEASES: Final = "default"
-# As long as upstream looks on.
-STILL_SECONDS: Final = 20.0
-_SETTLE_SECONDS: Final = 2.0
+_KINDS: Final = ("TrusteeConfig", "KbsConfig")
+_RECONCILES: Final = re.compile(
+    r'^controller_runtime_reconcile_total\{controller="(\w+)",result="\w+"\} (\d+)', re.MULTILINE
+)
+_BUSY: Final = re.compile(r"^(?:workqueue_depth|setpoint_workqueue_in_work)\{.*\} (\d+)", re.MULTILINE)
 
 
 class SettledObjects(NamedTuple):
@@ -59,7 +64,7 @@ class TrusteeCluster:
         self.proxy.write_kubeconfig(self.folder / "proxied.kubeconfig")
         found = surroundings(self.folder / "proxied.kubeconfig", _LEASES, _UNREACHABLE, self.folder)
         environment = {**found, "SETPOINT_STORE": "kubernetes", "OPERATOR_IMAGE_NAME": "operator:1"}
-        self.controller = RunProcess("controller", self.folder, environment, ("--kinds", "TrusteeConfig,KbsConfig"))
+        self.controller = RunProcess("controller", self.folder, environment, ("--kinds", ",".join(_KINDS)))
         self._running.callback(self._end)
         self.controller.start()
         return self
@@ -103,6 +108,51 @@ class TrusteeCluster:
     def _set_faults(self, fault: NetworkFault, loses_response: Callable[[web.BaseRequest], bool]) -> None:
         self.proxy.fault, self.proxy.loses_response = fault, loses_response
 
+    @contextmanager
+    def held_watches(self, plural: str) -> Iterator[None]:
+        """During the block the controller receives no event of these objects; afterwards it receives them."""
+        self._background.call(lambda: self.proxy.hold_watches(plural))
+        try:
+            yield
+        finally:
+            self._background.call(lambda: self.proxy.release_watches(plural))
+
+    # --- Reconciles ---------------------------------------------------------------------------------------------------
+
+    def reconciles(self, kind: str) -> int:
+        """The number of reconciles of that kind since the controller was started."""
+        return sum(
+            int(number)
+            for name, number in _RECONCILES.findall(self.controller.metrics())
+            if name.lower() == kind.lower()
+        )
+
+    def kill_controller(self) -> None:
+        """kill -9. Its leases expire soon, so that the next one need not wait."""
+        self.controller.kill()
+        shorten_leases(self.access, _LEASES, lambda holder: holder.startswith(f"{self.controller.name}-"))
+
+    def restart_controller(self) -> None:
+        """Restarts it; returns when it has reconciled every resource, and is idle."""
+        assert self.controller.stop() == 0
+        numbers = {kind: self._number_of(kind) for kind in _KINDS}
+        self.controller.start()
+        until(lambda: all(self.reconciles(kind) >= number for kind, number in numbers.items()))
+        self._until_idle()
+
+    def _number_of(self, kind: str) -> int:
+        listed = self.access.call("GET", f"/apis/confidentialcontainers.org/v1alpha1/{kind.lower()}s").body["items"]
+        return len(listed)
+
+    def drain(self) -> None:
+        """Returns when the controller has received all events so far, and is idle."""
+        # Events of a kind arrive in order: those of another TrusteeConfig come after all others.
+        self.new_namespace().settle(trustee_config())
+        self._until_idle()
+
+    def _until_idle(self) -> None:
+        until(lambda: not any(map(int, _BUSY.findall(self.controller.metrics()))))
+
     # --- No write without a change ------------------------------------------------------------------------------------
 
     def expect_no_more_writes(self, trustee: TrusteeNamespace, *targets: str) -> None:
@@ -110,12 +160,12 @@ class TrusteeCluster:
         self.settled.append(SettledObjects(os.environ["PYTEST_CURRENT_TEST"], trustee, targets))
 
     def written_after_settling(self) -> list[str]:
-        """What was written to although it had to stay as it was: all tests share one look of `STILL_SECONDS`."""
-        if self.settled:
-            # What the last test began is done by then.
-            time.sleep(_SETTLE_SECONDS)
+        """The settled objects that a restarted controller writes to: it reconciles all resources of all tests once."""
+        if not self.settled:
+            return []
+        self.drain()
         before = [one.versions() for one in self.settled]
-        time.sleep(STILL_SECONDS if self.settled else 0)
+        self.restart_controller()
         after = [one.versions() for one in self.settled]
         return [
             f"{one.test}: {old}, then {new}"

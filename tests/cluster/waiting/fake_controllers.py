@@ -1,14 +1,10 @@
 """Fake controllers: they write the statuses of objects by the status subresource."""
 
-import http.client
-import json
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from tests.cluster.access import Access
 
-_TIMEOUT_SECONDS: Final = 90.0
 # By kind: the path of its API version, and its plural.
 ENDPOINTS: Final[Mapping[str, tuple[str, str]]] = {
     "ConfigMap": ("/api/v1", "configmaps"),
@@ -23,17 +19,11 @@ _LONG_AGO: Final = "2026-01-01T00:00:00Z"
 
 
 class FakeControllers:
-    """The fake controllers of one namespace. They share one connection."""
+    """The fake controllers of one namespace."""
 
     def __init__(self, access: Access, namespace: str) -> None:
         self._access = access
         self._namespace = namespace
-        self._connection: http.client.HTTPSConnection | None = None
-
-    def close(self) -> None:
-        """Closes the connection."""
-        if self._connection is not None:
-            self._connection.close()
 
     def path(self, target: str) -> str:
         """The API path of the object `KIND/NAME`."""
@@ -43,19 +33,19 @@ class FakeControllers:
 
     def get(self, target: str) -> Any:
         """The object; None when there is none."""
-        code, body = self._call("GET", self.path(target))
-        assert code in (200, 404), body
-        return body if code == 200 else None
+        answer = self._access.call("GET", self.path(target))
+        assert answer.status in (200, 404), answer
+        return answer.body if answer.status == 200 else None
 
     def delete(self, target: str) -> None:
         """Deletes it, and its dependants in the background."""
-        code, body = self._call("DELETE", f"{self.path(target)}?propagationPolicy=Background")
-        assert code in (200, 202), body
+        answer = self._access.call("DELETE", f"{self.path(target)}?propagationPolicy=Background")
+        assert answer.status in (200, 202), answer
 
     def create(self, tree: Any) -> None:
         """Creates an object, as another writer."""
-        code, body = self._call("POST", self.path(f"{tree['kind']}/").rstrip("/"), tree)
-        assert code == 201, body
+        answer = self._access.call("POST", self.path(f"{tree['kind']}/").rstrip("/"), tree)
+        assert answer.status == 201, answer
 
     def patch_status(self, target: str, **status: Any) -> None:
         """Patches members of the status; None removes one."""
@@ -104,27 +94,8 @@ class FakeControllers:
     # --- Requests -----------------------------------------------------------------------------------------------------
 
     def _patch(self, path: str, body: Any) -> None:
-        code, answer = self._call("PATCH", path, body)
-        assert code == 200, answer
-
-    def _call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        try:
-            return self._ask(method, path, body)
-        except (http.client.HTTPException, OSError):
-            # The API server was restarted meanwhile; every request here can be repeated.
-            self.close()
-            self._connection = None
-            return self._ask(method, path, body)
-
-    def _ask(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        if self._connection is None:
-            netloc, tls = urlsplit(self._access.url).netloc, self._access.tls()
-            self._connection = http.client.HTTPSConnection(netloc, context=tls, timeout=_TIMEOUT_SECONDS)
-        content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        text = None if body is None else json.dumps(body)
-        self._connection.request(method, path, text, {"Accept": "application/json", "Content-Type": content_type})
-        response = self._connection.getresponse()
-        return response.status, json.loads(response.read())
+        answer = self._access.call("PATCH", path, body)
+        assert answer.status == 200, answer
 
 
 def condition(type_: str, status: str, **more: Any) -> dict[str, Any]:

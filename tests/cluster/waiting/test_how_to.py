@@ -3,12 +3,12 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from shutil import which
 
 from tests.cluster.access import Access
 from tests.docs.sessions import TYPED
+from tests.forking.processes import path_with_launcher
 
 PAGE = Path("docs/how-to/wait-for-an-object.md")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -30,7 +30,7 @@ class Terminal:
         # The context has the name that the page shows.
         text = access.kubeconfig.read_text(encoding="utf-8")
         kubeconfig.write_text(re.sub(r"\btests$", "demo", text, flags=re.MULTILINE), encoding="utf-8")
-        path = os.pathsep.join([str(kubectl.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+        path = os.pathsep.join([str(kubectl.parent), path_with_launcher(folder / "bin")])
         kubernetes_object = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         self._environment = {
             **kubernetes_object,

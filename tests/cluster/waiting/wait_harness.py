@@ -45,7 +45,6 @@ class WaitHarness:
 
     def __enter__(self) -> Self:
         self.controllers, self.proxy = FakeControllers(self.access, self.namespace), Proxy(self.access)
-        self._running.callback(self.controllers.close)
         self._running.enter_context(self._background)
         self._background.run(self.proxy.start())
         self._running.callback(lambda: self._background.run(self.proxy.stop()))

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
@@ -12,23 +12,12 @@ from setpoint.clients.kubernetes.requests import Endpoint, PageRequest
 from setpoint.clients.kubernetes.watch import WatchEventType, WatchTimeouts, watch
 from setpoint.errors import RemoteExpired, RemoteUnavailable
 from tests.clients.api_server_client import TIMEOUT, config_map, config_maps, names, summary, tree, with_client
-from tests.cluster.assets import Assets
-from tests.cluster.server import Cluster, Settings
-
-
-@pytest.fixture(scope="module")
-def cluster(cluster_assets: Assets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One API server for all these tests: each leaves it running."""
-    with Cluster(cluster_assets, tmp_path_factory.mktemp("cluster"), Settings()) as running:
-        yield running
+from tests.cluster.server import Cluster
 
 
 @pytest.fixture
-def namespace(cluster: Cluster) -> str:
-    # A failed test may have left it stopped or frozen.
-    cluster.api_server.thaw()
-    cluster.start()
-    return cluster.access.new_namespace()
+def namespace(outage_server: Cluster) -> str:
+    return outage_server.access.new_namespace()
 
 
 async def _listed(client: KubernetesClient, maps: Endpoint) -> ObjectPage:
@@ -52,15 +41,17 @@ async def _names_over_time(client: KubernetesClient, maps: Endpoint) -> AsyncGen
                         yield summary(event)[1]
 
 
-def test_misses_nothing_while_the_api_server_is_killed_and_started_again(cluster: Cluster, namespace: str) -> None:
+def test_misses_nothing_while_the_api_server_is_killed_and_started_again(
+    outage_server: Cluster, namespace: str
+) -> None:
     maps = config_maps(namespace)
 
     async def change(client: KubernetesClient) -> None:
         await client.create(maps, config_map("before"))
-        await asyncio.to_thread(cluster.api_server.kill)
+        await asyncio.to_thread(outage_server.api_server.kill)
         with pytest.raises(RemoteUnavailable):
             await client.get(maps.named("before"))
-        await asyncio.to_thread(cluster.start)
+        await asyncio.to_thread(outage_server.start)
         await client.create(maps, config_map("after"))
 
     async def use(client: KubernetesClient) -> set[str]:
@@ -74,10 +65,10 @@ def test_misses_nothing_while_the_api_server_is_killed_and_started_again(cluster
             await changing
         return seen
 
-    assert with_client(cluster.access.kubeconfig, use) == {"before", "after"}
+    assert with_client(outage_server.access.kubeconfig, use) == {"before", "after"}
 
 
-def test_a_watch_of_a_frozen_api_server_is_resumed_once_it_answers(cluster: Cluster, namespace: str) -> None:
+def test_a_watch_of_a_frozen_api_server_is_resumed_once_it_answers(outage_server: Cluster, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def use(client: KubernetesClient) -> tuple[list[tuple[str, str]], int]:
@@ -86,23 +77,23 @@ def test_a_watch_of_a_frozen_api_server_is_resumed_once_it_answers(cluster: Clus
         async with asyncio.timeout(TIMEOUT), aclosing(waiting) as events:
             await client.create(maps, config_map("before"))
             events_seen = [summary(await anext(events))]
-            cluster.api_server.freeze()
+            outage_server.api_server.freeze()
             next_one = asyncio.ensure_future(anext(events))
             await asyncio.sleep(2.0)
-            cluster.api_server.thaw()
+            outage_server.api_server.thaw()
             await client.create(maps, config_map("after"))
             events_seen.append(summary(await next_one))
         (host,) = {host for _, host, _ in client.http.counts}
         return events_seen, client.http.counts["GET", host, "200"]
 
-    events_seen, answers = with_client(cluster.access.kubeconfig, use)
+    events_seen, answers = with_client(outage_server.access.kubeconfig, use)
 
     assert events_seen == [("ADDED", "before"), ("ADDED", "after")]
     # The list, the watch, and the resumed watch.
     assert answers >= 3
 
 
-def test_lists_and_watches_from_before_a_compaction_expire(cluster: Cluster, namespace: str) -> None:
+def test_lists_and_watches_from_before_a_compaction_expire(outage_server: Cluster, namespace: str) -> None:
     maps = config_maps(namespace)
 
     async def use(client: KubernetesClient) -> list[tuple[list[str], bool]]:
@@ -111,9 +102,9 @@ def test_lists_and_watches_from_before_a_compaction_expire(cluster: Cluster, nam
         pages = client.pages(maps, size=1)
         seen = [await anext(pages)]
         await client.create(maps, config_map("zero"))
-        await asyncio.to_thread(cluster.compact)
+        await asyncio.to_thread(outage_server.compact)
         # Until then the watch cache may still have what etcd has compacted.
-        await asyncio.to_thread(cluster.restart_api_server)
+        await asyncio.to_thread(outage_server.restart_api_server)
         with pytest.raises(RemoteExpired):
             await client.list(maps, paging=PageRequest(1, first.token))
         async with (
@@ -125,7 +116,7 @@ def test_lists_and_watches_from_before_a_compaction_expire(cluster: Cluster, nam
         seen += [page async for page in pages]
         return [(names(page.items), page.is_first) for page in seen]
 
-    assert with_client(cluster.access.kubeconfig, use) == [
+    assert with_client(outage_server.access.kubeconfig, use) == [
         (["one"], True),
         (["one", "three", "two", "zero"], True),
     ]
