@@ -219,14 +219,14 @@ class WritesOnObserve(KubernetesObjectKind):
 
     async def observe(self, location: Location, known: str | None = None) -> Absent | Present[LiveObject] | Unchanged:
         """The observation after a write."""
-        location = parse_object_location(location)
-        reach = await self.clusters.connect(location.cluster)
-        endpoint = (await reach.discovery.find(location.api_version, location.kind)).endpoint(
-            location.namespace, location.name
+        parsed = parse_object_location(location)
+        reach = await self.clusters.connect(parsed.cluster)
+        endpoint = (await reach.discovery.find(parsed.api_version, parsed.kind)).endpoint(
+            parsed.namespace, parsed.name
         )
         body: dict[str, Any] = {
-            "apiVersion": location.api_version,
-            "kind": location.kind,
+            "apiVersion": parsed.api_version,
+            "kind": parsed.kind,
             "metadata": {"labels": {"seen": "yes"}},
         }
         await reach.client.apply(endpoint, body, Options("meddler"))

@@ -50,7 +50,7 @@ class ControllerHarness:
 
     # --- Processes ----------------------------------------------------------------------------------------------------
 
-    def process(self, *options: str, name: str = "controller", before: tuple[str, ...] = ()) -> RunProcess:
+    def start_controller(self, *options: str, name: str = "controller", before: tuple[str, ...] = ()) -> RunProcess:
         """A running `setpoint run`. It is stopped in the end, and must not have logged a bug."""
         door = self.background.run(self.cloud.open_door(name))
         process = RunProcess(name, self.folder, self.environment(door), options, before)

@@ -17,7 +17,7 @@ ROUNDS_PER_RESYNC = 5
 
 def _start(harness: ControllerHarness, before: tuple[str, ...] = ()) -> GitOps:
     """A controller that reconciles a bucket twice a second, and a GitOps tool that applies it."""
-    harness.process(before=before)
+    harness.start_controller(before=before)
     manifest = bucket(quickly_resynced(harness.kubectl.namespace), reconcile_interval_in_seconds="1")
     tool = GitOps.of(harness.kubectl.access, harness.kubectl.namespace, manifest)
     tool.apply()

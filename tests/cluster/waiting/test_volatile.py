@@ -10,7 +10,7 @@ from tests.cluster.waiting.manifests import ADDRESS, config_map, deployment, kub
 from tests.cluster.waiting.wait_harness import WaitHarness
 
 # The first number of updates has every state of both statuses once, the second makes events overlap with reads.
-FEW, MANY = 8, 400
+FEW, MANY = 8, 1000
 KNOWN = {"state": "known", "value": {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}}}
 
 
@@ -64,7 +64,7 @@ def test_status_updates_change_no_plan_and_write_nothing(settled: WaitHarness) -
     _assert_settled(settled, written)
 
 
-def test_a_running_controller_writes_nothing_for_hundreds_of_status_updates(settled: WaitHarness) -> None:
+def test_a_running_controller_writes_nothing_for_a_thousand_status_updates(settled: WaitHarness) -> None:
     written, controller = settled.writes(), settled.run_controller()
     until(lambda: settled.watches() >= 3)
     _flap_statuses(settled.controllers, MANY)
