@@ -221,9 +221,7 @@ class WritesOnObserve(KubernetesObjectKind):
         """The observation after a write."""
         parsed = parse_object_location(location)
         reach = await self.clusters.connect(parsed.cluster)
-        endpoint = (await reach.discovery.find(parsed.api_version, parsed.kind)).endpoint(
-            parsed.namespace, parsed.name
-        )
+        endpoint = (await reach.discovery.find(parsed.api_version, parsed.kind)).endpoint(parsed.namespace, parsed.name)
         body: dict[str, Any] = {
             "apiVersion": parsed.api_version,
             "kind": parsed.kind,

@@ -79,11 +79,12 @@ def test_a_requested_reconcile_reverts_drift(shared_harness: ControllerHarness) 
 def test_a_deletion_waits_until_the_object_is_gone(shared_harness: ControllerHarness) -> None:
     target = _create_bucket(shared_harness, "deleted")
     shared_harness.in_cloud(
-        lambda cloud: cloud.inject(FailRequest(503, "DELETE", "/b/deleted", times=2, retry_after=1))
+        lambda cloud: cloud.inject(FailRequest(503, "DELETE", "/b/deleted", times=1_000, retry_after=1))
     )
 
     shared_harness.kubectl("delete", target, "--wait=false")
     marked = shared_harness.kubectl.get(target)
+    shared_harness.in_cloud(lambda cloud: cloud.faults.clear())
     shared_harness.kubectl("wait", target, "--for=delete", "--timeout=240s")
 
     assert marked["metadata"]["deletionTimestamp"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.cluster.waiting.fake_controllers import condition
-from tests.cluster.waiting.four_waits import AT_START, four_objects, report_done, uids
+from tests.cluster.waiting.four_waits import AT_START, four_objects, report_done, uids, until_all_wait
 from tests.cluster.waiting.manifests import config_map, deployment, job, kubernetes_object, record
 from tests.cluster.waiting.wait_harness import RunningApply, WaitHarness
 
@@ -119,7 +119,11 @@ def test_a_timeout_keeps_the_objects_and_blocks_dependants_until_the_next_apply(
 
 
 def test_an_apply_with_a_shorter_timeout_exits_3_and_says_what_is_missing(harness: WaitHarness) -> None:
-    code, text = harness.apply(*four_objects("240s"), timeout="4s")
+    # The objects exist already: the timeout is too short to create them on a busy machine.
+    running = harness.start_apply(*four_objects("240s"))
+    until_all_wait(running)
+    running.child.kill()
+    code, text = harness.apply(*four_objects("240s"), timeout="2s")
 
     assert code == 3
     assert "KubernetesObject here/by-rollout waiting: the controller has not reported yet\n" in text
