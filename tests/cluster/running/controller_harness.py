@@ -93,9 +93,9 @@ class ControllerHarness:
         wanted = reads() + times
         until(lambda: reads() >= wanted)
 
-    def requests(self) -> list[ProxiedRequest]:
-        """All requests of controllers to the API server so far, without those for leases."""
-        return self.background.call(lambda: [one for one in self.proxy.requests if not one.is_for_lease])
+    def requests(self, since: int = 0) -> list[ProxiedRequest]:
+        """All requests of controllers to the API server after the first `since`, without those for leases."""
+        return self.background.call(lambda: self.proxy.requests[since:])
 
 
 def _end(process: RunProcess) -> None:

@@ -57,6 +57,7 @@ class Proxy:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        # All requests but those for leases.
         self.requests: list[ProxiedRequest] = []
         self.fault: NetworkFault = no_fault
         # Whether a request is forwarded, and its response is lost.
@@ -121,10 +122,12 @@ class Proxy:
 
     async def _respond(self, incoming: web.BaseRequest) -> web.StreamResponse:
         url = incoming.rel_url
-        requests = ProxiedRequest(
+        request = ProxiedRequest(
             incoming.method, url.raw_path, url.raw_query_string, incoming.headers.get("Accept", "")
         )
-        self.requests.append(requests)
+        # Leases are renewed all the time.
+        if not request.is_for_lease:
+            self.requests.append(request)
         self._open[id(incoming)] = incoming
         try:
             answer = await self.fault(incoming)
@@ -132,7 +135,7 @@ class Proxy:
                 await self._execute(incoming)
                 answer = await cut_off(incoming)
             answer = answer or await self._forward(incoming)
-            requests.status = answer.status
+            request.status = answer.status
             return answer
         except (aiohttp.ClientError, OSError):
             # The client sees an aborted connection.

@@ -64,7 +64,7 @@ def _are_more(trustee_cluster: TrusteeCluster, requests: int, trustee: TrusteeNa
 def _reads(trustee_cluster: TrusteeCluster, requests: int, trustee: TrusteeNamespace) -> int:
     """How often the first child was read: once in each reconcile."""
     path = trustee.path("configmap/tc-attestation-policy-gpu")
-    return sum(one.method == "GET" and one.path == path for one in trustee_cluster.requests()[requests:])
+    return sum(one.method == "GET" and one.path == path for one in trustee_cluster.requests(requests))
 
 
 def test_a_requested_reconcile_is_acknowledged_and_nothing_else_is_written(

@@ -85,15 +85,13 @@ class TrusteeCluster:
 
     # --- Requests -----------------------------------------------------------------------------------------------------
 
-    def requests(self) -> list[ProxiedRequest]:
-        """All requests of the controller so far, without those for leases."""
-        return self._background.call(lambda: [one for one in self.proxy.requests if not one.is_for_lease])
+    def requests(self, since: int = 0) -> list[ProxiedRequest]:
+        """All requests of the controller after the first `since`, without those for leases."""
+        return self._background.call(lambda: self.proxy.requests[since:])
 
     def writes(self, since: int = 0, part: str = "") -> list[str]:
         """`VERB PATH` of its writes after the first `since` requests, with `part` in their path."""
-        return [
-            f"{one.method} {one.path}" for one in self.requests()[since:] if one.method != "GET" and part in one.path
-        ]
+        return [f"{one.method} {one.path}" for one in self.requests(since) if one.method != "GET" and part in one.path]
 
     @contextmanager
     def fault(self, fault: NetworkFault, loses_response: Callable[[web.BaseRequest], bool]) -> Iterator[None]:

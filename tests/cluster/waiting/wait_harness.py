@@ -118,9 +118,9 @@ class WaitHarness:
 
     # --- Requests to the cluster --------------------------------------------------------------------------------------
 
-    def requests(self) -> list[ProxiedRequest]:
-        """All requests of `setpoint` so far, without those for leases."""
-        return self._background.call(lambda: [one for one in self.proxy.requests if not one.is_for_lease])
+    def requests(self, since: int = 0) -> list[ProxiedRequest]:
+        """All requests of `setpoint` after the first `since`, without those for leases."""
+        return self._background.call(lambda: self.proxy.requests[since:])
 
     def writes(self, target: str = "") -> list[str]:
         """The methods of all writes, without dry runs: to all objects, or to `KIND/NAME`."""
