@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from soak.fleet.cloud import DoorCloud, Written
+from soak.fleet.cloud import MultiEndpointCloud, Written
 from soak.fleet.process import SETPOINT, RunProcess, surroundings
 from tests.cluster.access import ADMIN
 from tests.cluster.polling import until
@@ -27,7 +27,7 @@ class ControllerHarness:
 
     kubectl: Kubectl
     folder: Path
-    cloud: DoorCloud = field(default_factory=DoorCloud)
+    cloud: MultiEndpointCloud = field(default_factory=MultiEndpointCloud)
     background: BackgroundLoop = field(default_factory=BackgroundLoop)
     proxy: Proxy = field(init=False)
     processes: list[RunProcess] = field(default_factory=list)
@@ -52,8 +52,8 @@ class ControllerHarness:
 
     def start_controller(self, *options: str, name: str = "controller", before: tuple[str, ...] = ()) -> RunProcess:
         """A running `setpoint run`. It is stopped in the end, and must not have logged a bug."""
-        door = self.background.run(self.cloud.open_door(name))
-        process = RunProcess(name, self.folder, self.environment(door), options, before)
+        endpoint = self.background.run(self.cloud.open_endpoint(name))
+        process = RunProcess(name, self.folder, self.environment(endpoint), options, before)
         self.processes.append(process)
         self._running.callback(_end, process)
         process.start()
@@ -71,7 +71,7 @@ class ControllerHarness:
 
     # --- Observed state -----------------------------------------------------------------------------------------------
 
-    def in_cloud(self, verb: Callable[[DoorCloud], T]) -> T:
+    def in_cloud(self, verb: Callable[[MultiEndpointCloud], T]) -> T:
         """The result of `verb` on the local cloud."""
         return self.background.call(lambda: verb(self.cloud))
 

@@ -6,7 +6,7 @@ How long a shard has no holder is measured by `make soak ARGS="--cluster --kills
 import asyncio
 from pathlib import Path
 
-from soak.fleet.story import FleetPlan, Place, run
+from soak.fleet.scenario import FleetPlan, Place, run
 from tests.cluster.access import Access
 
 
