@@ -250,7 +250,7 @@ def _markdown(found: Comparison, names: ReportLabels) -> Iterator[str]:
     yield from ("", "| verdict | resources |", "|---|---|")
     yield from (f"| {one.value} | {found.counts[one]} |" for one in UpgradeVerdict if one in found.counts)
     if found.one_time:
-        yield from ("", f"{found.one_time} are looked at closely once, and nothing is written.")
+        yield from ("", f"{found.one_time} are compared in full once, and nothing is written.")
     different = [one for one in found.each if one.verdict is not UpgradeVerdict.SAME]
     if different:
         yield from ("", "| resource | verdict | fields | before | after |", "|---|---|---|---|---|")

@@ -133,20 +133,20 @@ def _view(found: Comparison, names: ReportLabels) -> RenderableType:
         ((one.value, str(found.counts[one])), "") for one in UpgradeVerdict if one in found.counts
     ]
     code = _EXIT_CODES[found.worst]
-    end = Text(f"{names.baseline} → {names.candidate}: {verdict_sentence(found)}", style=_STYLES[code])
+    end = Text(f"{names.baseline} → {names.candidate}: {result_sentence(found)}", style=_STYLES[code])
     return Group(*parts, TextTable("VERDICT", "RESOURCES").lines(rows), end)
 
 
-def verdict_sentence(found: Comparison) -> str:
-    """The verdict of the comparison in one sentence."""
+def result_sentence(found: Comparison) -> str:
+    """The result of the comparison in one sentence."""
     match _EXIT_CODES[found.worst]:
         case ExitCode.DONE:
-            more = f"; {found.one_time} are looked at closely once" if found.one_time else ""
+            more = f"; {found.one_time} are compared in full once" if found.one_time else ""
             return f"nothing is written that would not be written anyway{more}"
         case ExitCode.CHANGES:
             return "something is written that would not be written otherwise"
         case _:
-            return "something cannot be told, or tried to write: do not roll this out"
+            return "something cannot be compared, or tried to write: do not roll this out"
 
 
 def _lines(one: ResourceComparison) -> Iterator[RenderableType]:

@@ -25,7 +25,7 @@ _SIGNS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.D
 _COLOURS = {Action.CREATE: "green", Action.UPDATE: "yellow", Action.REPLACE: "magenta", Action.DELETE: "red"}
 _DECISION_WORDS = {
     Decision.CREATE: "not there yet",
-    Decision.INTENT_CHANGED: "you changed your mind",
+    Decision.INTENT_CHANGED: "what is declared changed",
     Decision.DRIFTED: "the live object changed",
     Decision.BOTH: "both sides changed",
     Decision.FIRST_LOOK: "no cookie to go by",
@@ -42,7 +42,7 @@ _RULE_WORDS = {
     Rule.LISTED: "kept (default-to-gcp-fields)",
     Rule.IGNORED: "kept (ignore-unspecified-fields)",
     Rule.GENERATED: "as generated",
-    Rule.MANAGED: "put back: the owner manages it",
+    Rule.MANAGED: "reverted: the owner manages it",
     Rule.RETIRED: "removed: no longer generated, and not edited",
     Rule.EDITED: "kept (a person's edit)",
     Rule.CONFLICTING: "kept (a person's edit; what is generated has changed, too)",
@@ -206,6 +206,6 @@ def _finding_text(one: PreviewResult) -> str:
 
 
 def _blocked_line(one: BlockedWrite) -> str:
-    whose = f", tried for {one.caller}" if one.caller else ""
+    caller = f", tried for {one.caller}" if one.caller else ""
     fields = f": {', '.join(one.fields)}" if one.fields else ""
-    return one_line(f"blocked: {one}{whose}{fields}")
+    return one_line(f"blocked: {one}{caller}{fields}")

@@ -27,7 +27,7 @@ from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewResult
 from setpoint.errors import OperationRunning
 
-_NOT_STEPPED = OutcomeSummary("looking", "", "dim", ExitCode.WAITING)
+_NOT_STEPPED = OutcomeSummary("reconciling", "", "dim", ExitCode.WAITING)
 # The columns kept free for a word and a time beside a name.
 _MARGIN: Final = 20
 
@@ -140,7 +140,7 @@ _LINE_EVERY: Final = 1000
 def _progress_bar() -> Progress | None:
     if not sys.stderr.isatty():
         return None
-    parts = (TextColumn("looking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    parts = (TextColumn("planning"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*parts, console=Console(stderr=True), transient=True)
 
 
