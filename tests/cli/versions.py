@@ -27,7 +27,7 @@ def other_version(folder: Path, version: str, edits: Mapping[str, tuple[str, str
 
 
 def wheel_of(folder: Path, version: str, edits: Mapping[str, tuple[str, str]]) -> None:
-    """Such a version as pip takes it. Once it is installed, it has the packages of this one."""
+    """That version as a wheel. Once it is installed, it has the packages of this one."""
     files = {file.relative_to(SOURCE).as_posix(): file for file in SOURCE.rglob("*") if "__pycache__" not in file.parts}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files.items() if file.is_file()}
     texts |= dict(_edited(version, edits))
@@ -36,7 +36,7 @@ def wheel_of(folder: Path, version: str, edits: Mapping[str, tuple[str, str]]) -
 
 
 def wheel(folder: Path, version: str, files: Mapping[str, str], programs: str) -> None:
-    """A package of the name `setpoint` with these files, by any author."""
+    """A wheel named `setpoint` with these files."""
     about = f"setpoint-{version}.dist-info"
     whole = {
         **files,

@@ -37,7 +37,7 @@ def test_every_link_leads_to_a_file() -> None:
     assert [one for one in sorted(targets) if not (PAGE.parent / one).exists()] == []
 
 
-def test_no_word_stands_for_two_ideas() -> None:
+def test_no_word_has_two_rows() -> None:
     words = re.findall(r"^\| \*\*(.+?)\*\* \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
     assert len(words) > 50

@@ -38,7 +38,7 @@ def test_a_life_by_commands_alone(busy_site: Site) -> None:
     code, explained = _said(site, "explain", "StorageBucket/by-hand", *place)
     assert code == 0
     assert '  wrote: create\n    spec.location: unset → "EU" (spec)\n' in explained
-    assert "next look: by the running process, at the latest" in explained
+    assert "next step: by the running process, at the latest" in explained
     assert _said(site, "delete", "-f", file) == (0, "StorageBucket here/by-hand deleted\n")
     assert site.live(bucket_path("by-hand")) is None
 
