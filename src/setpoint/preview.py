@@ -137,7 +137,7 @@ def require_same_survey(found: PreviewReport, replayed: PreviewReport, masked: C
     different = [str(one.ref) for one, other in pairs if not same(masked(found.data_of(one)), replayed.data_of(other))]
     if different:
         names = ", ".join(different[:3]) + (f" and {len(different) - 3} more" if len(different) > 3 else "")
-        raise Bug(f"{names}: looks different when it is played back, so that nothing was kept: try again, or report it")
+        raise Bug(f"{names}: differs when it is replayed, so that nothing was kept: try again, or report it")
 
 
 def _header(settings: AppSettings, session: PreviewSession) -> WorldHeader:

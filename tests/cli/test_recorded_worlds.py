@@ -88,7 +88,7 @@ def test_a_recording_whose_replay_differs_is_not_saved() -> None:
 
     require_same_survey(live, live, lambda value: value)
     with pytest.raises(
-        Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: looks different when it is played back"
+        Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: differs when it is replayed"
     ):
         require_same_survey(live, played, lambda value: value)
 

@@ -127,7 +127,7 @@ def test_it_is_stopped_and_on_record(told: str, where: Callable[[Way, int], None
         where(WAYS[told], port)
 
     assert [str(one) for one in blocked_writes.writes] == [expected]
-    assert str(raised.value) == f"{expected}: nothing may be written here; a preview only looks"
+    assert str(raised.value) == f"{expected}: nothing may be written here; a preview only reads"
     assert "password" not in f"{raised.value} {blocked_writes.writes}"
 
 

@@ -70,7 +70,7 @@ def test_a_blocked_write_is_recorded_with_its_fields_and_without_secrets() -> No
     fields = ("labels.a", "versioning.enabled", "rootPassword")
     write = BlockedWrite("google", "PATCH", "/b/logs", "StorageBucket default/logs", body, fields)
     assert blocked_writes.writes == [write]
-    assert told == ["PATCH /b/logs (google): nothing may be written here; a preview only looks"]
+    assert told == ["PATCH /b/logs (google): nothing may be written here; a preview only reads"]
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{", b"[1]", b'"text"', b"null"])

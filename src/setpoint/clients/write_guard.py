@@ -86,7 +86,7 @@ class BlockedWrites:
         write = BlockedWrite(way, method, target, "" if caller is None else str(caller.key), shown, fields)
         captured = _captured.get()
         (self.writes if captured is None else captured).append(write)
-        return WriteBlocked(f"{write}: nothing may be written here; a preview only looks")
+        return WriteBlocked(f"{write}: nothing may be written here; a preview only reads")
 
 
 def leaf_fields(body: Json, at: Path = _ROOT_PATH) -> Iterator[tuple[Path, Json]]:
