@@ -137,12 +137,12 @@ def drift(workspace: Workspace) -> None:
     workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/logs", {"versioning": {"enabled": True}}))
 
 
-def survey_of(
+def preview_report_of(
     workspace: Workspace, change: Callable[[AnyKind], AnyKind] | None = None, file: Path | None = None
 ) -> PreviewReport:
     async def main() -> PreviewReport:
         async with open_session(settings_of(workspace, **({} if file is None else CUT)), file, change) as preview:
-            return await preview.survey(lambda _: None)
+            return await preview.preview_all(lambda _: None)
 
     return asyncio.run(main())
 

@@ -10,7 +10,7 @@ from setpoint.clients.write_guard import BlockedWrite
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.fleets import BUCKET, CUT, drift, match_cookie_to_live, settings_of, survey_of
+from tests.cli.fleets import BUCKET, CUT, drift, match_cookie_to_live, settings_of, preview_report_of
 from tests.cli.test_transfer import SECRET, writes
 from tests.cli.trustees import TrusteeCommands, trustee
 from tests.cli.workspace import Workspace, bucket
@@ -33,7 +33,7 @@ def requests_of(found: PreviewReport, kind: str) -> Sequence[BlockedWrite]:
 def test_the_request_of_a_deletion_is_captured(fleet: Workspace) -> None:
     run_in_store(fleet, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "logs")))
 
-    found = survey_of(fleet)
+    found = preview_report_of(fleet)
 
     assert [str(one) for one in requests_of(found, "StorageBucket")] == ["DELETE /storage/v1/b/logs (google)"]
 
@@ -49,7 +49,7 @@ def test_the_writes_of_an_owner_are_captured_without_secrets(workspace: Workspac
     run_in_store(workspace, lambda engine: engine.store.apply({**new, "spec": {"profileType": "Permissive"}}))
     workspace.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
 
-    found = survey_of(workspace)
+    found = preview_report_of(workspace)
 
     sent = requests_of(found, "TrusteeConfig")
     assert {one.method for one in sent} == {"create"}
@@ -89,7 +89,7 @@ def test_a_masked_difference_is_reported_with_the_requests_without_a_cookie(flee
     drift(fleet)
     match_cookie_to_live(fleet)
 
-    found = survey_of(fleet)
+    found = preview_report_of(fleet)
 
     assert [(str(ref), [str(one) for one in sent]) for ref, sent in found.requests.items() if sent] == [
         ("StorageBucket default/logs", ["PATCH /storage/v1/b/logs (google)"])
@@ -105,7 +105,7 @@ def test_the_requests_of_a_step_are_those_that_were_captured(workspace: Workspac
     workspace.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
-    sent = requests_of(survey_of(workspace), "StorageBucket")
+    sent = requests_of(preview_report_of(workspace), "StorageBucket")
     assert writes(workspace) == []
     workspace.run("reconcile")
 

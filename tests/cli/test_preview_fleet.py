@@ -82,11 +82,11 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     return asyncio.run(main())
 
 
-def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> PreviewReport:
+def _report(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> PreviewReport:
     async def main() -> PreviewReport:
         settings = AppSettings("memory:", environment={"STORAGE_EMULATOR_HOST": STOPPED})
         async with open_session(settings, file, change) as preview:
-            return await preview.survey(lambda _: None)
+            return await preview.preview_all(lambda _: None)
 
     started = time.perf_counter()
     found = asyncio.run(main())
@@ -96,12 +96,12 @@ def _survey(file: Path, change: Callable[[AnyKind], AnyKind] | None = None) -> P
 
 
 def test_a_kind_that_is_unchanged_has_nothing_to_write(fleet: Fleet) -> None:
-    assert _survey(fleet.with_cookies).counts == {"StorageBucket": {PreviewFinding.IN_SYNC: MANY}}
-    assert _survey(fleet.without).counts == {"StorageBucket": {PreviewFinding.ONE_TIME: MANY}}
+    assert _report(fleet.with_cookies).counts == {"StorageBucket": {PreviewFinding.IN_SYNC: MANY}}
+    assert _report(fleet.without).counts == {"StorageBucket": {PreviewFinding.ONE_TIME: MANY}}
 
 
 def test_a_changed_default_is_found_in_every_resource(fleet: Fleet) -> None:
-    masked, written = _survey(fleet.with_cookies, with_changed_default), _survey(fleet.without, with_changed_default)
+    masked, written = _report(fleet.with_cookies, with_changed_default), _report(fleet.without, with_changed_default)
 
     assert masked.counts == {"StorageBucket": {PreviewFinding.MASKED: MANY}}
     assert written.counts == {"StorageBucket": {PreviewFinding.WRITES: MANY}}
@@ -109,7 +109,7 @@ def test_a_changed_default_is_found_in_every_resource(fleet: Fleet) -> None:
 
 
 def test_with_a_raised_revision_cookies_hide_no_change(fleet: Fleet) -> None:
-    found = _survey(fleet.with_cookies, lambda kind: with_revision(with_changed_default(kind)))
+    found = _report(fleet.with_cookies, lambda kind: with_revision(with_changed_default(kind)))
 
     assert found.counts == {"StorageBucket": {PreviewFinding.WRITES: MANY}}
     assert {one.fields for one in found.found} == {("spec.storageClass",)}

@@ -16,7 +16,7 @@ from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
-from tests.cli.fleets import BUCKET, CUT, LOGS, drift, match_cookie_to_live, open_session, writing_kind, settings_of, survey_of
+from tests.cli.fleets import BUCKET, CUT, LOGS, drift, match_cookie_to_live, open_session, writing_kind, settings_of, preview_report_of
 from tests.cli.test_transfer import writes
 from tests.cli.workspace import Workspace, bucket
 
@@ -124,7 +124,7 @@ def test_a_terminal_shows_a_progress_bar(fleet: Workspace) -> None:
 
 @pytest.mark.parametrize("swallows", [False, True])
 def test_a_write_from_observe_is_blocked_and_reported(fleet: Workspace, swallows: bool) -> None:  # a parameter
-    found = survey_of(fleet, lambda kind: writing_kind(kind, swallows=swallows))
+    found = preview_report_of(fleet, lambda kind: writing_kind(kind, swallows=swallows))
 
     assert [(one.way, str(one), one.caller, one.fields) for one in found.blocked] == [
         ("google", "PATCH /storage/v1/b/logs (google)", "StorageBucket default/logs", ("labels.seen",)),
@@ -138,7 +138,7 @@ def test_a_write_from_observe_is_blocked_and_reported(fleet: Workspace, swallows
 def test_a_write_by_a_client_of_the_kind_is_blocked_and_reported(fleet: Workspace) -> None:
     address = fleet.environment["STORAGE_EMULATOR_HOST"]
 
-    found = survey_of(fleet, lambda kind: writing_kind(kind, address=address, swallows=True))
+    found = preview_report_of(fleet, lambda kind: writing_kind(kind, address=address, swallows=True))
 
     assert [str(one) for one in found.blocked] == [
         "DELETE /storage/v1/b/logs (elsewhere)",
@@ -150,7 +150,7 @@ def test_a_write_by_a_client_of_the_kind_is_blocked_and_reported(fleet: Workspac
 def test_a_write_by_another_http_library_is_blocked_and_reported(fleet: Workspace) -> None:
     address = fleet.environment["STORAGE_EMULATOR_HOST"]
 
-    found = survey_of(fleet, lambda kind: writing_kind(kind, address=address, is_foreign=True, swallows=True))
+    found = preview_report_of(fleet, lambda kind: writing_kind(kind, address=address, is_foreign=True, swallows=True))
 
     connection = f"connect {address.removeprefix('http://')} (past our client)"
     assert [(str(one), one.caller) for one in found.blocked] == [

@@ -12,9 +12,9 @@ from setpoint.engine.ports import ResourceQuery
 from setpoint.engine.resource import ResourceRef
 from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import Bug
-from setpoint.preview import require_same_survey
+from setpoint.preview import require_same_report
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.fleets import BUCKET, CUT, INSTANCE, drift, settings_of, survey_of, with_changed_default, with_revision
+from tests.cli.fleets import BUCKET, CUT, INSTANCE, drift, settings_of, preview_report_of, with_changed_default, with_revision
 from tests.cli.test_transfer import SECRET, writes
 from tests.cli.trustees import KBS, TrusteeCommands, trustee
 from tests.cli.workspace import Workspace, bucket
@@ -86,11 +86,11 @@ def test_a_recording_whose_replay_differs_is_not_saved() -> None:
     live = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="a") for ref in refs))
     played = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="b") for ref in refs))
 
-    require_same_survey(live, live, lambda value: value)
+    require_same_report(live, live, lambda value: value)
     with pytest.raises(
         Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: differs when it is replayed"
     ):
-        require_same_survey(live, played, lambda value: value)
+        require_same_report(live, played, lambda value: value)
 
 
 def test_a_recorded_world_has_owners_their_children_and_the_environment_they_read(
@@ -138,7 +138,7 @@ def test_another_revision_of_a_kind_is_planned_on_a_recorded_world(fleet: Worksp
     fleet.run("record", "--to", "world.gz")
     file = fleet.folder / "world.gz"
 
-    same, changed, raised = (survey_of(fleet, one, file) for one in (None, with_changed_default, with_revision))
+    same, changed, raised = (preview_report_of(fleet, one, file) for one in (None, with_changed_default, with_revision))
 
     assert same.counts["StorageBucket"] == {PreviewFinding.IN_SYNC: 2}
     assert [one.fields for one in changed.with_findings(PreviewFinding.MASKED)] == [("spec.storageClass",)] * 2

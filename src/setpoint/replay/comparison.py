@@ -130,7 +130,7 @@ def _compare_resource(ref: ResourceRef, before: ReportData | None, after: Report
 def _trouble(before: ReportData | None, after: ReportData | None) -> str | None:
     """The error of the candidate that the baseline does not have; None if there is none."""
     if after is None:
-        return "the candidate does not look after it"
+        return "the candidate does not manage it"
     if before is not None and _same_outcome(before, after):
         return None
     refused: str | None = after.get(_NO_COOKIE_ERROR)

@@ -15,7 +15,7 @@ from setpoint.cli.atomic_files import write_private_file
 from setpoint.cli.request import CommandRequest, print_json, run_command
 from setpoint.cli.upgrade_interpreters import VersionInterpreter, install_missing
 from setpoint.cli.views.outcome import ExitCode
-from setpoint.cli.views.progress import SurveyProgress, spinner
+from setpoint.cli.views.progress import PreviewProgress, spinner
 from setpoint.cli.views.table import TextTable, fold_similar, one_line
 from setpoint.core.values.json_types import Json
 from setpoint.errors import UserError
@@ -102,7 +102,7 @@ async def _world(request: CommandRequest, world: str | None) -> AsyncIterator[Pa
         yield Path(world).absolute()
         return
     with TemporaryDirectory(prefix="setpoint-") as folder:
-        with SurveyProgress() as progress:
+        with PreviewProgress() as progress:
             recording = await make_recording(request.settings, progress.advance)
         path = Path(folder) / "world.gz"
         write_private_file(path, [recording.world])

@@ -1,4 +1,4 @@
-"""Progress while a command runs: a line per resource, a bar for a survey, a spinner.
+"""Progress while a command runs: a line per resource, a bar for a preview of all resources, a spinner.
 
 Drawn on a terminal; plain lines in a pipe.
 """
@@ -145,8 +145,8 @@ def _progress_bar() -> Progress | None:
 
 
 @dataclass(slots=True)
-class SurveyProgress:
-    """The progress of a survey of all resources. `total` is their number, where it is known."""
+class PreviewProgress:
+    """The progress of a preview of all resources. `total` is their number, where it is known."""
 
     total: int | None = None
     done: int = 0
