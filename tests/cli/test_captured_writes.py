@@ -10,7 +10,7 @@ from setpoint.clients.write_guard import BlockedWrite
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.fleets import BUCKET, CUT, drift, match_cookie_to_live, settings_of, preview_report_of
+from tests.cli.fleets import BUCKET, CUT, drift, match_cookie_to_live, preview_report_of, settings_of
 from tests.cli.test_transfer import SECRET, writes
 from tests.cli.trustees import TrusteeCommands, trustee
 from tests.cli.workspace import Workspace, bucket
@@ -67,7 +67,8 @@ def test_the_json_report_has_the_captured_requests(fleet: Workspace) -> None:
     report = json.loads(fleet.run("plan", "--all", "-o", "json").stdout)
 
     sent = {
-        one["name"]: [(each["method"], each["target"]) for each in one.get("requests", ())] for one in report["resources"]
+        one["name"]: [(each["method"], each["target"]) for each in one.get("requests", ())]
+        for one in report["resources"]
     }
     instance = "/sql/v1beta4/projects/some-project/instances"
     assert sent == {

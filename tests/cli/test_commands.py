@@ -30,9 +30,7 @@ def test_help_names_every_command(flag: str) -> None:
     assert "version" in shown
 
 
-def test_the_demo_runs_every_part_and_leaves_no_file_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_runs_every_part_and_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
 

@@ -108,7 +108,18 @@ def _with_a_secret(workspace: Workspace) -> CommandResult:
 
 
 SCENARIOS = [
-    *(_create, _apply_again, _edit, _label, _move, _wait_for_a_missing_reference, _apply_without_waiting, _fail, _pause, _drift),
+    *(
+        _create,
+        _apply_again,
+        _edit,
+        _label,
+        _move,
+        _wait_for_a_missing_reference,
+        _apply_without_waiting,
+        _fail,
+        _pause,
+        _drift,
+    ),
     *(_apply_to_drift, _delete, _delete_a_paused_resource, _delete_a_bucket_with_objects, _with_a_secret),
 ]
 

@@ -137,7 +137,9 @@ def test_quotes_in_a_path_are_escaped() -> None:
         ("SQLInstance/a/b/c", "names no resource"),
     ],
 )
-def test_a_depends_on_annotation_without_a_resource_is_refused(workspace: Workspace, annotation: str, complaint: str) -> None:
+def test_a_depends_on_annotation_without_a_resource_is_refused(
+    workspace: Workspace, annotation: str, complaint: str
+) -> None:
     workspace.write(instance("db", after=annotation))
     done = workspace.run("apply", "-f", "manifest.yaml")
 

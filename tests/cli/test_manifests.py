@@ -68,7 +68,9 @@ def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_invalid_manifest_is_reported_with_file_and_line(tmp_path: Path, text: str | bytes, message: str | None) -> None:
+def test_an_invalid_manifest_is_reported_with_file_and_line(
+    tmp_path: Path, text: str | bytes, message: str | None
+) -> None:
     file = _write(tmp_path, "a.yaml", text)
     if message is None:
         assert load_manifests([file])[0].tree["spec"] == {"x": ".inf"}

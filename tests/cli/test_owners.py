@@ -20,7 +20,7 @@ def _words(lines: list[str]) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-# --- Create ----------------------------------------------------------------------------------------------------------
+# --- Create -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_has_one_line_for_each_new_child(workspace: Workspace) -> None:
@@ -155,7 +155,7 @@ def test_an_object_without_an_owner_is_shown_as_adopted(workspace: Workspace) ->
     assert "~ metadata.ownerReferences adopted: it had no owner" in lines
 
 
-# --- Unreconciled objects ----------------------------------------------------------------------------------------------------
+# --- Unreconciled objects ---------------------------------------------------------------------------------------------
 
 
 def test_only_objects_that_owners_generate_or_read_are_accepted(workspace: Workspace) -> None:
@@ -174,7 +174,7 @@ def test_the_daemon_accepts_the_same_objects(commands: TrusteeCommands) -> None:
     assert commands.tree("ConfigMap/trustee-resource-policy")["data"] == {"resource-policy.rego": "mine"}
 
 
-# --- Transfer -----------------------------------------------------------------------------------------------------------
+# --- Transfer ---------------------------------------------------------------------------------------------------------
 
 
 def _transferred(commands: TrusteeCommands, *options: str) -> tuple[TrusteeCommands, list[str]]:

@@ -20,7 +20,7 @@ from setpoint.localcloud.server import LocalCloud
 from setpoint.preview import make_recording
 from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import pack_world, unpack_world
-from tests.cli.fleets import BUCKET, open_session, names, with_changed_default, with_revision
+from tests.cli.fleets import BUCKET, names, open_session, with_changed_default, with_revision
 
 MANY: Final = 250
 STOPPED: Final = "http://127.0.0.1:1"

@@ -16,11 +16,21 @@ from setpoint.engine.kind import Present, ResolvedReferences, observe_decoded
 from setpoint.engine.step.preview import PreviewFinding
 from setpoint.engine.step.reconcile import preview, step
 from setpoint.errors import WriteBlocked
-from tests.cli.fleets import BUCKET, CUT, LOGS, drift, match_cookie_to_live, open_session, writing_kind, settings_of, preview_report_of
+from tests.cli.fleets import (
+    BUCKET,
+    CUT,
+    LOGS,
+    drift,
+    match_cookie_to_live,
+    open_session,
+    preview_report_of,
+    settings_of,
+    writing_kind,
+)
 from tests.cli.test_transfer import writes
 from tests.cli.workspace import Workspace, bucket
 
-# --- The report -----------------------------------------------------------------------------------------------------
+# --- The report -------------------------------------------------------------------------------------------------------
 
 
 def test_a_fleet_in_sync_is_one_table(fleet: Workspace) -> None:

@@ -14,13 +14,24 @@ from setpoint.engine.step.preview import PreviewFinding, PreviewResult
 from setpoint.errors import Bug
 from setpoint.preview import require_same_report
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.fleets import BUCKET, CUT, INSTANCE, drift, settings_of, preview_report_of, with_changed_default, with_revision
+from tests.cli.fleets import (
+    BUCKET,
+    CUT,
+    INSTANCE,
+    drift,
+    preview_report_of,
+    settings_of,
+    with_changed_default,
+    with_revision,
+)
 from tests.cli.test_transfer import SECRET, writes
 from tests.cli.trustees import KBS, TrusteeCommands, trustee
 from tests.cli.workspace import Workspace, bucket
 
 
-def test_a_recorded_world_gives_the_same_report_without_a_network(fleet: Workspace, second_workspace: Workspace) -> None:
+def test_a_recorded_world_gives_the_same_report_without_a_network(
+    fleet: Workspace, second_workspace: Workspace
+) -> None:
     drift(fleet)
     live = fleet.run("plan", "--all", "-o", "json")
 
@@ -87,9 +98,7 @@ def test_a_recording_whose_replay_differs_is_not_saved() -> None:
     played = PreviewReport(tuple(PreviewResult(ref, PreviewFinding.FAILED, trouble="b") for ref in refs))
 
     require_same_report(live, live, lambda value: value)
-    with pytest.raises(
-        Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: differs when it is replayed"
-    ):
+    with pytest.raises(Bug, match=r"^StorageBucket default/b0, .*b2 and 2 more: differs when it is replayed"):
         require_same_report(live, played, lambda value: value)
 
 

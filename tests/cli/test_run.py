@@ -35,7 +35,7 @@ def _logged(program: Piped, *events: str) -> bool:
     return all(f'"event":"{event}"' in program.text for event in events)
 
 
-# --- Shutdown ----------------------------------------------------------------------------------------------------------
+# --- Shutdown ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -119,7 +119,7 @@ def test_the_next_process_removes_the_socket_of_a_killed_one(workspace: Workspac
     assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
 
 
-# --- At work --------------------------------------------------------------------------------------------------------
+# --- At work ----------------------------------------------------------------------------------------------------------
 
 
 def test_resources_declared_before_the_start_are_reconciled_at_the_start(workspace: Workspace) -> None:
@@ -166,7 +166,7 @@ def test_the_log_can_be_in_human_readable_form(workspace: Workspace) -> None:
     terminal.until_shown("INFO    running resources=0 kinds=1")
 
 
-# --- Errors ---------------------------------------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_second_process_for_a_store_is_refused(workspace: Workspace) -> None:
     assert workspace.run_in_process("apply") == (0, ["StorageBucket default/logs created"])
 
 
-# --- On a terminal ---------------------------------------------------------------------------------------------------
+# --- On a terminal ----------------------------------------------------------------------------------------------------
 
 
 def test_the_live_screen_shows_resources_and_failures_with_their_reason(workspace: Workspace) -> None:

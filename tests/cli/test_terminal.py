@@ -41,8 +41,8 @@ def test_apply_shows_state_time_and_message_of_each_resource(workspace: Workspac
 
     terminal = workspace.terminal("apply", "-f", "manifest.yaml")
     waiting = r"^SQLDatabase default/app     waiting +(\d+)s  reference SQLInstance default/main is not found$"
-    terminal.until(lambda: _seconds(waiting, terminal) > 0)
-    terminal.until(lambda: _seconds(r"^StorageBucket default/logs  reconciling  (\d+)s$", terminal) > 1)
+    terminal.until(lambda: re.search(waiting, "\n".join(terminal.lines), re.MULTILINE))
+    terminal.until(lambda: _seconds(r"^StorageBucket default/logs  reconciling  (\d+)s$", terminal) > 0)
     workspace.release()
 
     assert terminal.end() == 3
@@ -58,7 +58,7 @@ def test_delete_shows_the_operation_that_it_waits_for(workspace: Workspace) -> N
     workspace.hold_operations()
 
     terminal = workspace.terminal("delete", "SQLDatabase/app")
-    terminal.until(lambda: _seconds(r"app  waiting  (\d+)s  operation \S+ is running$", terminal) > 0)
+    terminal.until(lambda: re.search(r"app  waiting  \d+s  operation \S+ is running", "\n".join(terminal.lines)))
     workspace.release()
 
     assert terminal.end() == 0

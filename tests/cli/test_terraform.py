@@ -141,7 +141,7 @@ def test_pointers_are_in_the_config_home_of_the_user(home: Home) -> None:
     assert (home.folder / "settings" / "setpoint" / "terraform-provider-setpoint" / RELEASE).exists()
 
 
-# --- Errors ---------------------------------------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_file_in_the_way_is_named(home: Home) -> None:

@@ -45,7 +45,7 @@ def user(workspace: Workspace) -> Workspace:
     return workspace
 
 
-# --- From store to store ---------------------------------------------------------------------------------------------
+# --- From store to store ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
@@ -177,7 +177,7 @@ def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_fi
     assert "is in use by process" in filled.stderr
 
 
-# --- Errors ---------------------------------------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""`setpoint verify-upgrade --install`: pip brings the version that is missing, or nothing is there afterwards.
+"""`setpoint verify-upgrade --install`: pip installs the version that is missing, or no environment is left.
 
-Each environment takes seconds to make: what can be seen in one is looked at in one.
+New environments get a link to the pip of this one, except in one test, which has pip installed as a user has.
 """
 
 import json
@@ -16,8 +16,9 @@ import pytest
 from setpoint import __version__
 from tests.cli.programs import DEADLINE
 from tests.cli.test_verify_upgrade import CHANGED, VERIFY
-from tests.cli.versions import wheel, wheel_of
+from tests.cli.versions import command_with_linked_pip, wheel, wheel_of
 from tests.cli.workspace import Workspace, bucket, user_environment
+from tests.forking.processes import SETPOINT
 
 PIP = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1", "PIP_RETRIES": "0"}
 INSTALL = (*VERIFY, "--install", "--candidate")
@@ -26,21 +27,22 @@ FOREIGN = "import pathlib; pathlib.Path({trace!r}).touch()\n"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A workspace with a recorded world, and with a folder in which pip looks for packages."""
+    """A workspace with a recorded world, and with a folder in which pip finds packages."""
     folder = tmp_path_factory.mktemp("workspace")
     with Workspace(folder, {**user_environment(), **PIP, "PIP_FIND_LINKS": str(folder / "packages")}) as workspace:
         workspace.apply(bucket("logs"))
         workspace.run("record", "--to", "world.gz")
+        workspace.command = str(command_with_linked_pip(folder / "command"))
         yield workspace
 
 
 @pytest.fixture
 def world(shared: Workspace) -> Iterator[Workspace]:
-    """The same, and what was installed for a test is gone with it."""
+    """The same, without the environments of the test before."""
     versions = shared.folder / "versions"
     yield shared
     if versions.exists():
-        # What was killed in the middle may go on there for a moment.
+        # A process that was killed may still write there for a moment.
         versions.rename(shared.folder / f"gone-{len(list(shared.folder.iterdir()))}")
 
 
@@ -58,7 +60,7 @@ def add_unfinished(workspace: Workspace, name: str, *, age: float) -> None:
 
 @contextmanager
 def unresponsive_index() -> Iterator[tuple[str, socket.socket]]:
-    """A place for packages that never answers, and who listens there."""
+    """The address of a package index that never answers, and its socket."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(DEADLINE)
         yield f"http://127.0.0.1:{server.getsockname()[1]}/", server
@@ -99,7 +101,7 @@ def assert_installed_version_is_reused(world: Workspace) -> None:
 def test_a_version_that_pip_does_not_find_is_an_error_and_leaves_nothing(world: Workspace) -> None:
     wheel(world.folder / "packages", "9.8", {}, "")
 
-    done = world.run(*INSTALL, "this", "--baseline", "9.9")
+    done = world.run_program(SETPOINT, *INSTALL, "this", "--baseline", "9.9")
 
     assert (done.returncode, done.stdout, left(world)) == (1, "", [])
     progress, error = done.stderr.splitlines()

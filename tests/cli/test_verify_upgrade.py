@@ -10,7 +10,7 @@ from setpoint import __version__
 from tests.cli.fleets import CUT
 from tests.cli.test_transfer import writes
 from tests.cli.versions import other_version
-from tests.cli.workspace import Workspace, bucket
+from tests.cli.workspace import Workspace, bucket, user_environment
 
 SPEC, KIND = "kinds/gcp/storage_bucket/spec.py", "kinds/gcp/storage_bucket/kind.py"
 CHANGED = (SPEC, ("Default(STORAGE_CLASS)", 'Default("NEARLINE")'))
@@ -19,13 +19,20 @@ OTHERWISE = "body = {**patch_body(intent, wanted, write, view), 'website': None}
 VERIFY = ("verify-upgrade", "--world", "world.gz", "--environments", "versions")
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A recorded world of two buckets, one of which has drifted."""
+    with Workspace(tmp_path_factory.mktemp("recorded"), user_environment()) as workspace:
+        workspace.apply(bucket("logs"), bucket("more"))
+        workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
+        workspace.run("record", "--to", "world.gz")
+        return (workspace.folder / "world.gz").read_bytes()
+
+
 @pytest.fixture
-def world(workspace: Workspace) -> Workspace:
-    """A workspace with a recorded world of two buckets, one of which has drifted. The cloud is out of reach."""
-    workspace.apply(bucket("logs"), bucket("more"))
-    workspace.in_cloud(lambda cloud: cloud.edit("/storage/v1/b/more", {"versioning": {"enabled": True}}))
-    workspace.in_cloud(lambda cloud: cloud.journal.clear())
-    workspace.run("record", "--to", "world.gz")
+def world(workspace: Workspace, recorded: bytes) -> Workspace:
+    """A workspace with that recorded world. The cloud is out of reach."""
+    (workspace.folder / "world.gz").write_bytes(recorded)
     workspace.environment |= CUT
     return workspace
 
@@ -174,7 +181,9 @@ def test_without_a_world_one_is_recorded_and_removed(workspace: Workspace) -> No
         (("--baseline", "this", "--junit", "no/such/file"), "error: no/such/file: No such file or directory"),
     ],
 )
-def test_an_invalid_side_or_file_is_a_one_line_error(world: Workspace, arguments: tuple[str, ...], message: str) -> None:
+def test_an_invalid_side_or_file_is_a_one_line_error(
+    world: Workspace, arguments: tuple[str, ...], message: str
+) -> None:
     done = world.run(*VERIFY, *arguments)
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -70,6 +70,8 @@ class Workspace:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._programs = ExitStack()
+        # Any other command of the same name is not forked, but started.
+        self.command = SETPOINT
         self.environment = {**environment, "HOME": str(folder), "SETPOINT_GCP_AUTH": "anonymous"}
 
     def __enter__(self) -> Self:
@@ -134,21 +136,21 @@ class Workspace:
 
     def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """`setpoint` with these arguments, in a pipe, after it has ended."""
-        return self.run_program(SETPOINT, *arguments, **environment)
+        return self.run_program(self.command, *arguments, **environment)
 
     def run_program(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """Any program, in a pipe, after it has ended."""
         return run(Start(command, self.folder, {**self.environment, **environment}), DEADLINE)
 
     def _call(self, arguments: tuple[str, ...], environment: Mapping[str, str]) -> Call:
-        return Call((SETPOINT, *arguments), self.folder, {**self.environment, **environment})
+        return Call((self.command, *arguments), self.folder, {**self.environment, **environment})
 
     # --- The cloud ----------------------------------------------------------------------------------------------------
 
     def in_cloud(self, verb: Callable[[LocalCloud], _Result]) -> _Result:
         """The result of `verb`, called in the event loop of the cloud."""
 
-        async def run_quietly() -> _Result:
+        async def act() -> _Result:
             return verb(self._cloud)
 
         return asyncio.run_coroutine_threadsafe(act(), self._loop).result(DEADLINE)

@@ -104,7 +104,9 @@ def cloud(running_cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize("page", CONSOLE, ids=str)
-def test_a_console_session_prints_the_output_on_the_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_console_session_prints_the_output_on_the_page(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fences = _fences(page)
     monkeypatch.chdir(tmp_path)
     with contextlib.closing(Shell()) as shell:

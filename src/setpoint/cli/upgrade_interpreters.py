@@ -52,8 +52,12 @@ class VersionInterpreter:
         return VersionInterpreter(word, python, tuple(variants))
 
     async def version(self) -> str:
-        """The version that it prints."""
-        return (await self._output("version", trouble="it does not print its version")).strip().removeprefix("setpoint ")
+        """The version that it prints; that of this process is known."""
+        if self.python == sys.executable:
+            return __version__
+        return (
+            (await self._output("version", trouble="it does not print its version")).strip().removeprefix("setpoint ")
+        )
 
     async def report(self, world: Path) -> dict[str, Any]:
         """Its plan of a recorded world, as data; UserError when it prints none."""
@@ -225,7 +229,9 @@ class _Install:
 async def _build_environment(install: _Install) -> None:
     code, output = await _run_program((sys.executable, "-I", "-X", "utf8", "-m", "venv", str(install.folder)), install)
     if code:
-        raise UserError(f"no virtual environment can be made with {sys.executable}: {one_line(output)[-_MAX_PIP_CHARS:]}")
+        raise UserError(
+            f"no virtual environment can be made with {sys.executable}: {one_line(output)[-_MAX_PIP_CHARS:]}"
+        )
     # Dependencies may have to be built, which runs code: they are installed after the check.
     await _pip(install, "--no-deps")
     _check_installed(install)
@@ -244,8 +250,8 @@ async def _pip(install: _Install, *options: str) -> None:
     )
     if code:
         raise UserError(
-            f"{install.version}: it cannot be installed: pip says: {_pip_errors(output)}: name a version that pip finds, "
-            "or make its environment by hand"
+            f"{install.version}: it cannot be installed: pip says: {_pip_errors(output)}: name a version that pip "
+            "finds, or make its environment by hand"
         )
 
 

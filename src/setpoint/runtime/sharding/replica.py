@@ -116,7 +116,9 @@ class ControllerReplica:
         shard = self.shard_of(ref)
         held = self._held.get(shard)
         if held is None or not held.is_open:
-            return Stopped(LeaseLost(f"{ref} belongs to shard {shard}, which is not held here: its holder reconciles it"))
+            return Stopped(
+                LeaseLost(f"{ref} belongs to shard {shard}, which is not held here: its holder reconciles it")
+            )
         return await held.run_step(step)
 
     # --- Taking part --------------------------------------------------------------------------------------------------
