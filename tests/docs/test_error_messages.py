@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def gone_from(messages: Iterable[str], page: str) -> list[str]:
     return [row for row in _rows(page) if row not in known]
 
 
+@cache
 def _messages() -> dict[str, str]:
     """Every message, and where it is made."""
     found = {message: f"{file}:{line}" for file, text in SOURCES.items() for message, line in messages_in(text).items()}
