@@ -22,7 +22,7 @@ from setpoint.replay.preview_report import PreviewReport
 from setpoint.replay.world_file import pack_world, unpack_world
 from tests.cli.fleets import BUCKET, names, open_session, with_changed_default, with_revision
 
-MANY: Final = 250
+MANY: Final = 1_000
 STOPPED: Final = "http://127.0.0.1:1"
 
 
