@@ -39,6 +39,11 @@ class Home:
         runner = CliRunner(env={"HOME": str(self.folder), "XDG_CONFIG_HOME": None, **more})
         return runner.invoke(main, ["terraform", *arguments], catch_exceptions=False)
 
+    def written(self) -> dict[Path, tuple[int, int, int]]:
+        """Which files and folders there are, and when each was last written; reading them changes nothing here."""
+        found = {one: one.stat() for one in self.folder.rglob("*")}
+        return {one: (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns) for one, stat in found.items()}
+
     def files(self) -> dict[str, bytes]:
         """The contents of every file, by path."""
         return {str(one): one.read_bytes() for one in self.folder.rglob("*") if one.is_file()}
@@ -80,11 +85,11 @@ def test_install_prints_the_required_providers_block(home: Home) -> None:
 
 def test_installing_again_changes_nothing_and_says_so(home: Home) -> None:
     home.run("install")
-    before = {one: one.stat() for one in home.folder.rglob("*")}
+    before = home.written()
     again = home.run("install")
 
     assert again.stdout.startswith(f"setpoint {RELEASE} was installed already, and nothing changed: for Terraform")
-    assert {one: one.stat() for one in home.folder.rglob("*")} == before
+    assert home.written() == before
 
 
 def test_the_json_output_has_the_change_of_every_file(home: Home) -> None:
