@@ -171,7 +171,7 @@ class ControllerReplica:
                 await self._rebalance(leases)
         except StoreError as error:
             if self._store_answers:
-                _log.warning("leases cannot be seen", extra={"why": str(error)})
+                _log.warning("leases cannot be read", extra={"why": str(error)})
             self._store_answers = False
         else:
             self._store_answers = True
