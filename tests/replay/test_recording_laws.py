@@ -110,11 +110,11 @@ async def _reports(story: Story, folder: Path) -> tuple[PreviewReport, PreviewRe
             await _play(story, engine, cloud)
         cloud.journal.clear()
         async with open_preview(of) as preview:
-            live = await preview.survey(lambda _: None)
+            live = await preview.preview_all(lambda _: None)
         recorded = (await make_recording(of, lambda _: None)).world
         writes = int(cloud.journal.counts()["writes"])
     async with open_recorded(AppSettings("memory:"), unpack_world(recorded, "w")) as again:
-        return live, await again.survey(lambda _: None), recorded, writes
+        return live, await again.preview_all(lambda _: None), recorded, writes
 
 
 # Each example starts a local cloud: 20 in `make test`, 400 in `make laws`.

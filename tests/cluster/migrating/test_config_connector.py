@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.test_moving import writes
+from tests.cli.test_transfer import writes
 from tests.cli.workspace import bucket
 from tests.cluster.migrating.config_connector_cluster import BUCKETS, CONTEXT, ConfigConnectorCluster
 

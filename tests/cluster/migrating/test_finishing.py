@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_moving import writes
+from tests.cli.test_transfer import writes
 from tests.cli.workspace import Workspace
 from tests.cluster.migrating.config_connector_cluster import (
     BUCKETS,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.cli.test_moving import writes
+from tests.cli.test_transfer import writes
 from tests.cli.workspace import Workspace
 from tests.cluster.access import Access
 from tests.cluster.migrating.config_connector_cluster import BUCKETS, ConfigConnectorCluster

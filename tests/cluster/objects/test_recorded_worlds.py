@@ -67,7 +67,7 @@ def _replayed(recording: WorldRecording) -> PreviewReport:
     async def main() -> PreviewReport:
         without_cluster = AppSettings("memory:", environment={"KUBECONFIG": "/no/such/file"})
         async with open_recorded(without_cluster, unpack_world(recording.world, "w")) as again:
-            return await again.survey(lambda _: None)
+            return await again.preview_all(lambda _: None)
 
     return asyncio.run(main())
 
@@ -92,10 +92,10 @@ def test_objects_are_replayed_without_a_cluster(settings: AppSettings, cluster: 
 
     recording = asyncio.run(main())
 
-    found = {one.ref.name: one.finding for one in recording.survey.found}
+    found = {one.ref.name: one.finding for one in recording.report.found}
     in_sync = dict.fromkeys(("map", "secret", "text", "using"), PreviewFinding.IN_SYNC)
     assert found == {**in_sync, "drifted": PreviewFinding.WRITES}
-    assert json.dumps(_replayed(recording).to_data()) == json.dumps(recording.survey.to_data())
+    assert json.dumps(_replayed(recording).to_data()) == json.dumps(recording.report.to_data())
     text = gzip.decompress(recording.world).decode()
     assert [one for one in ("Sesame", "U2VzYW1l") if one in text] == []
 

@@ -38,7 +38,7 @@ def test_a_resource_is_planned_applied_shown_and_deleted_by_commands(shared_harn
     code, explained = _printed(harness, "explain", "StorageBucket/by-hand", *place)
     assert code == 0
     assert '  wrote: create\n    spec.location: unset → "EU" (spec)\n' in explained
-    assert "next look: by the running process, at the latest" in explained
+    assert "next step: by the running process, at the latest" in explained
     assert _printed(harness, "delete", "-f", file) == (0, "StorageBucket here/by-hand deleted\n")
     assert harness.live(bucket_path("by-hand")) is None
 

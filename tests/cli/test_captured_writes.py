@@ -1,4 +1,4 @@
-"""What would be sent is told beforehand, request by request; then it is."""
+"""The requests of a preview: captured, reported, and the same that a step sends."""
 
 import asyncio
 import json
@@ -10,14 +10,14 @@ from setpoint.clients.write_guard import BlockedWrite
 from setpoint.engine.context import EngineContext
 from setpoint.engine.resource import ResourceRef
 from setpoint.replay.preview_report import PreviewReport
-from tests.cli.fleets import BUCKET, CUT, drift, forge, settings_of, survey_of
-from tests.cli.test_moving import SECRET, writes
-from tests.cli.trustees import Keeper, trustee
+from tests.cli.fleets import BUCKET, CUT, drift, match_cookie_to_live, preview_report_of, settings_of
+from tests.cli.test_transfer import SECRET, writes
+from tests.cli.trustees import TrusteeCommands, trustee
 from tests.cli.workspace import Workspace, bucket
 
 
-def in_store(workspace: Workspace, verb: Callable[[EngineContext], Awaitable[Any]]) -> None:
-    """Something happens in the store, and no step has been taken since."""
+def run_in_store(workspace: Workspace, verb: Callable[[EngineContext], Awaitable[Any]]) -> None:
+    """Runs `verb` on the engine of the workspace, without a step."""
 
     async def main() -> None:
         async with open_engine(settings_of(workspace), StoreAccess.WRITE) as engine:
@@ -26,32 +26,32 @@ def in_store(workspace: Workspace, verb: Callable[[EngineContext], Awaitable[Any
     asyncio.run(main())
 
 
-def told(found: PreviewReport, kind: str) -> Sequence[BlockedWrite]:
+def requests_of(found: PreviewReport, kind: str) -> Sequence[BlockedWrite]:
     return [one for ref, sent in found.requests.items() if ref.kind == kind for one in sent]
 
 
-def test_a_deletion_is_told(fleet: Workspace) -> None:
-    in_store(fleet, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "logs")))
+def test_the_request_of_a_deletion_is_captured(fleet: Workspace) -> None:
+    run_in_store(fleet, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "logs")))
 
-    found = survey_of(fleet)
+    found = preview_report_of(fleet)
 
-    assert [str(one) for one in told(found, "StorageBucket")] == ["DELETE /storage/v1/b/logs (google)"]
+    assert [str(one) for one in requests_of(found, "StorageBucket")] == ["DELETE /storage/v1/b/logs (google)"]
 
 
-def test_an_owner_tells_all_that_it_would_write_and_no_secret(workspace: Workspace) -> None:
-    keeper = Keeper(workspace)
-    keeper.apply(trustee())
+def test_the_writes_of_an_owner_are_captured_without_secrets(workspace: Workspace) -> None:
+    commands = TrusteeCommands(workspace)
+    commands.apply(trustee())
     new: dict[str, Any] = {
         "apiVersion": "confidentialcontainers.org/v1alpha1",
         "kind": "TrusteeConfig",
         "metadata": {"name": "other"},
     }
-    in_store(workspace, lambda engine: engine.store.apply({**new, "spec": {"profileType": "Permissive"}}))
+    run_in_store(workspace, lambda engine: engine.store.apply({**new, "spec": {"profileType": "Permissive"}}))
     workspace.environment["OPERATOR_IMAGE_NAME"] = "operator:1"
 
-    found = survey_of(workspace)
+    found = preview_report_of(workspace)
 
-    sent = told(found, "TrusteeConfig")
+    sent = requests_of(found, "TrusteeConfig")
     assert {one.method for one in sent} == {"create"}
     assert "KbsConfig default/other-kbs-config" in {one.target for one in sent}
     secrets: list[Any] = [one.body for one in sent if one.target.startswith("Secret ")]
@@ -59,15 +59,16 @@ def test_an_owner_tells_all_that_it_would_write_and_no_secret(workspace: Workspa
     assert found.blocked == ()
 
 
-def test_programs_get_what_would_be_sent(fleet: Workspace) -> None:
+def test_the_json_report_has_the_captured_requests(fleet: Workspace) -> None:
     drift(fleet)
     fleet.write(bucket("logs"), bucket("more"), bucket("new"), SECRET.replace("Sesame-1", "Sesame-3"))
     fleet.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
 
-    told = json.loads(fleet.run("plan", "--all", "-o", "json").stdout)
+    report = json.loads(fleet.run("plan", "--all", "-o", "json").stdout)
 
     sent = {
-        one["name"]: [(each["method"], each["target"]) for each in one.get("requests", ())] for one in told["resources"]
+        one["name"]: [(each["method"], each["target"]) for each in one.get("requests", ())]
+        for one in report["resources"]
     }
     instance = "/sql/v1beta4/projects/some-project/instances"
     assert sent == {
@@ -77,19 +78,19 @@ def test_programs_get_what_would_be_sent(fleet: Workspace) -> None:
         "more": [],
         "new": [("POST", "/storage/v1/b")],
     }
-    (logs,) = [one["requests"][0] for one in told["resources"] if one["name"] == "logs"]
+    (logs,) = [one["requests"][0] for one in report["resources"] if one["name"] == "logs"]
     assert (logs["body"], logs["fields"]) == ({"versioning": {"enabled": False}}, ["versioning.enabled"])
-    (app,) = [one["requests"][0] for one in told["resources"] if one["name"] == "app"]
+    (app,) = [one["requests"][0] for one in report["resources"] if one["name"] == "app"]
     assert app["body"]["password"] == "(redacted)"
-    assert told["blocked"] == []
+    assert report["blocked"] == []
     assert writes(fleet) == []
 
 
-def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: Workspace) -> None:
+def test_a_masked_difference_is_reported_with_the_requests_without_a_cookie(fleet: Workspace) -> None:
     drift(fleet)
-    forge(fleet)
+    match_cookie_to_live(fleet)
 
-    found = survey_of(fleet)
+    found = preview_report_of(fleet)
 
     assert [(str(ref), [str(one) for one in sent]) for ref, sent in found.requests.items() if sent] == [
         ("StorageBucket default/logs", ["PATCH /storage/v1/b/logs (google)"])
@@ -97,15 +98,15 @@ def test_what_a_cookie_hides_is_told_with_what_would_be_sent_without_it(fleet: W
     assert found.blocked == ()
 
 
-def test_what_is_sent_is_what_was_told(workspace: Workspace) -> None:
+def test_the_requests_of_a_step_are_those_that_were_captured(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"), bucket("more"))
     drift(workspace)
-    in_store(workspace, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "more")))
+    run_in_store(workspace, lambda engine: engine.store.delete(ResourceRef(*BUCKET, "default", "more")))
     workspace.write(bucket("logs"), bucket("new"))
     workspace.run("apply", "-f", "manifest.yaml", "--no-wait", **CUT)
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
-    sent = told(survey_of(workspace), "StorageBucket")
+    sent = requests_of(preview_report_of(workspace), "StorageBucket")
     assert writes(workspace) == []
     workspace.run("reconcile")
 

@@ -45,16 +45,16 @@ def user(workspace: Workspace) -> Workspace:
     return workspace
 
 
-# --- From one to the other --------------------------------------------------------------------------------------------
+# --- From store to store ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-def test_resources_go_on_in_another_store(workspace: Workspace, form: str) -> None:
+def test_an_imported_resource_is_in_sync_in_the_other_store(workspace: Workspace, form: str) -> None:
     workspace.apply(bucket("logs"), bucket("more"))
     workspace.in_cloud(lambda cloud: cloud.journal.clear())
 
     out = workspace.run("export", "-o", form, "--to", "export.txt", "--pause")
-    told = workspace.run(*NEW, "import", "-f", "export.txt").stdout.splitlines()
+    lines = workspace.run(*NEW, "import", "-f", "export.txt").stdout.splitlines()
     plan = workspace.run(*NEW, "plan")
     again = workspace.run(*NEW, "reconcile").stdout.splitlines()
 
@@ -62,7 +62,7 @@ def test_resources_go_on_in_another_store(workspace: Workspace, form: str) -> No
         "",
         "2 resources, without their Secrets in export.txt, which only you can read\n",
     )
-    assert told == ["StorageBucket default/logs moved", "StorageBucket default/more moved", PAUSED]
+    assert lines == ["StorageBucket default/logs moved", "StorageBucket default/more moved", PAUSED]
     assert (plan.returncode, plan.stdout.count("in sync: nothing changed: fast path")) == (0, 2)
     assert again == ["StorageBucket default/logs unchanged", "StorageBucket default/more unchanged"]
     assert writes(workspace) == []
@@ -72,12 +72,12 @@ def test_an_export_without_pause_says_what_to_do(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     (workspace.folder / "export.yaml").write_text(workspace.run("export").stdout, encoding="utf-8")
 
-    told = workspace.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+    lines = workspace.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
 
-    assert told == ["StorageBucket default/logs moved", NOT_PAUSED]
+    assert lines == ["StorageBucket default/logs moved", NOT_PAUSED]
 
 
-def test_only_what_is_named_goes_along(workspace: Workspace) -> None:
+def test_only_the_named_resources_are_exported(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"), bucket("more"))
 
     exported = list(yaml.safe_load_all(workspace.run("export", "StorageBucket/more").stdout))
@@ -86,31 +86,31 @@ def test_only_what_is_named_goes_along(workspace: Workspace) -> None:
     assert exported[1]["metadata"]["name"] == "more"
 
 
-def test_a_password_goes_along_when_that_is_asked_for(user: Workspace) -> None:
+def test_with_secrets_exports_a_password(user: Workspace) -> None:
     user.run("export", "--with-secrets", "--pause", "--to", "export.yaml")
-    told = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+    lines = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
     user.run(*NEW, "reconcile")
 
-    assert told == ["SQLUser default/app moved", PAUSED]
+    assert lines == ["SQLUser default/app moved", PAUSED]
     assert writes(user) == []
 
 
-def test_a_password_that_did_not_come_along_is_told_of_and_sent_once(user: Workspace) -> None:
+def test_a_password_that_was_not_exported_is_warned_about_and_sent_once(user: Workspace) -> None:
     user.run("export", "--to", "export.yaml")
     user.write(SECRET)
     user.run(*NEW, "apply", "-f", "manifest.yaml")
-    told = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
+    lines = user.run(*NEW, "import", "-f", "export.yaml").stdout.splitlines()
     user.run(*NEW, "reconcile")
 
     remark = "spec.password is not known to be the same here: it counts as new, and is sent once"
-    assert told[0] == f"SQLUser default/app moved; {remark}"
+    assert lines[0] == f"SQLUser default/app moved; {remark}"
     assert writes(user) == ["PUT"]
 
 
 # --- Secrets ----------------------------------------------------------------------------------------------------------
 
 
-def test_no_password_is_in_an_export_unasked(user: Workspace) -> None:
+def test_without_with_secrets_no_password_is_exported(user: Workspace) -> None:
     exported = user.run("export").stdout
 
     assert "Sesame" not in exported
@@ -118,7 +118,7 @@ def test_no_password_is_in_an_export_unasked(user: Workspace) -> None:
     assert [one["kind"] for one in yaml.safe_load_all(exported)] == ["Export", "SQLUser", "ExportEnd"]
 
 
-def test_passwords_are_not_printed_by_accident(user: Workspace) -> None:
+def test_with_secrets_needs_a_file_or_an_explicit_pipe(user: Workspace) -> None:
     refused = user.run("export", "--with-secrets")
 
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -128,13 +128,13 @@ def test_passwords_are_not_printed_by_accident(user: Workspace) -> None:
     )
 
 
-def test_passwords_can_be_piped_on(user: Workspace) -> None:
+def test_with_secrets_can_write_to_standard_output(user: Workspace) -> None:
     exported = user.run("export", "--with-secrets", "--to", "-").stdout
 
     assert [one["kind"] for one in yaml.safe_load_all(exported)] == ["Export", "Secret", "SQLUser", "ExportEnd"]
 
 
-def test_a_file_is_for_its_owner_alone_even_where_another_one_was(user: Workspace) -> None:
+def test_an_export_is_private_even_where_it_replaces_a_public_file(user: Workspace) -> None:
     file = user.folder / "export.yaml"
     file.write_text("old", encoding="utf-8")
     file.chmod(0o644)
@@ -177,11 +177,11 @@ def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_fi
     assert "is in use by process" in filled.stderr
 
 
-# --- What cannot be ---------------------------------------------------------------------------------------------------
+# --- Errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["export"], "there is nothing to export in default: -n names another, and -A means all"),
         (["export", "-A", "--pause"], "there is nothing to export anywhere: -n names another, and -A means all"),
@@ -202,7 +202,7 @@ def test_while_a_controller_runs_a_store_can_be_copied_but_neither_paused_nor_fi
         (["import", "-f", "broken.yaml"], "broken.yaml:2: this is not YAML"),
     ],
 )
-def test_bad_input_is_one_clear_line(workspace: Workspace, arguments: list[str], told: str) -> None:
+def test_bad_input_is_one_clear_line(workspace: Workspace, arguments: list[str], message: str) -> None:
     workspace.write(bucket("logs"))
     workspace.write("\n", file="empty.yaml")
     workspace.write('{"a": 1}\n\n{"b": ', file="broken.json")
@@ -212,7 +212,7 @@ def test_bad_input_is_one_clear_line(workspace: Workspace, arguments: list[str],
     refused = workspace.run(*arguments)
 
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"error: {told}")
+    assert refused.stderr.startswith(f"error: {message}")
     assert refused.stderr.count("\n") == 1
     assert not (workspace.folder / ".setpoint").exists()
 
@@ -227,7 +227,7 @@ def test_a_folder_that_is_not_there_is_named(workspace: Workspace) -> None:
     )
 
 
-def test_json_may_be_laid_out_in_any_way(workspace: Workspace) -> None:
+def test_json_exports_are_read_with_any_white_space(workspace: Workspace) -> None:
     workspace.apply(bucket("logs"))
     lines = workspace.run("export", "-o", "json").stdout.splitlines()
     pretty = "\n\n".join(json.dumps(json.loads(line), indent=2) for line in lines)
@@ -245,7 +245,7 @@ def test_an_export_is_no_manifest(workspace: Workspace) -> None:
     assert refused.stderr == "error: export.yaml:1: this is an export, and no manifest: `setpoint import` takes it\n"
 
 
-def test_what_has_an_owner_leaves_it_behind_and_that_is_told(workspace: Workspace) -> None:
+def test_a_child_exported_without_its_owner_has_none_and_a_warning_says_so(workspace: Workspace) -> None:
     owner = "  ownerReferences: [{apiVersion: v1, kind: Owner, name: o, uid: x}]\nspec:"
     workspace.apply(bucket("logs").replace("spec:", owner))
 

@@ -1,4 +1,4 @@
-"""The live view: what is drawn of a process, whatever the size of the screen."""
+"""The live screen: its sections, at any size."""
 
 import io
 from dataclasses import replace
@@ -17,12 +17,12 @@ from setpoint.runtime.workqueue.scheduling import Priority
 
 LOGS = ResourceRef("storage", "StorageBucket", "default", "logs")
 APP = ResourceRef("sql", "SQLDatabase", "default", "app")
-SURVEY = StoreSummary(
+SUMMARY = StoreSummary(
     {("StorageBucket", "ready"): 12, ("StorageBucket", "deleting"): 1, ("SQLDatabase", "not ready"): 1},
     (UnreadyResource(APP, "DependencyNotFound", "reference SQLInstance default/main is not found"),),
     (EventRecord(LOGS, "uid", "Normal", "Created", "created with spec.location", "2026-01-05T09:00:00Z"),),
 )
-GLANCE = ProcessSnapshot(
+SNAPSHOT = ProcessSnapshot(
     phase="running",
     seconds=3725.9,
     kinds=("SQLDatabase", "StorageBucket"),
@@ -36,19 +36,19 @@ GLANCE = ProcessSnapshot(
         (LimiterStats("storage", 3, BreakerState.CLOSED, 0, 0),),
         (BudgetStats(QuotaKey("storage", "p", "write"), 2.5, 4, 100, 1, 0.0),),
     ),
-    summary=SURVEY,
+    summary=SUMMARY,
 )
 
 
-def _drawn(glance: ProcessSnapshot, height: int = 24, width: int = 100) -> list[str]:
+def _drawn(snapshot: ProcessSnapshot, height: int = 24, width: int = 100) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height)
     with console.capture() as captured:
-        console.print(draw_snapshot(glance, height))
+        console.print(draw_snapshot(snapshot, height))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def test_everything_is_on_one_screen() -> None:
-    assert _drawn(GLANCE) == [
+def test_the_screen_has_every_section() -> None:
+    assert _drawn(SNAPSHOT) == [
         "setpoint run  running  for 1:02:05  (q ends it)",
         "",
         "KIND           READY  NOT READY  DELETING",
@@ -57,7 +57,7 @@ def test_everything_is_on_one_screen() -> None:
         "",
         "QUEUE        2 edit, 40 start_up",
         "IN WORK      StorageBucket default/logs (4s, after a change of its spec)",
-        "TO COME      13 looks; 5 retries so far",
+        "TO COME      13 steps; 5 retries so far",
         "RETRYING     1: SQLDatabase default/app: GET /sql: 503",
         "COOKIE HITS  75% of 8; 10 steps",
         "SERVICE      storage: 3 calls under way, 4 waiting, 2.5/s allowed, throttled 1 times",
@@ -70,14 +70,14 @@ def test_everything_is_on_one_screen() -> None:
     ]
 
 
-def test_a_process_among_others_shows_its_shards() -> None:
-    lines = _drawn(replace(GLANCE, shards=(3, 8)))
+def test_a_replica_shows_its_shards() -> None:
+    lines = _drawn(replace(SNAPSHOT, shards=(3, 8)))
 
     assert "SHARDS       3 of 8 held here" in lines
 
 
-def test_a_service_that_does_not_answer_stands_out() -> None:
-    down = replace(GLANCE, services=LimiterSnapshot((LimiterStats("storage", 0, BreakerState.OPEN, 1, 7),), ()))
+def test_an_open_circuit_breaker_is_shown() -> None:
+    down = replace(SNAPSHOT, services=LimiterSnapshot((LimiterStats("storage", 0, BreakerState.OPEN, 1, 7),), ()))
 
     assert (
         "SERVICE      storage: does not answer (breaker open); 0 calls under way, 0 waiting, 0.0/s allowed"
@@ -85,10 +85,10 @@ def test_a_service_that_does_not_answer_stands_out() -> None:
     )
 
 
-def test_nothing_is_told_of_what_has_not_begun() -> None:
+def test_a_process_that_has_just_started_shows_no_figures() -> None:
     steps = StepCounter(NoMetrics())
     idle = replace(
-        GLANCE,
+        SNAPSHOT,
         phase="starting",
         depth={},
         busy=(),
@@ -101,7 +101,7 @@ def test_nothing_is_told_of_what_has_not_begun() -> None:
     assert _drawn(idle)[6:] == [
         "QUEUE        empty",
         "IN WORK      nothing",
-        "TO COME      13 looks; 5 retries so far",
+        "TO COME      13 steps; 5 retries so far",
         "RETRYING     nothing",
         "COOKIE HITS  none yet; 0 steps",
         "",
@@ -111,19 +111,19 @@ def test_nothing_is_told_of_what_has_not_begun() -> None:
 @pytest.mark.parametrize(
     ("height", "troubles", "notes"), [(1, 0, 0), (13, 0, 0), (15, 0, 1), (17, 1, 0), (21, 2, 3), (41, 12, 13)]
 )
-def test_troubles_and_notes_share_the_room_that_there_is(height: int, troubles: int, notes: int) -> None:
-    many = replace(SURVEY, troubles=SURVEY.troubles * 100, notes=SURVEY.notes * 100)
+def test_unready_resources_and_events_share_the_remaining_lines(height: int, troubles: int, notes: int) -> None:
+    many = replace(SUMMARY, troubles=SUMMARY.troubles * 100, notes=SUMMARY.notes * 100)
 
-    drawn = _drawn(replace(GLANCE, summary=many), height)
+    drawn = _drawn(replace(SNAPSHOT, summary=many), height)
 
     assert len(drawn) <= max(height, 13)
     assert sum(line.startswith("SQLDatabase default/app") for line in drawn) == troubles
     assert sum(line.startswith("2026-01-05") for line in drawn) == notes
 
 
-def test_what_is_too_long_is_cut_off_and_nothing_moves_the_cursor() -> None:
+def test_long_lines_are_cut_and_control_characters_are_removed() -> None:
     message = "line one\nline two \x1b[2J" + "x" * 200
-    odd = replace(GLANCE, summary=replace(SURVEY, troubles=(UnreadyResource(APP, "UpdateFailed", message),)))
+    odd = replace(SNAPSHOT, summary=replace(SUMMARY, troubles=(UnreadyResource(APP, "UpdateFailed", message),)))
 
     (line,) = (line for line in _drawn(odd) if line.startswith("SQLDatabase default/app"))
 
@@ -132,7 +132,7 @@ def test_what_is_too_long_is_cut_off_and_nothing_moves_the_cursor() -> None:
     assert "\x1b" not in line
 
 
-def test_steps_are_counted_by_what_the_cookie_said_and_passed_on() -> None:
+def test_steps_are_counted_as_cookie_hits_or_misses_and_passed_on() -> None:
     behind = StepCounter(NoMetrics())
     counting = StepCounter(behind)
     for decision in ("in sync", "in sync", "drifted", ""):
@@ -141,7 +141,7 @@ def test_steps_are_counted_by_what_the_cookie_said_and_passed_on() -> None:
     assert [(one.all, one.hits, one.misses) for one in (counting, behind)] == [(4, 2, 1), (4, 2, 1)]
 
 
-def test_the_last_lines_of_a_log_are_kept() -> None:
+def test_the_log_buffer_keeps_the_last_lines() -> None:
     log = LogBuffer()
     for number in range(300):
         log.write(f"line {number}\n")

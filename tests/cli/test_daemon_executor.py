@@ -1,4 +1,4 @@
-"""Commands while `setpoint run` owns the store: handed over, and told as if this process had done it."""
+"""Commands while `setpoint run` owns the store: handed over, with the same output as without it."""
 
 import re
 import signal
@@ -12,115 +12,126 @@ from tests.cli.workspace import Workspace, bucket, database
 
 ENDED = "the running process ended before this was done: what was begun is on record, and the next goes on"
 WEBSITE = {"website": {"mainPageSuffix": "index.html"}}
-# What a command says: its exit code, and what it prints into a pipe.
-Told = tuple[int, list[str]]
+# The exit code of a command, and the lines that it prints into a pipe.
+CommandResult = tuple[int, list[str]]
 
 
-# --- The same words as without it -------------------------------------------------------------------------------------
+# --- The same output as without it ------------------------------------------------------------------------------------
 
 
-def _create(workspace: Workspace) -> Told:
+def _create(workspace: Workspace) -> CommandResult:
     workspace.write(bucket("logs"), bucket("more"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _apply_again(workspace: Workspace) -> Told:
+def _apply_again(workspace: Workspace) -> CommandResult:
     _create(workspace)
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _edit(workspace: Workspace) -> Told:
+def _edit(workspace: Workspace) -> CommandResult:
     _create(workspace)
     workspace.write(bucket("logs", "EU, versioning: {enabled: true}"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _label(workspace: Workspace) -> Told:
+def _label(workspace: Workspace) -> CommandResult:
     _create(workspace)
     workspace.write(bucket("logs").replace("spec:", "  labels: {team: web}\nspec:"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _move(workspace: Workspace) -> Told:
+def _move(workspace: Workspace) -> CommandResult:
     _create(workspace)
     workspace.write(bucket("logs", "US"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _wait_in_vain(workspace: Workspace) -> Told:
+def _wait_for_a_missing_reference(workspace: Workspace) -> CommandResult:
     workspace.write(bucket("logs"), database("app", "{name: main}"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _wait_without_waiting(workspace: Workspace) -> Told:
+def _apply_without_waiting(workspace: Workspace) -> CommandResult:
     workspace.write(bucket("logs"), database("app", "{name: main}"))
-    return workspace.said("apply", wait=False)
+    return workspace.run_in_process("apply", wait=False)
 
 
-def _fail(workspace: Workspace) -> Told:
+def _fail(workspace: Workspace) -> CommandResult:
     workspace.make_instance("main")
     workspace.in_cloud(lambda cloud: cloud.inject(FailOperation(type="CREATE_DATABASE", times=10)))
     workspace.write(database("app", "{external: main}"))
-    code, lines = workspace.said("apply")
+    code, lines = workspace.run_in_process("apply")
     return code, [re.sub("operation [0-9a-f-]+", "operation x", line) for line in lines if " waiting" not in line]
 
 
-def _pause(workspace: Workspace) -> Told:
+def _pause(workspace: Workspace) -> CommandResult:
     workspace.write(bucket("logs").replace("some-project", "some-project, setpoint.dev/management: paused"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _drift(workspace: Workspace) -> Told:
+def _drift(workspace: Workspace) -> CommandResult:
     _create(workspace)
     workspace.in_cloud(lambda cloud: cloud.edit("/b/logs", WEBSITE))
-    return workspace.said("reconcile", "StorageBucket/logs", "StorageBucket/more")
+    return workspace.run_in_process("reconcile", "StorageBucket/logs", "StorageBucket/more")
 
 
-def _apply_to_drift(workspace: Workspace) -> Told:
+def _apply_to_drift(workspace: Workspace) -> CommandResult:
     _create(workspace)
     workspace.in_cloud(lambda cloud: cloud.edit("/b/logs", WEBSITE))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-def _delete(workspace: Workspace) -> Told:
+def _delete(workspace: Workspace) -> CommandResult:
     _create(workspace)
-    return workspace.said("delete", "StorageBucket/logs", "StorageBucket/nosuch")
+    return workspace.run_in_process("delete", "StorageBucket/logs", "StorageBucket/nosuch")
 
 
-def _delete_what_is_paused(workspace: Workspace) -> Told:
+def _delete_a_paused_resource(workspace: Workspace) -> CommandResult:
     _create(workspace)
     workspace.write(bucket("logs").replace("some-project", "some-project, setpoint.dev/management: paused"))
-    workspace.said("apply")
-    return workspace.said("delete", "StorageBucket/logs")
+    workspace.run_in_process("apply")
+    return workspace.run_in_process("delete", "StorageBucket/logs")
 
 
-def _delete_what_is_not_empty(workspace: Workspace) -> Told:
+def _delete_a_bucket_with_objects(workspace: Workspace) -> CommandResult:
     _create(workspace)
     upload = "/upload/storage/v1/b/logs/o?uploadType=media&name=today.txt"
     workspace.run_program("curl", "-s", "-d", "hello", f"{workspace.in_cloud(lambda cloud: cloud.url)}{upload}")
-    workspace.said("delete", "StorageBucket/logs")
-    return workspace.said("delete", "StorageBucket/logs")
+    workspace.run_in_process("delete", "StorageBucket/logs")
+    return workspace.run_in_process("delete", "StorageBucket/logs")
 
 
-def _with_a_secret(workspace: Workspace) -> Told:
+def _with_a_secret(workspace: Workspace) -> CommandResult:
     workspace.write("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {key: x}\n", bucket("logs"))
-    return workspace.said("apply")
+    return workspace.run_in_process("apply")
 
 
-STORIES = [
-    *(_create, _apply_again, _edit, _label, _move, _wait_in_vain, _wait_without_waiting, _fail, _pause, _drift),
-    *(_apply_to_drift, _delete, _delete_what_is_paused, _delete_what_is_not_empty, _with_a_secret),
+SCENARIOS = [
+    *(
+        _create,
+        _apply_again,
+        _edit,
+        _label,
+        _move,
+        _wait_for_a_missing_reference,
+        _apply_without_waiting,
+        _fail,
+        _pause,
+        _drift,
+    ),
+    *(_apply_to_drift, _delete, _delete_a_paused_resource, _delete_a_bucket_with_objects, _with_a_secret),
 ]
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__.strip("_"))
-def test_what_is_handed_over_is_told_as_if_it_were_done_here(
-    workspace: Workspace, other_desk: Workspace, story: Callable[[Workspace], Told]
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__.strip("_"))
+def test_a_command_handed_to_the_daemon_prints_what_a_local_one_prints(
+    workspace: Workspace, second_workspace: Workspace, scenario: Callable[[Workspace], CommandResult]
 ) -> None:
-    code, lines = story(other_desk)
+    code, lines = scenario(second_workspace)
     workspace.daemon()
 
-    handed_over = story(workspace)
+    handed_over = scenario(workspace)
 
     assert (handed_over[0], sorted(handed_over[1])) == (code, sorted(lines))
 
@@ -128,18 +139,18 @@ def test_what_is_handed_over_is_told_as_if_it_were_done_here(
 def test_an_operation_is_shown_while_it_runs(workspace: Workspace) -> None:
     workspace.make_instance("main")
     workspace.apply(database("app", "{external: main}"))
-    workspace.stop_time()
+    workspace.hold_operations()
     workspace.daemon()
 
     terminal = workspace.terminal("delete", "SQLDatabase/app")
     terminal.until(lambda: re.search(r"app  waiting  \d+s  operation \S+ is running", "\n".join(terminal.lines)))
-    workspace.go_on()
+    workspace.release()
 
     assert terminal.end() == 0
     assert re.fullmatch(r"SQLDatabase default/app  deleted  \d+s", terminal.lines[-1])
 
 
-def test_a_mistake_names_its_file_and_line_and_nothing_is_handed_over(workspace: Workspace) -> None:
+def test_an_invalid_manifest_names_file_and_line_and_nothing_is_sent_to_the_daemon(workspace: Workspace) -> None:
     workspace.daemon()
     workspace.write(bucket("logs"), bucket("more", "EU, verzioning: {}"))
 
@@ -153,16 +164,16 @@ def test_a_mistake_names_its_file_and_line_and_nothing_is_handed_over(workspace:
     assert workspace.run("get").stdout.count("logs") == 0
 
 
-def test_a_time_out_says_of_whom_nothing_was_heard(workspace: Workspace) -> None:
+def test_a_time_out_names_the_resources_without_a_step(workspace: Workspace) -> None:
     workspace.daemon()
-    workspace.stop_answers()
+    workspace.hold_responses()
     workspace.write(bucket("logs"))
 
-    told = "StorageBucket default/logs had no step in time: the log of the running process says why"
-    assert workspace.said("apply", seconds=0.1) == (3, [told])
+    message = "StorageBucket default/logs had no step in time: the log of the running process says why"
+    assert workspace.run_in_process("apply", seconds=0.1) == (3, [message])
 
 
-def test_a_store_with_a_long_path_is_no_obstacle(workspace: Workspace) -> None:
+def test_the_daemon_of_a_store_with_a_long_path_is_found(workspace: Workspace) -> None:
     deep = workspace.folder / ("d" * 100)
     deep.mkdir()
     store = ("--store", f"sqlite:///{deep}/state.db")
@@ -182,11 +193,11 @@ def test_a_store_with_a_long_path_is_no_obstacle(workspace: Workspace) -> None:
 # --- Without a controller ---------------------------------------------------------------------------------------------
 
 
-def test_a_process_that_takes_no_orders_is_waited_for_as_before(workspace: Workspace) -> None:
-    workspace.stop_answers()
+def test_a_process_without_an_admin_socket_is_reported_as_store_in_use(workspace: Workspace) -> None:
+    workspace.hold_responses()
     workspace.write(bucket("logs"))
     other = workspace.terminal("apply", "-f", "manifest.yaml")
-    other.until_shown("looking")
+    other.until_shown("reconciling")
 
     applied = workspace.run("apply", "-f", "manifest.yaml")
 
@@ -194,10 +205,10 @@ def test_a_process_that_takes_no_orders_is_waited_for_as_before(workspace: Works
     assert re.fullmatch(r"error: \S+ is in use by process \d+: wait for it or stop it.*\n", applied.stderr)
 
 
-def _following(workspace: Workspace) -> tuple[Piped, Piped]:
+def _daemon_with_follower(workspace: Workspace) -> tuple[Piped, Piped]:
     """A process in the middle of a step, and a command that waits for it."""
     daemon = workspace.daemon()
-    workspace.stop_time()
+    workspace.hold_operations()
     workspace.in_cloud(lambda cloud: cloud.inject(AddLatency(3600, method="POST")))
     workspace.write(bucket("logs"), database("app", "{name: main}"))
     following = workspace.piped("apply", "-f", "manifest.yaml")
@@ -207,31 +218,31 @@ def _following(workspace: Workspace) -> tuple[Piped, Piped]:
     return daemon, following
 
 
-def test_a_process_that_is_killed_is_noticed_and_the_next_run_goes_on(workspace: Workspace) -> None:
-    daemon, following = _following(workspace)
+def test_a_killed_daemon_is_noticed_and_the_next_apply_continues(workspace: Workspace) -> None:
+    daemon, following = _daemon_with_follower(workspace)
 
     daemon.send(signal.SIGKILL)
 
     assert following.end() == 3
     assert following.text.splitlines()[-1] == ENDED
-    workspace.go_on()
-    workspace.said("apply")
+    workspace.release()
+    workspace.run_in_process("apply")
     assert "logs   True    UpToDate" in workspace.run("get").stdout
 
 
-def test_what_was_finished_at_the_end_is_told(workspace: Workspace) -> None:
-    daemon, following = _following(workspace)
+def test_steps_finished_during_the_shutdown_of_the_daemon_are_shown(workspace: Workspace) -> None:
+    daemon, following = _daemon_with_follower(workspace)
 
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: '"event":"stopping"' in daemon.text)
-    workspace.go_on()
+    workspace.release()
 
     assert following.end() == 3
     assert following.text.splitlines()[-2:] == ["StorageBucket default/logs created", ENDED]
 
 
-def test_a_process_that_is_stopping_takes_no_orders(workspace: Workspace) -> None:
-    daemon, _ = _following(workspace)
+def test_a_daemon_that_is_shutting_down_accepts_no_request(workspace: Workspace) -> None:
+    daemon, _ = _daemon_with_follower(workspace)
     daemon.send(signal.SIGTERM)
     daemon.until(lambda: '"event":"stopping"' in daemon.text)
 

@@ -1,4 +1,4 @@
-"""The commands on one resource after the other, as people use them: a local cloud, a store in a file."""
+"""Paused, observe-only and fully managed resources on the command line; Secrets, which are not reconciled."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def cloud() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def _at_home(cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _environment(cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud)
     monkeypatch.setenv("SETPOINT_GCP_AUTH", "anonymous")
     monkeypatch.chdir(tmp_path)
@@ -46,7 +46,7 @@ def _setpoint(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
-def test_what_was_paused_while_it_went_is_let_go_by_an_edit_and_that_is_told() -> None:
+def test_unpausing_a_resource_completes_its_deletion_and_the_output_says_so() -> None:
     _write("paused-away", "paused")
     _setpoint("apply", "-f", "bucket.yaml")
     _write("paused-away")
@@ -58,12 +58,12 @@ def test_what_was_paused_while_it_went_is_let_go_by_an_edit_and_that_is_told() -
 
     released = _setpoint("apply", "-f", "bucket.yaml")
 
-    told = "StorageBucket default/paused-away was being deleted, and is gone now: apply it again to make it anew"
-    assert (released.exit_code, told in released.output) == (3, True)
+    message = "StorageBucket default/paused-away was being deleted, and is gone now: apply it again to make it anew"
+    assert (released.exit_code, message in released.output) == (3, True)
     assert _setpoint("apply", "-f", "bucket.yaml").exit_code == 0
 
 
-def test_a_plan_of_what_is_observed_shows_the_difference_and_that_nothing_is_written() -> None:
+def test_the_plan_of_an_observe_only_resource_shows_the_diff_and_writes_nothing() -> None:
     _write("observed")
     _setpoint("apply", "-f", "bucket.yaml")
     text = BUCKET.format(name="observed", management="observe", location="EU") + "  versioning: {enabled: true}\n"
@@ -77,7 +77,7 @@ def test_a_plan_of_what_is_observed_shows_the_difference_and_that_nothing_is_wri
     assert (plan["writes"], [change["path"] for change in plan["withheld"]]) == ([], ["spec.versioning.enabled"])
 
 
-def test_a_plan_of_what_is_paused_says_so() -> None:
+def test_the_plan_of_a_paused_resource_says_so() -> None:
     _write("resting", "paused")
 
     shown = _setpoint("plan", "-f", "bucket.yaml")
